@@ -12,8 +12,6 @@ use super::tree::{ComputeSet, Exchange, Tree};
 #[derive(Debug, Clone)]
 pub struct VertexType {
     pub name: String,
-    /// `c++` or `asm`.
-    pub source: &'static str,
     /// Bytes of its code, once on every tile that has an instance.
     pub code: u64,
     /// Bytes of state of one instance: plain data, edge pointers, copy
@@ -75,20 +73,14 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
     }
 }
 
-const POOLS: [(&str, &str); 7] = [
-    (
-        "poplin::ConvPartial1x1Out<half,half,true,false,16,4,false>",
-        "asm",
-    ),
-    ("poplin::ConvPartialnx1<half,float,true,false,16,4>", "asm"),
-    ("popnn::NonLinearityGrad<half>", "c++"),
-    (
-        "popops::ContinuousReduce<popops::ReduceAdd,float,float>",
-        "asm",
-    ),
-    ("popops::map::Fused", "c++"),
-    ("popops::MultiSlice<half>", "c++"),
-    ("poplar_rt::StridedCopy", "asm"),
+const POOLS: [&str; 7] = [
+    "poplin::ConvPartial1x1Out<half,half,true,false,16,4,false>",
+    "poplin::ConvPartialnx1<half,float,true,false,16,4>",
+    "popnn::NonLinearityGrad<half>",
+    "popops::ContinuousReduce<popops::ReduceAdd,float,float>",
+    "popops::map::Fused",
+    "popops::MultiSlice<half>",
+    "poplar_rt::StridedCopy",
 ];
 const COPY_POOL: usize = 6;
 
@@ -109,7 +101,7 @@ fn pool_of(kind: Kind) -> usize {
 
 fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
     let mut types = Vec::new();
-    for (pool, (name, source)) in POOLS.into_iter().enumerate() {
+    for (pool, name) in POOLS.into_iter().enumerate() {
         for variant in 0..variants {
             let about = [topic::VERTEX, pool as u64, variant as u64, 1];
             let hash = settings.random.hash(about);
@@ -119,7 +111,6 @@ fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
             };
             types.push(VertexType {
                 name: format!("{name}_v{variant}"),
-                source,
                 code: 40 + 4 * (hash % 250),
                 state: [4 + 4 * (hash >> 10) % 12, edge, copy],
             });

@@ -63,28 +63,11 @@ use places::Places;
 use plan::Plan;
 use settings::Settings;
 
-/// A summary of the files that were written.
-#[derive(Debug)]
-pub struct Summary {
-    /// Lowered variables.
-    pub variables: usize,
-    /// Of these: needed by more than one place.
-    pub shared: usize,
-    /// Programs.
-    pub programs: usize,
-    /// Liveness steps.
-    pub steps: usize,
-    /// Equivalence classes with a row.
-    pub classes: usize,
-    /// Debug contexts.
-    pub contexts: usize,
-}
-
 /// Writes both files into `folder`, with options as on the command line.
 pub fn write<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<()> {
     generate(parsed(folder, options)?)
 }
 
@@ -117,10 +100,10 @@ fn parsed<S: AsRef<OsStr>>(
 
 /// Plans the model that is asked for and writes both files into its directory,
 /// replacing what has their names there.
-pub fn generate(options: Options) -> anyhow::Result<Summary> {
+pub fn generate(options: Options) -> anyhow::Result<()> {
     match options.settle()? {
-        (settings, None) => summary(&write_plan(settings)?),
-        (settings, Some(pipelined)) => summary(&write_pipeline(settings, &pipelined)?.plan),
+        (settings, None) => write_plan(settings).map(drop),
+        (settings, Some(pipelined)) => write_pipeline(settings, &pipelined),
     }
 }
 
@@ -133,10 +116,7 @@ fn write_plan(settings: Settings) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-fn write_pipeline(
-    settings: Settings,
-    (cuts, options, form): &Pipelined,
-) -> anyhow::Result<PipelineModel> {
+fn write_pipeline(settings: Settings, (cuts, options, form): &Pipelined) -> anyhow::Result<()> {
     let last = settings.layers + 1;
     for cut in cuts {
         anyhow::ensure!(
@@ -146,8 +126,7 @@ fn write_pipeline(
     }
     let (plan, profile) = begin(settings)?;
     let model = PipelineModel::new(plan);
-    model.write_profile(&profile, cuts, options, form)?;
-    Ok(model)
+    model.write_profile(&profile, cuts, options, form).map(drop)
 }
 
 /// Plans the model, makes the folder, and writes its `debug.cbor`. Gives the path of the profile,
@@ -171,21 +150,4 @@ fn begin(settings: Settings) -> anyhow::Result<(Plan, PathBuf)> {
     debug_writer::write(&plan, &debug)
         .with_context(|| format!("cannot write {}", debug.display()))?;
     Ok((plan, profile))
-}
-
-/// Counts the rows of the written profile.
-fn summary(plan: &Plan) -> anyhow::Result<Summary> {
-    let profile = rusqlite::Connection::open(plan.settings.out.join("profile.pop"))?;
-    let count = |of: &str| -> rusqlite::Result<usize> {
-        profile.query_row(&format!("SELECT {of}"), [], |row| row.get(0))
-    };
-    let shared = plan.groups.iter().filter(|group| group.places.count() > 1);
-    Ok(Summary {
-        variables: count("num_vars FROM graph_info")?,
-        shared: shared.map(|group| group.window.count as usize).sum(),
-        programs: count("count(*) FROM programs")?,
-        steps: count("count(*) FROM depth_first_steps")?,
-        classes: count("count(*) FROM eq_classes")?,
-        contexts: plan.contexts.list.len(),
-    })
 }

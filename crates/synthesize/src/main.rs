@@ -7,15 +7,5 @@ use clap::Parser;
 use synthesize::Options;
 
 fn main() -> anyhow::Result<()> {
-    let summary = synthesize::generate(Options::parse())?;
-    eprintln!(
-        "{} variables ({} of them in several places), {} programs, {} steps, {} classes, {} contexts",
-        summary.variables,
-        summary.shared,
-        summary.programs,
-        summary.steps,
-        summary.classes,
-        summary.contexts
-    );
-    Ok(())
+    synthesize::generate(Options::parse())
 }

@@ -10,8 +10,6 @@
 //! given out category by category, from the bottom: plain memory first, then
 //! interleaved, and what does not fit on the tile is *overflowed*.
 
-use std::cmp::Reverse;
-
 use crate::encoding::encode_list;
 use rusqlite::Connection;
 
@@ -196,15 +194,12 @@ pub fn write(plan: &Plan, truth: &Truth, connection: &Connection) -> rusqlite::R
 pub fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     let row = |(tile, row): (usize, &TileRow)| {
         let [interleaved, plain, overflowed] = row.regions;
-        let [interleaved_gaps, plain_gaps, overflowed_gaps] = row.with_gaps;
         (
             tile,
             interleaved,
-            interleaved_gaps,
             plain,
-            plain_gaps,
             overflowed,
-            overflowed_gaps,
+            row.with_gaps[OVERFLOWED],
             row.total(),
             row.with_gaps.iter().sum::<u64>(),
             row.always,
@@ -212,11 +207,10 @@ pub fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
         )
     };
     let tiles = truth.tiles.iter().enumerate();
-    insert(connection, "memory_by_tile", tiles.map(row))?;
-    let mut fullest: Vec<usize> = (0..truth.tiles.len()).collect();
-    fullest.sort_by_key(|&tile| Reverse(truth.tiles[tile].total()));
-    let fullest = fullest.into_iter().take(2).enumerate();
-    insert(connection, "memory_liveness_tiles", fullest)
+    let table = "memory_by_tile (tile, interleaved, non_interleaved, overflowed,
+                 overflowed_including_gaps, total, total_including_gaps, always_live_bytes,
+                 not_always_live_max_bytes)";
+    insert(connection, table, tiles.map(row))
 }
 
 pub fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use crate::encoding::encode_list;
 use anyhow::Context as _;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::plan::Plan;
 use super::schema::insert;
@@ -22,7 +21,6 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
         false => "IPU",
     };
     target(&plan.settings, (1, 1), kind, &transaction)?;
-    versions(plan, &transaction)?;
     vertex_tables::write(plan, &transaction)?;
     cycles::write(plan, &transaction)?;
     program_tables::write(plan, &transaction)?;
@@ -46,68 +44,37 @@ pub fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
     Ok(connection)
 }
 
-/// Writes the target: IPUs of a replica, replicas, and the kind (`IPU` or `IPU_MODEL`).
+/// Writes the target (IPUs of a replica, replicas, and the kind: `IPU` or `IPU_MODEL`), and the
+/// versions of Poplar and of the format.
 pub fn target(
     settings: &Settings,
     (ipus, replicas): (u32, u32),
     kind: &str,
     connection: &Connection,
 ) -> rusqlite::Result<()> {
-    let tiles = u64::from(settings.tiles);
-    let of_replica = tiles * u64::from(ipus);
-    let all_tiles = of_replica * u64::from(replicas);
     let bytes = settings.bytes_per_tile;
     let (architecture, clock) = match bytes <= 262_144 {
         true => ("ipu1", 1_600_000_000u64),
         false => ("ipu2", 1_850_000_000),
     };
-    let elements = 0..bytes / 16_384;
-    let elements: Vec<u64> = elements.map(|element| element * 16_384).collect();
     connection.execute(
-        "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, ?10, ?11, ?4, ?12, ?13, ?14, ?15, ?16, ?5, ?9,
-         64, ?6, ?7, ?8, 311296, 2, 6, 4, 8, 4, 1, 600, 256, 5, 5, 10, 64, 4, 4, 4, 8, 4, 2, 16,
-         8, 16, 0, 16, 64, 262144, 65535, 4)",
-        params![
-            tiles * bytes,
-            bytes,
-            clock,
-            tiles,
-            architecture,
-            encode_list(&elements),
-            settings.plain_bytes(),
-            encode_list(&[0, settings.plain_bytes()]),
-            kind,
-            ipus * replicas,
-            all_tiles,
-            all_tiles * bytes,
-            replicas,
+        "INSERT INTO target_info (num_ipus, num_tiles, tiles_per_ipu, num_replicas,
+         ipus_per_replica, bytes_per_tile, architecture, clock_frequency, type_)
+         VALUES (?2 * ?3, ?1 * ?2 * ?3, ?1, ?3, ?2, ?4, ?5, ?6, ?7)",
+        (
+            settings.tiles,
             ipus,
-            of_replica,
-            of_replica * bytes,
-        ],
+            replicas,
+            bytes,
+            architecture,
+            clock,
+            kind,
+        ),
     )?;
-    let delays = (0..all_tiles).map(|tile| (tile, tile / 2 % 24));
-    insert(connection, "relative_sync_delay", delays)
-}
-
-fn versions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let sets = &plan.code.sets;
-    let vertices: usize = sets.iter().map(Vec::len).sum();
-    let row = (sets.len(), sets.len() * 3, plan.variables, vertices);
-    insert(connection, "graph_info", [row])?;
-    software(connection)
-}
-
-/// Versions of Poplar and of the format.
-pub fn software(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO date_time VALUES ('2023-07-04 12:00:00');
-         INSERT INTO poplar_version VALUES ('3.3.0 (synthetic)', 'synthetic', 3, 3, 0);
-         INSERT INTO version_info VALUES (3, 8, 0, 0, 'graph_profile');
-         INSERT INTO instrumentation_settings VALUES (1, 'Tile', 1, 1);
-         INSERT INTO compilation_info VALUES ('synthetic');
-         INSERT INTO optimization_info VALUES ('Constant replication count', 0.0);
-         INSERT INTO compilation_trace VALUES (1000, 'createCompiledGraphBinary', 0);",
+         INSERT INTO poplar_version (string) VALUES ('3.3.0 (synthetic)');
+         INSERT INTO version_info (major, minor) VALUES (3, 8);",
     )
 }
 

@@ -84,17 +84,6 @@ impl Builder<'_> {
         id
     }
 
-    fn sync(&mut self, parent: u32, kind: Type) -> u32 {
-        let slot = match kind {
-            Type::Sans => 0,
-            Type::SyncAns => 1,
-            _ => 2,
-        };
-        let row = self.tree.syncs[slot];
-        self.tree.syncs[slot] += 1;
-        self.add_row(parent, kind, self.contexts.compilation, row)
-    }
-
     fn target(&mut self) -> u32 {
         self.tree.targets += 1;
         self.tree.targets - 1
@@ -107,14 +96,10 @@ impl Builder<'_> {
         self.add(repeat, Type::Sequence, debug_id)
     }
 
-    fn stream(&mut self, (parent, debug_id): (u32, u32), name: &str, content: Content) {
+    fn stream(&mut self, (parent, debug_id): (u32, u32), content: Content) {
         let row = self.tree.streams.len();
         let target = self.target();
-        self.tree.streams.push(Stream {
-            name: name.to_owned(),
-            content,
-            target,
-        });
+        self.tree.streams.push(Stream { content, target });
         let begin = self.add(parent, Type::StreamCopyBegin, debug_id);
         self.add_row(parent, Type::StreamCopyMid, debug_id, row);
         self.add(parent, Type::StreamCopyEnd, debug_id);
@@ -150,48 +135,49 @@ impl Builder<'_> {
         let context = self.contexts.compilation;
         let root = self.begin(Type::Sequence, context);
         self.tree.root = root;
-        self.sync(root, Type::Sans);
-        self.stream((root, context), "programId0", Content::Control);
-        self.sync(root, Type::SyncAns);
+        self.add(root, Type::Sans, context);
+        self.stream((root, context), Content::Control);
+        self.add(root, Type::SyncAns, context);
         let name = "copy0_switchControlBroadcast/ExchangePre".to_owned();
         let share = Share::of(Places::EVERY);
         self.exchange((root, context), None, name, share);
-        self.sync(root, Type::Sync);
+        self.add(root, Type::Sync, context);
         let switch = self.add(root, Type::OnEveryTileSwitch, context);
         self.uploads(switch);
         self.main(switch);
         let download = self.add(switch, Type::Sequence, context);
         let download = (download, self.contexts.download);
-        self.stream(download, "weights_to_host", Content::AllTensors);
+        self.stream(download, Content::AllTensors);
     }
 
     fn uploads(&mut self, parent: u32) {
-        let upload = self.add(parent, Type::Sequence, self.contexts.compilation);
-        self.sync(upload, Type::Sans);
+        let context = self.contexts.compilation;
+        let upload = self.add(parent, Type::Sequence, context);
+        self.add(upload, Type::Sans, context);
         let tensors = self.contexts.of_tensor.iter();
         for (&of, contexts) in tensors.filter(|(of, _)| of.is_uploaded()) {
             let at = (upload, contexts.upload);
-            self.stream(at, &contexts.name, Content::Tensor(of));
+            self.stream(at, Content::Tensor(of));
         }
         let target = self.target();
         let row = self.tree.code_copies.len();
         self.tree.code_copies.push(target);
-        self.add_row(upload, Type::CodeCopy, self.contexts.compilation, row);
-        self.sync(upload, Type::SyncAns);
+        self.add_row(upload, Type::CodeCopy, context, row);
+        self.add(upload, Type::SyncAns, context);
     }
 
     fn main(&mut self, parent: u32) {
         let context = self.contexts.compilation;
         let main = self.add(parent, Type::Sequence, context);
-        self.sync(main, Type::Sync);
+        self.add(main, Type::Sync, context);
         let turns = if self.settings.execution { 2 } else { 16 };
         let body = self.repeat(main, context, turns);
         let [input, loss] = self.contexts.ends;
-        self.stream((body, input), "input", Content::Tensor(TensorOf::Input));
+        self.stream((body, input), Content::Tensor(TensorOf::Input));
         for &op in &self.model.order {
             self.op(body, op);
         }
-        self.stream((body, loss), "loss", Content::Tensor(TensorOf::Loss));
+        self.stream((body, loss), Content::Tensor(TensorOf::Loss));
     }
 }
 

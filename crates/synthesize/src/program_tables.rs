@@ -26,23 +26,9 @@ fn program_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let mut types: Vec<Type> = programs.map(|program| program.kind).collect();
     types.sort_unstable_by_key(|&kind| plan.type_id(kind));
     types.dedup();
-    let rows = types.into_iter().map(|kind| {
-        let table = match kind {
-            Type::OnTileExecute => Some("program_type_on_tile_execute"),
-            Type::Repeat => Some("program_type_repeat"),
-            Type::Call => Some("program_type_call"),
-            Type::DoExchange => Some("program_type_do_exchange"),
-            Type::CodeCopy => Some("program_type_code_copy"),
-            // The real file names a table that is not there.
-            Type::StreamCopyMid => Some("program_type_stream_copy"),
-            Type::Sync => Some("program_type_sync"),
-            Type::Sans => Some("program_type_sans"),
-            Type::SyncAns => Some("program_type_sync_ans"),
-            _ => None,
-        };
-        (plan.type_id(kind), format!("{kind:?}"), table)
-    });
-    insert(connection, "program_types", rows)
+    let rows = types.into_iter();
+    let rows = rows.map(|kind| (plan.type_id(kind), format!("{kind:?}")));
+    insert(connection, "program_types (id, name)", rows)
 }
 
 /// One value on the tiles of a window, 0 elsewhere.
@@ -112,17 +98,10 @@ fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let executes = (0..tree.compute_sets.len()).enumerate();
     insert(connection, "program_type_on_tile_execute", executes)?;
     let copies = "program_type_code_copy (id, destination_regions_id)";
-    insert(connection, copies, tree.code_copies.iter().enumerate())?;
-    let every: Vec<u64> = (0..plan.settings.tiles.into()).collect();
-    let [sans, sync_ans, syncs] = plan.tree.syncs;
-    let on_all = |count| (0..count).map(|id| (id, encode_list(&every)));
-    insert(connection, "program_type_sans", on_all(sans))?;
-    insert(connection, "program_type_sync_ans", on_all(sync_ans))?;
-    let rows = (0..syncs).map(|id| (id, "Internal"));
-    insert(connection, "program_type_sync", rows)
+    insert(connection, copies, tree.code_copies.iter().enumerate())
 }
 
-/// A part of an `exchange_target`: a group, or the control ids, on the tiles of a window.
+/// A part of what an exchange moves: a group, or the control ids, on the tiles of a window.
 type Region = (Option<usize>, Window);
 
 const CONTROL_ID: Region = (None, Window::all(1));
@@ -178,7 +157,6 @@ fn marked_groups(plan: &Plan, wanted: impl Fn(TensorOf) -> bool) -> impl Iterato
 
 fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     for (id, regions) in regions(plan).into_iter().enumerate() {
-        insert(connection, "exchange_target", [[id]])?;
         let rows = regions.into_iter().flat_map(|(group, window)| {
             window.tiles().map(move |tile| match group {
                 None => {
@@ -199,48 +177,25 @@ fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()
 fn do_exchange(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let row = |(id, exchange): (usize, &Exchange)| {
         let code = (0..plan.settings.tiles).map(|tile| plan.code.exchange_bytes(id, tile));
-        let code: Vec<u64> = code.collect();
-        let moved = 64;
-        let total = moved * u64::from(exchange.window.count);
-        let by_tile = encode_rle(&on_window(plan, moved, exchange.window));
-        (
-            id,
-            by_tile.clone(),
-            by_tile,
-            encode_rle(&code),
-            encode_rle(&[total]),
-            encode_rle(&[total]),
-            encode_rle(&[2 * total]),
-            encode_list(&[(plan.tree.compute_sets.len() + id) as u64]),
-            exchange.targets.0,
-            exchange.targets.1,
-        )
+        let code = encode_rle(&code.collect::<Vec<u64>>());
+        let cycles = encode_list(&[(plan.tree.compute_sets.len() + id) as u64]);
+        (id, code, cycles, exchange.targets.0, exchange.targets.1)
     };
-    let table = "program_type_do_exchange (id, bytes_received_by_tile_rle,
-                 bytes_sent_by_tile_rle, code_bytes_by_tile_rle, bytes_received_by_ipu_rle,
-                 bytes_sent_by_ipu_rle, max_data_sent_and_received_by_ipu_rle,
-                 cycles_by_tile_ids, source_regions_id, destination_regions_id)";
+    let table = "program_type_do_exchange (id, code_bytes_by_tile_rle, cycles_by_tile_ids,
+                 source_regions_id, destination_regions_id)";
     let exchanges = plan.tree.exchanges.iter().enumerate();
     insert(connection, table, exchanges.map(row))
 }
 
 fn streams(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let first = plan.tree.compute_sets.len() + plan.tree.exchanges.len();
-    let count = plan.settings.tiles.min(64);
-    let by_tile = encode_rle(&on_window(plan, 128, Window::all(count)));
-    let total = 128 * u64::from(count);
-    let (once, twice) = (encode_rle(&[total]), encode_rle(&[2 * total]));
     for (id, stream) in plan.tree.streams.iter().enumerate() {
-        let none = None::<u64>;
-        let cycles = encode_list(&[(first + id) as u64]);
-        let row = (id, &by_tile, &by_tile, none, &once, &once, &twice, cycles);
-        insert(connection, "program_type_stream_copy_mid", [row])?;
-        let table = match stream.content {
-            Content::AllTensors | Content::Tensor(TensorOf::Loss) => "host_exchange_to_host",
-            _ => "host_exchange_from_host",
+        insert(connection, "program_type_stream_copy_mid (id)", [[id]])?;
+        let direction = match stream.content {
+            Content::AllTensors | Content::Tensor(TensorOf::Loss) => "to",
+            _ => "from",
         };
-        let row = (id, &stream.name, &stream.name, 0, stream.target);
-        insert(connection, table, [row])?;
+        let table = format!("host_exchange_{direction}_host (stream_copy_mid_id, regions_id)");
+        insert(connection, &table, [(id, stream.target)])?;
     }
     Ok(())
 }

@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, Params};
 
-/// Creates every table and index. SQLite keeps the text of a statement, each in one line.
+/// Creates every table and index. SQLite keeps the text of a statement, each in one line. A column
+/// that a row is inserted without is 0 or empty.
 pub fn create(connection: &Connection) -> rusqlite::Result<()> {
     let text = include_str!("schema.sql").lines();
     let text: Vec<&str> = text.filter(|line| !line.starts_with("--")).collect();
     for statement in text.join(" ").split(';') {
         let words: Vec<&str> = statement.split_whitespace().collect();
-        connection.execute_batch(&words.join(" "))?;
+        let statement = words.join(" ").replace("NOT NULL", "NOT NULL DEFAULT 0");
+        connection.execute_batch(&statement)?;
     }
     Ok(())
 }

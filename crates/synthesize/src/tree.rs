@@ -128,7 +128,7 @@ pub struct Exchange {
     /// The operation; none for the broadcast of control ids.
     pub op: Option<usize>,
     pub window: Window,
-    /// `exchange_target` ids of what is sent and what is received.
+    /// Ids in `exchange_regions` of what is sent and what is received.
     pub targets: (u32, u32),
     /// An earlier exchange whose code it uses.
     pub shares: Option<usize>,
@@ -144,9 +144,8 @@ pub enum Content {
 
 #[derive(Debug, Clone)]
 pub struct Stream {
-    pub name: String,
     pub content: Content,
-    /// `exchange_target` id of the variables.
+    /// Id in `exchange_regions` of the variables.
     pub target: u32,
 }
 
@@ -162,9 +161,7 @@ pub struct Tree {
     pub exchanges: Vec<Exchange>,
     pub streams: Vec<Stream>,
     pub repeats: Vec<u64>,
-    /// Number of rows of `program_type_sans`, `_sync_ans` and `_sync`.
-    pub syncs: [usize; 3],
-    /// `exchange_target` ids of the destinations of code copies.
+    /// Ids in `exchange_regions` of the destinations of code copies.
     pub code_copies: Vec<u32>,
     /// Functions called, by row of `program_type_call`.
     pub calls: Vec<usize>,

@@ -45,39 +45,34 @@ fn var_ids(plan: &Plan, groups: &[usize]) -> Vec<u64> {
 fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     for (row, groups) in groups_of_sets(plan).iter().enumerate() {
         let set = &plan.tree.compute_sets[row];
-        let kinds = plan.code.sets[row].iter().enumerate();
-        let kinds = kinds.map(|(slot, &kind)| {
-            let instances = instances_by_tile(plan, row, slot);
-            (kind, instances.iter().sum())
-        });
+        let slots = 0..plan.code.sets[row].len();
+        let counts = slots.map(|slot| instances_by_tile(plan, row, slot).iter().sum());
         let ids = encode_diff_rle(&var_ids(plan, groups));
         // Exchanges have estimates all the same, as in the real file.
         let has_estimates = !plan.settings.no_cycle_estimates;
         let cycles = has_estimates.then(|| encode_list(&[row as u64]));
-        let more = (cycles, Some(ids));
         let named = (row, set.name.as_str(), set.debug_id);
-        compute_set(named, &kinds.collect::<Vec<_>>(), more, connection)?;
+        compute_set(
+            named,
+            &counts.collect::<Vec<_>>(),
+            (cycles, Some(ids)),
+            connection,
+        )?;
     }
     Ok(())
 }
 
-/// Writes a compute set: row, name and context; types of vertices with their number; its
-/// estimates of cycles and its variables.
+/// Writes a compute set: row, name and context; the number of vertices of each type; its estimates
+/// of cycles and its variables.
 pub fn compute_set(
     (row, name, context): (usize, &str, u32),
-    kinds: &[(usize, u64)],
+    counts: &[u64],
     (cycles, variables): (Option<Vec<u8>>, Option<Vec<u8>>),
     connection: &Connection,
 ) -> rusqlite::Result<()> {
-    let (types, counts): (Vec<u64>, Vec<u64>) = kinds
-        .iter()
-        .map(|&(kind, count)| (kind as u64, count))
-        .unzip();
-    let edges = counts.iter().sum::<u64>() * 3;
-    let (types, counts) = (encode_list(&types), encode_list(&counts));
-    let table = "compute_sets (compute_set, name, vertex_types, vertex_counts, edge_count,
-                 debug_id, cycles_by_tile_ids, var_ids_diff_rle)";
-    let set = (row, name, types, counts, edges, context, cycles, variables);
+    let table = "compute_sets (compute_set, name, vertex_counts, debug_id, cycles_by_tile_ids,
+                 var_ids_diff_rle)";
+    let set = (row, name, encode_list(counts), context, cycles, variables);
     insert(connection, table, [set])
 }
 
@@ -88,8 +83,8 @@ fn instances_by_tile(plan: &Plan, set: usize, slot: usize) -> Vec<u64> {
 
 pub fn vertex_types(types: &[VertexType], connection: &Connection) -> rusqlite::Result<()> {
     let types = types.iter().enumerate();
-    let rows = types.map(|(id, kind)| (id, &kind.name, kind.size(), kind.source));
-    insert(connection, "vertex_types", rows)
+    let rows = types.map(|(id, kind)| (id, &kind.name, kind.size()));
+    insert(connection, "vertex_types (id, name, size)", rows)
 }
 
 fn instances(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -121,36 +116,18 @@ fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Resu
     insert(connection, "memory_by_compute_set", rows)
 }
 
-/// Bytes by vertex type. The variable-sized field data of a compute set goes to
-/// the first of its types.
+/// Bytes of code by vertex type.
 fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let tiles = plan.settings.tiles as usize;
-    let code = &plan.code;
-    // Columns: code, copy pointers, descriptors, edge pointers, vertex data.
-    let mut sums = vec![vec![[0u64; 5]; tiles]; code.types.len()];
-    for (set, types) in code.sets.iter().enumerate() {
-        for tile in 0..plan.settings.tiles {
-            for (slot, &kind) in types.iter().enumerate() {
-                let count = code.instances(set, slot, tile, Places::EVERY);
-                if count == 0 {
-                    continue;
-                }
-                let [data, edge, copy] = code.types[kind].state.map(|state| state * count);
-                let sum = &mut sums[kind][tile as usize];
-                sum[0] = code.types[kind].code;
-                sum[1] += copy;
-                sum[2] += if code.types[kind].copies() { 7 } else { 0 };
-                sum[3] += edge;
-                sum[4] += data;
-            }
-            sums[types[0]][tile as usize][3] += code.set_bytes(set, tile).field;
-        }
-    }
-    let rows = sums.iter().enumerate().map(|(kind, sum)| {
-        let column = |at: usize| encode_list(&sum.iter().map(|b| b[at]).collect::<Vec<u64>>());
-        let padding = encode_list(&vec![0; tiles]);
-        let [code, copy, descriptor, edge, data] = [0, 1, 2, 3, 4].map(column);
-        (kind, code, copy, descriptor, edge, padding, data)
+    let tiles = 0..plan.settings.tiles;
+    let types: Vec<_> = tiles.map(|tile| plan.code.types_on(tile)).collect();
+    let rows = plan.code.types.iter().enumerate().map(|(id, kind)| {
+        let code = types.iter();
+        let code = code.map(|here| if here.contains(&id) { kind.code } else { 0 });
+        (id, encode_list(&code.collect::<Vec<_>>()))
     });
-    insert(connection, "memory_by_vertex_type", rows)
+    insert(
+        connection,
+        "memory_by_vertex_type (vertex_type, code_bytes)",
+        rows,
+    )
 }

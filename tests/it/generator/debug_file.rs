@@ -38,7 +38,6 @@ pub fn uint(context: &Context, key: &str) -> Option<u64> {
 fn contexts_parse_and_come_before_their_parents() {
     with_each(|case, made| {
         let (contexts, strings) = contexts(made.directory.path());
-        assert_eq!(contexts.len(), made.summary.contexts, "{case}");
         let ids = contexts.iter().map(|context| uint(context, "id").unwrap());
         let ids: HashSet<u64> = ids.collect();
         assert_eq!(ids.len(), contexts.len(), "{case}");
@@ -52,9 +51,6 @@ fn contexts_parse_and_come_before_their_parents() {
         let used = "SELECT debug_id FROM programs UNION SELECT debug_id FROM compute_sets";
         let used: Vec<u64> = rows(&made.profile, used, |row| row.get(0));
         assert!(used.iter().all(|id| ids.contains(id)), "{case}");
-        let variables = made.number("SELECT count(*) FROM vars_info");
-        assert_eq!(made.summary.variables as i64, variables);
-        assert!(made.summary.shared > 0, "{case}");
     });
 }
 

@@ -70,7 +70,6 @@ const SIZE: &str = "--layers 3 --tiles 9 --vars-per-layer-tile 9 --page-size 102
 struct Made {
     directory: TempDir,
     profile: Connection,
-    summary: synthesize::Summary,
 }
 
 impl Made {
@@ -78,13 +77,9 @@ impl Made {
     fn of(options: &str) -> Self {
         let directory = TempDir::new().unwrap();
         let all = [SIZE.words(), options.words()].concat();
-        let summary = synthesize::write(directory.path(), all).expect("the files are written");
+        synthesize::write(directory.path(), all).expect("the files are written");
         let profile = open(&directory.path().join("profile.pop"));
-        Self {
-            directory,
-            profile,
-            summary,
-        }
+        Self { directory, profile }
     }
 
     fn number(&self, sql: &str) -> i64 {

@@ -95,19 +95,14 @@ impl Programs<'_> {
         let settings = &self.plan.settings;
         let ipus = (self.listing.ipus, form.replicas);
         profile_writer::target(settings, ipus, "IPU", self.connection)?;
-        profile_writer::software(self.connection)?;
         let has_variables = form.lowered == LoweredVariables::Listed;
         let has = [has_variables, false, form.execution];
-        profile_writer::parameters(settings, has, self.connection)?;
-        let tiles = self.listed().flat_map(|(_, ipu)| &ipu.tiles);
-        let count: usize = tiles.map(Vec::len).sum();
-        let row = (self.compute_sets(), 0, count, 0);
-        insert(self.connection, "graph_info", [row])
+        profile_writer::parameters(settings, has, self.connection)
     }
 
     /// Writes all variables, and what they add up to.
     fn memory(&self, lowered: LoweredVariables, truth: &mut PipelineTruth) -> rusqlite::Result<()> {
-        categories(|category| category, self.connection)?;
+        categories(self.plan, self.connection)?;
         if lowered == LoweredVariables::Listed {
             self.names()?;
             self.classes()?;
@@ -197,7 +192,6 @@ impl Programs<'_> {
             variable_tables::Row {
                 name,
                 suffix: if is_user { "0" } else { "" }.to_owned(),
-                is_user,
                 unlowered: is_user.then_some(name),
                 variable,
             }
@@ -205,8 +199,7 @@ impl Programs<'_> {
         let tiles = self.listed().flat_map(|(_, ipu)| &ipu.tiles);
         for (rows, tile) in tiles.zip(0..) {
             let rows: Vec<_> = rows.iter().map(row).collect();
-            let classes = &self.variables.classes;
-            variables_of_tile((tile, first), &rows, classes, None, self.connection)?;
+            variables_of_tile((tile, first), &rows, self.plan, self.connection)?;
             first += rows.len() as u32;
         }
         Ok(())

@@ -35,19 +35,10 @@ impl Listing {
         }
         all
     }
-
-    pub fn by_ipu(&self, ipu: u32, number: u64) -> Vec<u64> {
-        let all = 0..self.all_ipus();
-        all.map(|other| if other % self.ipus == ipu { number } else { 0 })
-            .collect()
-    }
 }
 
 const PROGRAMS: &str =
     "programs (id, variant, variant_index, children, debug_id, control_code_bytes_by_tile)";
-
-/// Bytes that each tile sends in an exchange between IPUs.
-const SENT: u64 = 64;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Program {
@@ -117,20 +108,15 @@ impl<'a> Programs<'a> {
         instances.collect()
     }
 
-    pub fn compute_sets(&self) -> usize {
-        let executes = |program: &&Program| matches!(program, Program::Execute { .. });
-        self.list.iter().filter(executes).count()
-    }
-
     pub fn write(&self) -> rusqlite::Result<()> {
         let types = [
-            (Type::Sequence, None),
-            (Type::OnTileExecute, Some("program_type_on_tile_execute")),
-            (Type::GlobalExchange, Some("program_type_global_exchange")),
-            (Type::WriteUndef, None),
+            Type::Sequence,
+            Type::OnTileExecute,
+            Type::GlobalExchange,
+            Type::WriteUndef,
         ];
-        let types = types.map(|(kind, table)| (kind as u32, format!("{kind:?}"), table));
-        insert(self.connection, "program_types", types)?;
+        let types = types.map(|kind| (kind as u32, format!("{kind:?}")));
+        insert(self.connection, "program_types (id, name)", types)?;
         for id in 0..u64::from(self.variables.steps) {
             let kind = if id == 0 {
                 Type::Sequence
@@ -152,10 +138,11 @@ impl<'a> Programs<'a> {
                     self.compute_set(sets, (set, ipu))?;
                     sets += 1;
                 }
-                Program::Exchange { from, to } => {
+                Program::Exchange { .. } => {
                     let row = (Type::GlobalExchange, Some(exchanges), 0);
                     self.program(id, row)?;
-                    self.exchange(exchanges, (from, to))?;
+                    let table = "program_type_global_exchange (id)";
+                    insert(self.connection, table, [[exchanges]])?;
                     exchanges += 1;
                 }
             }
@@ -196,13 +183,13 @@ impl<'a> Programs<'a> {
     fn compute_set(&self, row: usize, (set, ipu): (usize, u32)) -> rusqlite::Result<()> {
         let instances = self.instances(set, ipu);
         let replicas = u64::from(self.listing.replicas);
-        let kinds = instances.iter();
-        let kinds = kinds.map(|(kind, by_tile)| (*kind, replicas * by_tile.iter().sum::<u64>()));
+        let counts = instances.iter();
+        let counts = counts.map(|(_, by_tile)| replicas * by_tile.iter().sum::<u64>());
         let set = &self.plan.tree.compute_sets[set];
         let named = (row, set.name.as_str(), set.debug_id);
         compute_set(
             named,
-            &kinds.collect::<Vec<_>>(),
+            &counts.collect::<Vec<_>>(),
             (None, None),
             self.connection,
         )?;
@@ -216,24 +203,5 @@ impl<'a> Programs<'a> {
             (row, kind, encode_rle(&by_tile))
         });
         insert(self.connection, "vertex_instances", rows)
-    }
-
-    fn exchange(&self, row: usize, (from, to): (u32, u32)) -> rusqlite::Result<()> {
-        let sent = vec![SENT; self.listing.tiles as usize];
-        let all = SENT * u64::from(self.listing.tiles);
-        let max_by_ipu = vec![all; self.listing.all_ipus() as usize];
-        let row = (
-            row,
-            encode_rle(&self.listing.by_tile(to, &sent)),
-            encode_rle(&self.listing.by_tile(from, &sent)),
-            encode_rle(&self.listing.by_ipu(to, all)),
-            encode_rle(&self.listing.by_ipu(from, all)),
-            encode_rle(&max_by_ipu),
-            "External",
-        );
-        let table = "program_type_global_exchange (id, bytes_received_by_tile_rle,
-                     bytes_sent_by_tile_rle, bytes_received_by_ipu_rle, bytes_sent_by_ipu_rle,
-                     max_data_sent_and_received_by_ipu_rle, sync_type)";
-        insert(self.connection, table, [row])
     }
 }
