@@ -2,9 +2,7 @@
 //!
 //! A few bytes of a file can demand a table, a list or a loop of any size. Each bound is far above
 //! real models, and a file beyond it is refused with an error that says so. Where large models need
-//! more, the bound grows with the file. SECURITY.md contains [`table`], which a test checks.
-
-use crate::wording::grouped;
+//! more, the bound grows with the file. A test compares the table in SECURITY.md with them.
 
 /// A bound that grows with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,81 +125,3 @@ pub const STEPS_AND_TILES: u64 = 1 << 32;
 pub const REPORT: u64 = 1 << 24;
 /// Bytes of a JSON file beside the profile. Real files have some kilobytes.
 pub const BESIDE: u64 = 1 << 20;
-
-/// All bounds, as the rows of the table in SECURITY.md.
-pub fn table() -> Vec<(&'static str, String)> {
-    let number = |number: usize| {
-        if number.is_power_of_two() && number > 1 << 12 {
-            format!("2^{}", number.ilog2())
-        } else {
-            grouped(number as u64)
-        }
-    };
-    let growing = |bound: Growing, of: &str| {
-        let (least, each) = (number(bound.least), number(bound.each));
-        format!("{least}, or {each} for each {of}")
-    };
-    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
-    let tile = BYTES_OF_TILE.div_ceil(1 << 30);
-    vec![
-        ("tiles of all IPUs", number(TILES as usize)),
-        (
-            "tiles of an IPU, bytes of a tile",
-            format!("{}; {tile} GiB", number(TILES_OF_IPU as usize)),
-        ),
-        (
-            "variables of all compute sets together",
-            growing(MEMBERS, "variable"),
-        ),
-        ("contexts of a variable", number(CONTEXTS_OF_VARIABLE)),
-        ("items inside each other, contexts above a context", {
-            format!("{}; {}", number(NESTED_ITEMS), number(CONTEXTS_ABOVE))
-        }),
-        ("visits of programs, Calls inside each other", {
-            format!("{}; {}", growing(VISITS, "program"), number(NESTED_CALLS))
-        }),
-        ("cycles of all programs", number(CYCLES as usize)),
-        ("bytes of names and inputs of all operations", number(TEXT)),
-        ("uses of variables by operations", growing(USES, "variable")),
-        (
-            "different groups of operations that share variables",
-            growing(SETS, "variable"),
-        ),
-        (
-            "such groups in all pieces of operations",
-            growing(SETS_OF_CLUSTERS, "program"),
-        ),
-        (
-            "runs of tiles in the code of all operations",
-            growing(CODE_RUNS, "one of the profile"),
-        ),
-        ("layers", number(LAYERS)),
-        ("uses of variables that places are found by", number(LOOKS)),
-        ("ends of all edges of the flow of data", number(FLOW)),
-        (
-            "pairs of an operation without a layer and a group of layers that share variables",
-            number(PAIRS),
-        ),
-        ("layers in all groups of layers", number(PLACES)),
-        (
-            "entries of variables and of code into ranges of layers, on one tile",
-            format!("{} each", number(ENTRIES)),
-        ),
-        (
-            "layers times steps that can hold a peak, on one tile",
-            number(CELLS),
-        ),
-        (
-            "ranges of layers times stages of a pipeline",
-            number(RANGE_COSTS),
-        ),
-        ("steps of a saved file, steps times tiles", {
-            let cells = number(STEPS_AND_TILES as usize);
-            format!("{}; {cells}", number(STEPS as usize))
-        }),
-        (
-            "a report for `--compare` or `--against`; a JSON file beside the profile",
-            format!("{}; {}", mib(REPORT), mib(BESIDE)),
-        ),
-    ]
-}
