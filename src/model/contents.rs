@@ -30,9 +30,7 @@ pub struct Model {
     /// The steps at which each equivalence class is live.
     pub classes: LiveClasses,
     /// The lowered variables that hold data, by tile, equal ones joined. Variables that no
-    /// operation uses are included. They are by far the largest part, so [`saved`](crate::saved)
-    /// stores them apart.
-    #[serde(skip)]
+    /// operation uses are included. They are by far the largest part.
     pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state but are used by an operation all the
     /// same: the targets of code copies.

@@ -4,11 +4,10 @@ use super::NO_USERS;
 use super::variable_uses::{ByUse, TileUse, VariableUse};
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Lowered variables of one tile with the same class and use set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableGroup {
     /// Equivalence class of the variables, as a position in the profile's classes.
     pub class: u32,
@@ -20,8 +19,7 @@ pub struct VariableGroup {
 }
 
 /// All allocated variables, tile by tile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "StoredGroups", into = "StoredGroups")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableGroups {
     /// By class, then by set.
     uses: Vec<VariableUse>,
@@ -29,17 +27,6 @@ pub struct VariableGroups {
     starts: Vec<u32>,
     /// On each tile, ascending by number of the use.
     groups: Vec<TileUse>,
-}
-
-impl Default for VariableGroups {
-    /// No tiles.
-    fn default() -> Self {
-        Self {
-            uses: Vec::new(),
-            starts: vec![0],
-            groups: Vec::new(),
-        }
-    }
 }
 
 impl VariableGroups {
@@ -159,35 +146,6 @@ impl VariableGroups {
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
-    }
-}
-
-/// The form in which groups are saved with the rest of a model.
-#[derive(Serialize, Deserialize)]
-struct StoredGroups {
-    uses: Vec<(u32, u32)>,
-    counts: Vec<u32>,
-    groups: Vec<TileUse>,
-}
-
-impl From<VariableGroups> for StoredGroups {
-    fn from(all: VariableGroups) -> Self {
-        let uses = all.uses.iter().map(|used| (used.class, used.set));
-        let counts = all.starts.windows(2).map(|ends| ends[1] - ends[0]);
-        Self {
-            uses: uses.collect(),
-            counts: counts.collect(),
-            groups: all.groups,
-        }
-    }
-}
-
-impl TryFrom<StoredGroups> for VariableGroups {
-    type Error = &'static str;
-
-    fn try_from(stored: StoredGroups) -> Result<Self, Self::Error> {
-        let found = Self::from_numbered(&stored.uses, &stored.counts, stored.groups);
-        found.ok_or("the variables of a tile are not in order")
     }
 }
 

@@ -4,7 +4,6 @@
 //! and use set is looked up once for each use.
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 /// A class and a use set that some variables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +17,7 @@ pub struct VariableUse {
 }
 
 /// The bytes of a use on one tile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
     /// The number of the use in [`VariableGroups::uses`](super::VariableGroups::uses).
     pub number: u32,

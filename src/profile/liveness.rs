@@ -154,27 +154,22 @@ fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)
     }
 }
 
-/// Serialized as the number of steps, and for each class its ranges, or none if it is live on every
-/// step.
+/// Serialized as what [`LiveClasses::new`] takes.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let classes = 0..self.len() as u32;
-        let ranges = classes.map(|class| (!self.is_always_live(class)).then(|| self.ranges(class)));
-        (self.steps, ranges.collect::<Vec<_>>()).serialize(serializer)
+        let of_class = |class| {
+            let ranges = self.ranges(class).iter();
+            ranges.map(move |&(from, to)| (class, from, to))
+        };
+        let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
+        (&self.always_live, ranges, self.steps).serialize(serializer)
     }
 }
 
 /// Ranges may be empty or lie beyond the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        type OfClass = Option<Vec<(u32, u32)>>;
-        let (steps, classes) = <(u32, Vec<OfClass>)>::deserialize(deserializer)?;
-        let always_live = classes.iter().map(Option::is_none).collect();
-        let mut ranges = Vec::new();
-        for (class, lists) in (0u32..).zip(classes) {
-            let lists = lists.into_iter().flatten();
-            ranges.extend(lists.map(|(from, to)| (class, from, to)));
-        }
+        let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
         Ok(Self::new(always_live, ranges, steps))
     }
 }

@@ -3,261 +3,196 @@
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
-    ClusterCycles, Flow, GroupCode, MemoryPeak, Model, NO_CALL, NO_NODE, OperationCycles,
-    OperationGroup, VariableUse, WorkCycles,
+    ClusterCycles, GroupCode, Model, NO_CALL, NO_NODE, ProgramCluster, VariableGroups, WorkCycles,
 };
-use crate::profile::{RecordedTile, TileBytes};
-
-/// The error describes the first problem, and where it is.
-type Checked = Result<(), String>;
+use crate::profile::TileBytes;
 
 /// Checks that the model has no more steps than any real model.
-pub(super) fn steps(model: &Model) -> Checked {
+pub(super) fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
-    let problem = format!("it has {steps} liveness steps, more than any real one");
-    ensure(steps <= STEPS && steps * tiles <= STEPS_AND_TILES, &problem)
-}
-
-/// Checks that all parts of `model` fit together.
-pub(super) fn all(model: &Model) -> Checked {
-    let refs = Referents(model);
-    target(model)?;
-    classes(model)?;
-    let (groups, labels) = (model.operation_groups.len(), model.labels.len());
-    ensure(labels > 0, "the first label is missing")?;
-    ensure(
-        model.use_sets.is_sound(groups, labels),
-        "a use set does not consist of a smaller one and a later group",
-    )?;
-    each("use", model.variables.uses(), |use_of| refs.is_use(use_of))?;
-    let of_code = model.code_variables.uses();
-    each("use of code", of_code, |use_of| refs.is_use(use_of))?;
-    each("operation", &model.operations, |operation| {
-        refs.is_group(operation.group)?;
-        refs.is_window(operation.window)?;
-        refs.is_call(operation.call)
-    })?;
-    each("group", &model.operation_groups, |group| refs.group(group))?;
-    refs.flow(&model.flow)?;
-    each("program", &model.programs, |program| {
-        program.group.map_or(Ok(()), |group| refs.is_group(group))
-    })?;
-    refs.by_tile()?;
-    let peak = model.memory_peak.as_ref();
-    peak.map_or(Ok(()), |peak| refs.memory_peak(peak))
-}
-
-/// Checks the target, and that lists have as many entries as there are tiles or operations.
-fn target(model: &Model) -> Checked {
-    let tiles = model.target.num_tiles;
-    ensure(tiles > 0, "there is no tile")?;
-    let checked = model.target.check_single_ipu();
-    checked.map_err(|error| error.to_string())?;
-    steps(model)?;
-    let recorded: &[RecordedTile] = &model.recorded.tiles;
-    ensure(
-        recorded.is_empty() || recorded.len() == tiles as usize,
-        "the number of recorded tiles is wrong",
-    )?;
-    if let Some(step) = model.backward_start {
-        is_below(step, model.steps() as usize, "step")?;
-    }
-    let variables = [&model.variables, &model.code_variables];
-    let are_on_tiles = variables.iter().all(|list| list.tiles() == tiles);
-    ensure(are_on_tiles, "the number of tiles with variables is wrong")?;
-    let counts = model.cycles.as_ref();
-    counts.map_or(Ok(()), |counts| cycles(counts, model))
-}
-
-fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
-    let all = &cycles.by_operation;
-    ensure(
-        all.len() == model.operations.len(),
-        "the numbers of cycles and operations differ",
-    )?;
-    let parts = &cycles.by_cluster;
-    each("part of the cycles", parts, |part| of_cluster(part, model))?;
-    ensure(
-        parts.is_sorted_by_key(|part| part.operation),
-        "parts of the cycles are in no order",
-    )?;
-    let mut all = all.iter().chain([&cycles.unexplained]);
-    all.try_for_each(work_cycles)
-}
-
-fn work_cycles(cycles: &WorkCycles) -> Checked {
-    ensure(
-        cycles.exchange.max(cycles.later) <= cycles.all,
-        "exchanges or the backward pass take more cycles than there are",
-    )
-}
-
-fn of_cluster(part: &ClusterCycles, model: &Model) -> Checked {
-    let operation = model.operations.get(part.operation as usize);
-    let group = operation.and_then(|it| model.operation_groups.get(it.group as usize));
-    let clusters = group.map_or(0, |group| group.clusters.len());
-    ensure((part.cluster as usize) < clusters, "it is of no programs")?;
-    work_cycles(&part.cycles)
-}
-
-fn classes(model: &Model) -> Checked {
-    let is_fine = |&(from, to): &(u32, u32)| from < to && to <= model.steps();
-    for class in 0..model.classes.len() as u32 {
-        let checked = ensure(
-            model.classes.ranges(class).iter().all(is_fine),
-            "a range is empty or beyond the last step",
-        );
-        checked.map_err(|problem| format!("class {class}: {problem}"))?;
-    }
-    Ok(())
-}
-
-/// Checks every entry of a list; the error has the number of the first wrong entry.
-fn each<T>(what: &str, list: &[T], check: impl Fn(&T) -> Checked) -> Checked {
-    let mut list = list.iter().enumerate();
-    list.try_for_each(|(number, entry)| {
-        check(entry).map_err(|problem| format!("{what} {number}: {problem}"))
-    })
-}
-
-fn ensure(is_fine: bool, problem: &str) -> Checked {
-    if is_fine {
-        Ok(())
-    } else {
-        Err(problem.to_owned())
-    }
-}
-
-fn is_below(position: u32, end: usize, what: &str) -> Checked {
-    match (position as usize) < end {
+    match steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
         true => Ok(()),
-        false => Err(format!("there is no {what} {position}, only {end}")),
+        false => Err(format!(
+            "it has {steps} liveness steps, more than any real one"
+        )),
     }
 }
 
-/// Checks the positions by which the parts of a model refer to each other.
-struct Referents<'a>(&'a Model);
+/// Names a part of the model that does not fit the others; `None` if all parts fit together.
+pub(super) fn problem(model: &Model) -> Option<String> {
+    if let Err(problem) = steps(model) {
+        return Some(problem);
+    }
+    let all = Parts(model);
+    let (data, code) = (&model.variables, &model.code_variables);
+    let parts = [
+        ("target", all.fit_target()),
+        ("recorded tiles", all.fit_recorded_tiles()),
+        ("live ranges", all.fit_classes()),
+        ("use sets", all.fit_use_sets()),
+        ("variables", all.fit_variables(data)),
+        ("variables of code", all.fit_variables(code)),
+        ("operations", all.fit_operations()),
+        ("operation groups", all.fit_groups()),
+        ("programs", all.fit_programs()),
+        ("cycles", all.fit_cycles()),
+        ("flow of data", all.fit_flow()),
+        ("bytes by tile", all.fit_bytes_by_tile()),
+        ("peak", all.fit_peak()),
+    ];
+    let unfit = parts.into_iter().find(|(_, fits)| !fits);
+    unfit.map(|(part, _)| format!("{part}: a position or an order is wrong"))
+}
 
-impl Referents<'_> {
-    fn group(&self, group: &OperationGroup) -> Checked {
-        self.is_window(group.window)?;
-        each("host copy", &group.host_copies, |&step| {
-            is_below(step, self.0.steps() as usize, "step")
-        })?;
-        self.code(&group.code)?;
-        each("piece", &group.clusters, |cluster| {
-            self.are_sets(&cluster.sets)?;
-            self.code(&cluster.code)
+/// The parts of a model, which must fit each other.
+struct Parts<'a>(&'a Model);
+
+impl Parts<'_> {
+    fn fit_target(&self) -> bool {
+        let (target, backward) = (&self.0.target, self.0.backward_start);
+        target.num_tiles > 0
+            && target.check_single_ipu().is_ok()
+            && backward.is_none_or(|step| self.has_step(step))
+    }
+
+    fn fit_recorded_tiles(&self) -> bool {
+        [0, self.0.target.num_tiles as usize].contains(&self.0.recorded.tiles.len())
+    }
+
+    fn fit_use_sets(&self) -> bool {
+        let (groups, labels) = (self.0.operation_groups.len(), self.0.labels.len());
+        self.0.use_sets.is_sound(groups, labels)
+    }
+
+    fn fit_programs(&self) -> bool {
+        let mut groups = self.0.programs.iter().filter_map(|program| program.group);
+        groups.all(|group| self.has_group(group))
+    }
+
+    fn has_step(&self, step: u32) -> bool {
+        step < self.0.steps()
+    }
+
+    fn has_group(&self, group: u32) -> bool {
+        (group as usize) < self.0.operation_groups.len()
+    }
+
+    fn has_set(&self, set: u32) -> bool {
+        (set as usize) < self.0.use_sets.len()
+    }
+
+    fn has_window(&self, window: Option<(u32, u32)>) -> bool {
+        window.is_none_or(|(first, last)| first <= last && self.has_step(last))
+    }
+
+    fn fit_classes(&self) -> bool {
+        let is_fine = |&(from, to): &(u32, u32)| from < to && to <= self.0.steps();
+        let mut classes = 0..self.0.classes.len() as u32;
+        classes.all(|class| self.0.classes.ranges(class).iter().all(is_fine))
+    }
+
+    fn fit_variables(&self, variables: &VariableGroups) -> bool {
+        let mut uses = variables.uses().iter();
+        variables.tiles() == self.0.target.num_tiles
+            && uses.all(|one| (one.class as usize) < self.0.classes.len() && self.has_set(one.set))
+    }
+
+    fn fit_operations(&self) -> bool {
+        let calls = self.0.calls.len();
+        self.0.operations.iter().all(|operation| {
+            self.has_group(operation.group)
+                && self.has_window(operation.window)
+                && (operation.call == NO_CALL || (operation.call as usize) < calls)
         })
     }
 
-    fn is_window(&self, window: Option<(u32, u32)>) -> Checked {
-        let Some((first, last)) = window else {
-            return Ok(());
-        };
-        is_below(last, self.0.steps() as usize, "step")?;
-        ensure(first <= last, "it ends before it begins")
+    fn fit_groups(&self) -> bool {
+        self.0.operation_groups.iter().all(|group| {
+            self.has_window(group.window)
+                && group.host_copies.iter().all(|&step| self.has_step(step))
+                && self.fits_code(&group.code)
+                && group.clusters.iter().all(|own| self.fits_cluster(own))
+        })
     }
 
-    fn code(&self, code: &GroupCode) -> Checked {
+    fn fits_cluster(&self, cluster: &ProgramCluster) -> bool {
+        let sets = &cluster.sets;
+        sets.is_sorted_by(|a, b| a < b)
+            && sets.last().is_none_or(|&set| self.has_set(set))
+            && self.fits_code(&cluster.code)
+    }
+
+    fn fits_code(&self, code: &GroupCode) -> bool {
         let types = &code.vertex_types;
-        ensure(
-            types.is_sorted_by(|a, b| a.0 < b.0),
-            "vertex types are not in order",
-        )?;
-        if let Some(&(last, _)) = types.last() {
-            is_below(last, self.0.vertex_code.len(), "vertex type")?;
-        }
         let others = [
             &code.vertex_state,
             &code.vertex_memory,
             &code.exchange_code,
             &code.control_code,
         ];
-        self.on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
+        let last = types.last().map(|&(last, _)| last as usize);
+        types.is_sorted_by(|a, b| a.0 < b.0)
+            && last.is_none_or(|last| last < self.0.vertex_code.len())
+            && self.are_on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
     }
 
-    /// Checks the lists by tile of the whole model.
-    fn by_tile(&self) -> Checked {
+    /// Are cycles of clusters in order, and those of parts of the work at most those of all?
+    fn fit_cycles(&self) -> bool {
+        let Some(cycles) = &self.0.cycles else {
+            return true;
+        };
+        let clusters = |operation: u32| {
+            let operation = self.0.operations.get(operation as usize)?;
+            let group = self.0.operation_groups.get(operation.group as usize)?;
+            Some(group.clusters.len())
+        };
+        let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
+        let exists = |part: &ClusterCycles| Some(part.cluster as usize) < clusters(part.operation);
+        let is_part = |cycles: &WorkCycles| cycles.exchange.max(cycles.later) <= cycles.all;
+        all.len() == self.0.operations.len()
+            && all.iter().all(is_part)
+            && is_part(&cycles.unexplained)
+            && parts.is_sorted_by_key(|part| part.operation)
+            && parts
+                .iter()
+                .all(|part| exists(part) && is_part(&part.cycles))
+    }
+
+    /// Are edges in the order of their first nodes, and do they lead to later nodes?
+    fn fit_flow(&self) -> bool {
+        let (flow, operations) = (&self.0.flow, self.0.operations.len());
+        let lead_on = |from: u32, to: &[u32]| {
+            let first = if from == NO_NODE { 0 } else { from + 1 };
+            let are_later = to.first().is_some_and(|&to| first <= to);
+            let exists = |&node: &u32| (node as usize) < flow.nodes.len();
+            are_later && to.is_sorted_by(|a, b| a < b) && to.iter().all(exists)
+        };
+        let mut in_nodes = flow.nodes.iter().flat_map(|node| &node.operations);
+        let mut parameters = flow.parameters.iter();
+        in_nodes.all(|&one| (one as usize) < operations)
+            && flow.edges.iter().all(|edge| lead_on(edge.from, &edge.to))
+            && flow.edges.is_sorted_by_key(|edge| edge.from)
+            && parameters.all(|(set, to)| self.has_set(*set) && lead_on(NO_NODE, to))
+    }
+
+    fn fit_bytes_by_tile(&self) -> bool {
         let categories = self.0.recorded.categories.iter();
         let categories = categories.flat_map(|category| [&category.bytes, &category.overlapped]);
         let code = self.0.vertex_code.iter().chain(&self.0.recorded_code);
-        self.on_tiles(code.chain(categories))
+        self.are_on_tiles(code.chain(categories))
     }
 
-    fn memory_peak(&self, peak: &MemoryPeak) -> Checked {
-        is_below(peak.tile, self.0.target.num_tiles as usize, "tile")?;
-        // In a model without steps, step 0 stands for none.
-        is_below(peak.step, self.0.steps().max(1) as usize, "step")?;
-        each("live variable", &peak.variables, |variable| {
-            self.is_set(variable.set)
+    fn fit_peak(&self) -> bool {
+        self.0.memory_peak.as_ref().is_none_or(|peak| {
+            let mut variables = peak.variables.iter();
+            peak.tile < self.0.target.num_tiles
+                // In a model without steps, step 0 stands for none.
+                && peak.step < self.0.steps().max(1)
+                && variables.all(|variable| self.has_set(variable.set))
         })
     }
 
-    fn on_tiles<'a>(&self, mut all: impl Iterator<Item = &'a TileBytes>) -> Checked {
-        ensure(
-            all.all(|bytes| bytes.end() <= self.0.target.num_tiles),
-            "values by tile go on beyond the last tile",
-        )
-    }
-
-    /// Checks that edges are in the order of their first nodes, and lead to later nodes.
-    fn flow(&self, flow: &Flow) -> Checked {
-        each("node", &flow.nodes, |node| {
-            let mut operations = node.operations.iter();
-            operations.try_for_each(|&one| self.is_operation(one))
-        })?;
-        let nodes = |from: u32, to: &[u32]| {
-            let last = to.last().copied().unwrap_or(0);
-            let first = if from == NO_NODE {
-                Some(0)
-            } else {
-                from.checked_add(1)
-            };
-            let follows = to.first().copied() >= first && to.is_sorted_by(|a, b| a < b);
-            ensure(follows, "an edge does not lead to later nodes")?;
-            is_below(last, flow.nodes.len(), "node")
-        };
-        each("edge", &flow.edges, |edge| nodes(edge.from, &edge.to))?;
-        let in_order = flow.edges.is_sorted_by_key(|edge| edge.from);
-        ensure(in_order, "the edges are not in order")?;
-        each(
-            "parameter",
-            &flow.parameters,
-            |parameter: &(u32, Box<[u32]>)| {
-                self.is_set(parameter.0)?;
-                nodes(NO_NODE, &parameter.1)
-            },
-        )
-    }
-
-    fn is_operation(&self, operation: u32) -> Checked {
-        is_below(operation, self.0.operations.len(), "operation")
-    }
-
-    fn is_group(&self, group: u32) -> Checked {
-        is_below(group, self.0.operation_groups.len(), "operation group")
-    }
-
-    fn is_call(&self, call: u32) -> Checked {
-        if call == NO_CALL {
-            return Ok(());
-        }
-        is_below(call, self.0.calls.len(), "call")
-    }
-
-    fn is_use(&self, variable_use: &VariableUse) -> Checked {
-        is_below(variable_use.class, self.0.classes.len(), "class")?;
-        self.is_set(variable_use.set)
-    }
-
-    fn is_set(&self, set: u32) -> Checked {
-        is_below(set, self.0.use_sets.len(), "use set")
-    }
-
-    /// Checks that use sets exist and ascend.
-    fn are_sets(&self, sets: &[u32]) -> Checked {
-        ensure(sets.is_sorted_by(|a, b| a < b), "use sets are not in order")?;
-        sets.last().map_or(Ok(()), |&last| self.is_set(last))
+    fn are_on_tiles<'b>(&self, mut all: impl Iterator<Item = &'b TileBytes>) -> bool {
+        all.all(|bytes| bytes.end() <= self.0.target.num_tiles)
     }
 }

@@ -11,44 +11,49 @@
 //! |---|---|
 //! | 8 | magic: `89 50 6f 70 4c 0d 0a 0a` |
 //! | 4 | version of the format |
-//! | 4 | number of parts |
 //! | 8 | size of the whole file |
-//! | 4 for each part | its bytes |
-//! | the rest but 4 | the parts, back to back |
+//! | the rest but 4 | the model |
 //! | 4 | CRC-32 of all bytes before |
 //!
 //! Nothing is compressed: most numbers take one byte, a large model takes a fortieth of the size of
 //! its profile, and the size of the file bounds the memory that reading it takes.
 //!
-//! The first part is the [`Model`] without its variables, as [serde] and [postcard] write it:
-//! fields in the order of their declaration, and bytes by tile as blobs of varints
-//! (`profile/tile_bytes.rs`). Any change of a field changes the version of the format. The second
-//! part holds the classes and use sets of variables; the other parts hold the variables of some
-//! tiles each, and make up most of a file. Both are described in `variables.rs`.
+//! The [`Model`] is written by [serde] and [postcard]: fields in the order of their declaration,
+//! variables (`variables.rs`) and bytes by tile (`profile/tile_bytes.rs`) as blobs of varints. Any
+//! change of a field changes the version of the format.
 //!
 //! Files are not trusted: a list takes no more memory than its bytes allow, and every position is
 //! checked (`check.rs`), so a loaded model has no invalid positions.
 
 mod check;
-mod container;
 #[cfg(test)]
 mod tests;
 mod variables;
 
-use crate::atomic::WriteError;
-use crate::atomic::{self, only_files};
+use crate::atomic::{self, WriteError, only_files};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
-use container::{
-    Content, HEADER, MAGIC, Part, VERSION, assemble, check_size, read_whole, stated_size,
-    take_apart,
-};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use crate::parallel::filled;
+use flate2::Crc;
+use rayon::prelude::*;
+use std::cmp::Ordering;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use thiserror::Error;
+
+/// First bytes of the file. One has its high bit set, and line ends of several kinds follow, so
+/// that a transfer as text is detected.
+const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
+
+/// Version of the format; it changes with every change of the format.
+const VERSION: u32 = 18;
+
+/// Size of the header in bytes: magic, version, size of the file.
+const HEADER: usize = 8 + 4 + 8;
+
+/// Size of the checksum: a CRC-32 of all bytes before it.
+const CHECKSUM: usize = 4;
 
 /// Reason why a model could not be saved or loaded. The caller adds the name of the file.
 #[derive(Debug, Error)]
@@ -91,13 +96,6 @@ impl From<io::Error> for SavedError {
     }
 }
 
-impl SavedError {
-    /// Error about invalid content.
-    fn invalid(problem: impl Into<String>) -> Self {
-        SavedError::Invalid(problem.into())
-    }
-}
-
 /// Saves `model` at `path`. The bytes are written to a temporary file in the same folder, which is
 /// renamed to `path` once it is complete on disk; an existing file is replaced. On failure the
 /// temporary file is removed.
@@ -119,15 +117,13 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
 /// # Errors
 /// [`SavedError`] says whether the file has another kind or version, is cut off or was altered.
 pub fn load(path: &Path) -> Result<Model, SavedError> {
-    only_files(path)?;
-    let mut file = File::open(path)?;
-    let mut bytes = Vec::new();
-    Read::by_ref(&mut file)
+    let size = only_files(path)?.len();
+    let mut header = Vec::new();
+    File::open(path)?
         .take(HEADER as u64)
-        .read_to_end(&mut bytes)?;
-    let size = stated_size(&bytes)?;
-    check_size(file.metadata()?.len(), size)?;
-    from_bytes(&read_whole(&file, size as usize)?)
+        .read_to_end(&mut header)?;
+    check_header(&header, size)?;
+    from_bytes(&read_whole(path, size as usize)?)
 }
 
 /// Does the file start like one that [`save`] wrote? Then [`load`] reports what is wrong with it.
@@ -147,13 +143,18 @@ pub fn is_saved(path: &Path) -> bool {
 /// [`SavedError::TooLarge`].
 pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     check::steps(model).map_err(SavedError::TooLarge)?;
-    let (model_part, variables) = rayon::join(
-        || part_of(Content::Model, model),
-        || variables::write(&model.variables),
-    );
-    let mut parts = vec![model_part?];
-    parts.extend(variables?);
-    assemble(&parts)
+    let model = postcard::to_stdvec(model);
+    let model = model.map_err(|error| SavedError::TooLarge(error.to_string()))?;
+    Ok(file_of(&model))
+}
+
+/// The file with a model in its saved form.
+fn file_of(model: &[u8]) -> Vec<u8> {
+    let size = (HEADER + model.len() + CHECKSUM) as u64;
+    let (version, size) = (VERSION.to_le_bytes(), size.to_le_bytes());
+    let mut file = [&MAGIC[..], &version, &size, model].concat();
+    file.extend(checksum(&file));
+    file
 }
 
 /// Decodes the bytes of a file.
@@ -161,36 +162,65 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
 /// # Errors
 /// As [`load`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
-    let parts = take_apart(bytes)?;
-    let [model, uses, groups @ ..] = &parts[..] else {
-        return Err(SavedError::invalid("parts of it are missing"));
-    };
-    let (variables, model) = rayon::join(|| variables::read(uses, groups), || read(model));
-    let model = Model {
-        variables: variables?,
-        ..model?
-    };
-    check::all(&model).map_err(SavedError::Invalid)?;
-    Ok(model)
-}
-
-/// Serializes one part.
-fn part_of(content: Content, value: &impl Serialize) -> Result<Part<'static>, SavedError> {
-    let bytes = postcard::to_stdvec(value);
-    let bytes = bytes.map_err(|error| SavedError::TooLarge(format!("the {content}: {error}")))?;
-    let bytes = bytes.into();
-    Ok(Part { content, bytes })
-}
-
-/// Deserializes one part, which must have no further bytes.
-fn read<T: DeserializeOwned>(Part { content, bytes }: &Part<'_>) -> Result<T, SavedError> {
-    let mut deserializer = postcard::Deserializer::from_bytes(bytes);
-    let value = T::deserialize(&mut deserializer);
-    let rest = deserializer.finalize().map_or(0, <[u8]>::len);
-    let place = bytes.len() - rest;
-    match value {
-        Ok(value) if rest == 0 => Ok(value),
-        Ok(_) => Err(content.problem(format!("{rest} bytes too many"))),
-        Err(error) => Err(content.problem(format!("before byte {place}: {error}"))),
+    check_header(bytes, bytes.len() as u64)?;
+    let (content, stated) = bytes.split_last_chunk().ok_or(SavedError::Altered)?;
+    if content.len() < HEADER || checksum(content) != *stated {
+        return Err(SavedError::Altered);
     }
+    match postcard::take_from_bytes::<Model>(&content[HEADER..]) {
+        Ok((model, [])) => match check::problem(&model) {
+            None => Ok(model),
+            Some(problem) => Err(SavedError::Invalid(problem)),
+        },
+        Ok((_, rest)) => Err(SavedError::Invalid(format!(
+            "{} bytes too many",
+            rest.len()
+        ))),
+        Err(error) => Err(SavedError::Invalid(error.to_string())),
+    }
+}
+
+/// Checks the magic, the version, and that the file has the size that its header states.
+fn check_header(header: &[u8], size: u64) -> Result<(), SavedError> {
+    let start = &header[..header.len().min(MAGIC.len())];
+    if !MAGIC.starts_with(start) {
+        return Err(SavedError::NotSaved);
+    }
+    let cut = || SavedError::Truncated(size, HEADER as u64);
+    let rest = header.get(MAGIC.len()..).ok_or_else(cut)?;
+    let (version, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let version = u32::from_le_bytes(*version);
+    if version != VERSION {
+        return Err(SavedError::OtherVersion(version));
+    }
+    let stated = u64::from_le_bytes(*rest.first_chunk().ok_or_else(cut)?);
+    match size.cmp(&stated) {
+        Ordering::Less => Err(SavedError::Truncated(size, stated)),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(SavedError::Altered),
+    }
+}
+
+fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
+    let mut crc = Crc::new();
+    crc.update(content);
+    crc.sum().to_le_bytes()
+}
+
+/// Bytes that a thread reads at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// First `size` bytes of a file, read by all threads.
+///
+/// # Errors
+/// Also if the file is shorter.
+fn read_whole(path: &Path, size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = filled(0u8, size);
+    let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();
+    parts.try_for_each(|(number, part)| {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start((number * AT_ONCE) as u64))?;
+        file.read_exact(part)
+    })?;
+    Ok(bytes)
 }

@@ -1,8 +1,5 @@
 //! Files with a valid checksum and invalid contents.
 
-use super::super::container::{
-    CHECKSUM, Content, ENTRY, HEADER, Part, assemble, checksum, take_apart,
-};
 use super::super::*;
 use super::any_model::any_model;
 use super::models::{full, target};
@@ -16,28 +13,9 @@ use crate::profile::{LiveClasses, TileBytes};
 use proptest::prelude::*;
 use regex::Regex;
 
-/// Contents of the parts of `model`.
-fn contents(model: &Model) -> Vec<Vec<u8>> {
-    let file = to_bytes(model).unwrap();
-    let parts = take_apart(&file).unwrap();
-    parts.iter().map(|part| part.bytes.to_vec()).collect()
-}
-
-/// File whose parts have these contents.
-fn file(contents: &[Vec<u8>]) -> Vec<u8> {
-    let parts = contents.iter().enumerate();
-    let parts = parts.map(|(position, bytes)| Part {
-        content: Content::at(position),
-        bytes: bytes.into(),
-    });
-    assemble(&parts.collect::<Vec<_>>()).unwrap()
-}
-
-/// File of `model`, which may be invalid, with the variables of another model.
-fn unchecked(model: &Model, contents: &[Vec<u8>]) -> Vec<u8> {
-    let mut contents = contents.to_vec();
-    contents[0] = postcard::to_stdvec(model).unwrap();
-    file(&contents)
+/// File of `model`, which may be invalid.
+fn unchecked(model: &Model) -> Vec<u8> {
+    file_of(&postcard::to_stdvec(model).unwrap())
 }
 
 /// Runs the computations that every model goes through.
@@ -86,46 +64,22 @@ fn refused_or_sound(file: &[u8]) -> bool {
 }
 
 #[test]
-fn any_changed_byte_inside_a_part_is_refused_or_harmless() {
-    let contents = contents(&full());
-    assert_eq!(contents.len(), 3, "model, uses and variables");
+fn any_changed_byte_is_refused_or_harmless() {
+    let content = postcard::to_stdvec(&full()).unwrap();
     let mut accepted = 0;
-    for part in 0..contents.len() {
-        for place in (0..contents[part].len()).step_by(share(4)) {
-            let byte = contents[part][place];
-            for other in [0, 1, 0x80, 0xff, byte.wrapping_add(1)] {
-                let mut contents = contents.clone();
-                contents[part][place] = other;
-                let file = file(&contents);
-                assert!(refused_or_sound(&file), "{part} {place} {other}");
-                accepted += u32::from(from_bytes(&file).is_ok());
-            }
-            let mut cut = contents.clone();
-            cut[part].truncate(place);
-            assert!(from_bytes(&file(&cut)).is_err());
+    for place in (0..content.len()).step_by(share(4)) {
+        for other in [0, 1, 0x80, 0xff, content[place].wrapping_add(1)] {
+            let mut content = content.clone();
+            content[place] = other;
+            let file = file_of(&content);
+            assert!(refused_or_sound(&file), "{place} {other}");
+            accepted += u32::from(from_bytes(&file).is_ok());
         }
-        let mut longer = contents.clone();
-        longer[part].push(0);
-        assert!(from_bytes(&file(&longer)).is_err());
+        assert!(from_bytes(&file_of(&content[..place])).is_err());
     }
     assert!(accepted > 20, "some changes make another model: {accepted}");
-}
-
-#[test]
-fn parts_that_are_missing_or_stand_twice_are_refused() {
-    let contents = contents(&full());
-    for part in 0..contents.len() {
-        let mut missing = contents.clone();
-        let twice = missing.remove(part);
-        assert!(from_bytes(&file(&missing)).is_err(), "{part}");
-        let mut doubled = contents.clone();
-        doubled.insert(part, twice);
-        assert!(from_bytes(&file(&doubled)).is_err());
-        let mut swapped = contents.clone();
-        swapped.swap(part, (part + 1) % contents.len());
-        assert!(from_bytes(&file(&swapped)).is_err());
-    }
-    assert!(from_bytes(&file(&[])).is_err());
+    let longer = from_bytes(&file_of(&[&content[..], &[0]].concat())).unwrap_err();
+    assert!(longer.to_string().contains("1 bytes too many"), "{longer}");
 }
 
 proptest! {
@@ -133,18 +87,13 @@ proptest! {
     fn random_contents_are_refused_or_harmless(
         model in any_model(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
-        part in any::<prop::sample::Index>(),
     ) {
-        let mut contents = contents(&model);
-        let part = part.index(contents.len());
+        let mut content = postcard::to_stdvec(&model).unwrap();
         for (place, byte) in changes {
-            let content = &mut contents[part];
-            if !content.is_empty() {
-                let place = place.index(content.len());
-                content[place] = byte;
-            }
+            let place = place.index(content.len());
+            content[place] = byte;
         }
-        prop_assert!(refused_or_sound(&file(&contents)));
+        prop_assert!(refused_or_sound(&file_of(&content)));
     }
 }
 
@@ -168,12 +117,12 @@ fn one_item(class: u32, set: u32) -> VariableGroups {
 }
 
 #[test]
-fn positions_that_lead_nowhere_are_named() {
+fn parts_that_do_not_fit_the_others_are_named() {
     let five_tiles: TileBytes = [1, 2, 3, 4, 5].into_iter().collect();
     let errors = [
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation.clear()),
-            "numbers of cycles and operations differ",
+            "cycles:",
         ),
         (
             error_after(|m| {
@@ -183,27 +132,27 @@ fn positions_that_lead_nowhere_are_named() {
                     .by_operation
                     .push(WorkCycles::default())
             }),
-            "numbers of cycles and operations differ",
+            "cycles:",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation[1].later = 1),
-            "exchanges or the backward pass take more cycles than there are",
+            "cycles:",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation[1].exchange = 1),
-            "exchanges or the backward pass take more cycles than there are",
+            "cycles:",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].operation = 3),
-            "part of the cycles 0: it is of no programs",
+            "cycles:",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].cluster = 1),
-            "part of the cycles 0: it is of no programs",
+            "cycles:",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].cycles.later *= 4),
-            "part of the cycles 0: exchanges or the backward pass take more cycles than there are",
+            "cycles:",
         ),
         (
             error_after(|m| {
@@ -213,91 +162,85 @@ fn positions_that_lead_nowhere_are_named() {
                     ..parts[0]
                 });
             }),
-            "parts of the cycles are in no order",
+            "cycles:",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().unexplained.exchange = 18),
-            "exchanges or the backward pass take more cycles than there are",
+            "cycles:",
         ),
-        (
-            error_after(|m| m.operations[0].group = 2),
-            "operation 0: there is no operation group 2",
-        ),
-        (
-            error_after(|m| m.programs[0].group = Some(2)),
-            "program 0: there is no operation group 2",
-        ),
+        (error_after(|m| m.operations[0].group = 2), ": operations:"),
+        (error_after(|m| m.programs[0].group = Some(2)), "programs:"),
         (
             error_after(|m| m.operations[0].window = Some((0, 9))),
-            "operation 0: there is no step 9",
+            ": operations:",
         ),
         (
             error_after(|m| m.operation_groups[0].window = Some((9, 9))),
-            "there is no step 9",
+            "operation groups:",
         ),
         (
             error_after(|m| m.operation_groups[0].window = Some((2, 9))),
-            "there is no step",
+            "operation groups:",
         ),
         (
             error_after(|m| m.operation_groups[0].window = Some((2, 1))),
-            "ends before it begins",
+            "operation groups:",
         ),
         (
             error_after(|m| m.operation_groups[0].code.vertex_types[1].0 = 2),
-            "group 0: there is no vertex type 2",
+            "operation groups:",
         ),
         (
             error_after(|m| m.operation_groups[0].code.vertex_types.swap(0, 1)),
-            "not in order",
+            "operation groups:",
         ),
         (
             error_after(|m| m.vertex_code[0] = five_tiles.clone()),
-            "beyond the last tile",
+            "bytes by tile:",
         ),
         (
             error_after(|m| m.operation_groups[1].code.control_code = five_tiles.clone()),
-            "last tile",
+            "operation groups:",
         ),
         (
             error_after(|m| m.recorded.categories[0].bytes = five_tiles.clone()),
-            "last tile",
+            "bytes by tile:",
         ),
         (
             error_after(|m| m.recorded.categories[0].overlapped = five_tiles),
-            "last tile",
+            "bytes by tile:",
         ),
         (
             error_after(|m| m.recorded.tiles.truncate(3)),
-            "recorded tiles",
+            "recorded tiles:",
         ),
         (
             error_after(|m| m.memory_peak.as_mut().unwrap().tile = 4),
-            "there is no tile 4",
+            "peak:",
         ),
         (
             error_after(|m| m.memory_peak.as_mut().unwrap().step = 9),
-            "there is no step 9",
+            "peak:",
         ),
         (
             error_after(|m| m.memory_peak.as_mut().unwrap().variables[0].set = 3),
-            "there is no use set 3",
+            "peak:",
         ),
         (
             error_after(|m| m.variables = one_item(4, 0)),
-            "there is no class 4",
+            ": variables:",
         ),
         (
             error_after(|m| m.variables = one_item(0, 3)),
-            "there is no use set 3",
+            ": variables:",
         ),
-        (error_after(|m| _ = m.use_sets.push(0, 2)), "a later group"),
-        (error_after(|m| _ = m.use_sets.push(2, 1)), "a later group"),
-        (error_after(|m| m.target = target(0)), "there is no tile"),
-        (error_after(|m| m.target.num_ipus = 2), "2 IPUs"),
+        (error_after(|m| _ = m.use_sets.push(0, 2)), "use sets:"),
+        (error_after(|m| _ = m.use_sets.push(2, 1)), "use sets:"),
+        (error_after(|m| m.target = target(0)), "target:"),
+        (error_after(|m| m.target.num_ipus = 2), "target:"),
         (
             error_after(|m| m.classes = LiveClasses::new(vec![false; 4], vec![(0, 1, 10)], 9)),
-            "beyond the last step",
+            "live ranges:",
         ),
     ];
     for (error, expected) in errors {
@@ -309,59 +252,27 @@ fn positions_that_lead_nowhere_are_named() {
 /// none may make the reader allocate that much memory.
 #[test]
 fn lengths_are_not_believed() {
-    let contents = contents(&full());
+    let content = postcard::to_stdvec(&full()).unwrap();
     let lengths = [
         &b"\xff\xff\xff\xff\x0f"[..],
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
     ];
-    for part in 0..contents.len() {
-        for place in 0..contents[part].len() {
-            for length in lengths {
-                let mut contents = contents.clone();
-                contents[part].splice(place..=place, length.iter().copied());
-                assert!(refused_or_sound(&file(&contents)), "{part} {place}");
-            }
+    for place in 0..content.len() {
+        for length in lengths {
+            let mut content = content.clone();
+            content.splice(place..=place, length.iter().copied());
+            assert!(refused_or_sound(&file_of(&content)), "{place}");
         }
     }
 }
 
 #[test]
 fn more_steps_than_any_model_has_are_refused() {
-    let contents = contents(&full());
     for steps in [u32::MAX, (1 << 22) + 1] {
         let mut model = full();
         model.classes = LiveClasses::new(vec![true; 4], Vec::new(), steps);
-        let error = from_bytes(&unchecked(&model, &contents)).unwrap_err();
+        let error = from_bytes(&unchecked(&model)).unwrap_err();
         let expected = format!("{steps} liveness steps");
         assert!(error.to_string().contains(&expected), "{error}");
     }
-}
-
-/// The file with another entry in the table, and a matching checksum.
-fn with_entry(file: &[u8], part: usize, value: u32) -> Vec<u8> {
-    let mut file = file.to_vec();
-    let place = HEADER + part * ENTRY;
-    file[place..place + ENTRY].copy_from_slice(&value.to_le_bytes());
-    file.truncate(file.len() - CHECKSUM);
-    file.extend(checksum(&file));
-    file
-}
-
-#[test]
-fn the_table_of_parts_is_not_believed() {
-    let good = to_bytes(&full()).unwrap();
-    for part in 0..3 {
-        for value in [0, 1, 99, 1 << 20, 1 << 30, u32::MAX] {
-            let bad = with_entry(&good, part, value);
-            assert!(from_bytes(&bad).is_err(), "{part} {value}");
-        }
-    }
-    // More parts than the file has room for.
-    let mut bad = good.clone();
-    bad[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
-    let error = from_bytes(&with_entry(&bad, 0, 1)).unwrap_err();
-    assert!(error.to_string().contains("table of parts"), "{error}");
-    let error = from_bytes(&with_entry(&good, 0, 1 << 30)).unwrap_err();
-    let problem = "it reaches beyond the end of the file";
-    assert!(error.to_string().contains(problem), "{error}");
 }

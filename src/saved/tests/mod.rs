@@ -33,9 +33,9 @@ proptest! {
     }
 }
 
-/// Groups for several parts, and much text.
+/// Many groups, and much text.
 #[test]
-fn a_model_of_many_parts_comes_back() {
+fn a_large_model_comes_back() {
     let mut model = full();
     model.warnings = (0..3_000)
         .map(|n| Warning::new(format!("{n:x<1000}")))
@@ -54,7 +54,6 @@ fn a_model_of_many_parts_comes_back() {
         }));
     model.variables = VariableGroups::new(4, items.chain(many));
     let bytes = to_bytes(&model).unwrap();
-    assert!(take_apart(&bytes).unwrap().len() > 3);
     assert_eq!(from_bytes(&bytes).unwrap(), model);
 }
 

@@ -52,9 +52,6 @@ fn parts_that_do_not_fit_together_are_none() {
     let groups = || [2, 2, 0, 1].map(|number| TileUse { number, bytes: 1 });
     let of = |uses: &[(u32, u32)], counts: &[u32]| {
         let found = VariableGroups::from_numbered(uses, counts, groups().into());
-        let bytes = postcard::to_stdvec(&(uses, counts, &groups()[..])).unwrap();
-        let stored = postcard::from_bytes::<VariableGroups>(&bytes);
-        assert_eq!(stored.ok(), found);
         found.is_some()
     };
     let uses = [(0, 1), (0, 2), (1, 0)];
@@ -68,5 +65,24 @@ fn parts_that_do_not_fit_together_are_none() {
         &[(0, 1), (0, 1), (1, 0)],
     ] {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
+    }
+    // Blobs as `variables.rs` describes them: the second group of the tile has the next use.
+    let of = |count: u32, blob: &[u8]| {
+        let bytes = postcard::to_stdvec(&(&uses[..], &[(count, blob)][..])).unwrap();
+        postcard::from_bytes::<VariableGroups>(&bytes).ok()
+    };
+    let blob = [0x81, 0x85, 0x81, 0x86];
+    let on_tile = of(2, &blob).map(|found| found.uses_on_tile(0).to_vec());
+    let expected = [(1, 5), (2, 6)].map(|(number, bytes)| TileUse { number, bytes });
+    assert_eq!(on_tile, Some(expected.into()));
+    for (count, blob) in [
+        (1, &blob[..]),
+        (3, &blob),
+        (2, &blob[..3]),
+        (2, &[0x81, 0x85, 0x82, 0x86]),
+        (2, &[0x81, 0x05, 0x81, 0x86]),
+        (u32::MAX, &blob),
+    ] {
+        assert_eq!(of(count, blob), None, "{count} {blob:?}");
     }
 }
