@@ -7,10 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::{
-    FIXTURES, ONE_IPU_FIXTURES, Words, cases, command, copy, finish, popliner, run_fixture, sample,
+    FIXTURES, ONE_IPU_FIXTURES, Words, command, copy, finish, popliner, run_fixture, sample,
     sample_pair, skip,
 };
-use rusqlite::Connection;
 use tempfile::TempDir;
 
 const FIXTURE: &str = "poplar-mlp";
@@ -22,97 +21,6 @@ fn refused(profile: &Path, debug: &Path, parts: &[&str]) {
 
 /// Prints a table of a profile.
 const TABLE: &str = "--layer-breakdown";
-
-/// Makes a database that is no profile.
-fn other_database(path: &Path) {
-    let other = Connection::open(path).unwrap();
-    other
-        .execute_batch("CREATE TABLE notes (note TEXT)")
-        .unwrap();
-}
-
-/// Files in place of the profile and of the debug file, with the parts of the message.
-/// `cli::first_run` has others.
-const NO_PROFILES: &str = "
-    text
-        text: the file is not an SQLite database
-    empty
-        empty: the file is empty
-    other
-        other: the file is an SQLite database, but not a profile: it has no table `version_info`
-    missing
-        missing: it cannot be read: No such file
-";
-const NO_DEBUG_FILES: &str = "
-    text
-        text:
-        a text file
-    empty
-        empty: the file is empty
-    other
-        other:
-        an SQLite database
-    missing
-        missing:
-        No such file
-    .
-        Is a directory
-    profile.pop
-        profile.pop:
-        give profile.pop first and debug.cbor second
-";
-
-#[test]
-fn files_that_are_no_profile() {
-    let folder = TempDir::new().unwrap();
-    let [profile, debug] = copy(FIXTURE, folder.path());
-    let file = |name: &str| folder.path().join(name);
-    fs::write(file("text"), "# This is no profile.\n").unwrap();
-    fs::write(file("empty"), "").unwrap();
-    other_database(&file("other"));
-    for (name, parts) in cases(NO_DEBUG_FILES) {
-        refused(&profile, &file(&name), &parts);
-    }
-    refused(
-        &debug,
-        &profile,
-        &["give profile.pop first and debug.cbor second"],
-    );
-    for (name, parts) in cases(NO_PROFILES) {
-        refused(&file(&name), &debug, &parts);
-    }
-    // Errors about the profile come before errors about a missing debug file.
-    fs::remove_file(debug).unwrap();
-    for (name, parts) in cases(NO_PROFILES) {
-        popliner([&file(&name), Path::new(TABLE)]).refuses(3, &parts);
-    }
-}
-
-/// Changes of a profile, with the parts of the message; `hostile::rows` has others. The last one makes
-/// the root the only child of its own last program.
-const LACKING: &str = "
-    DELETE FROM vars_info
-        POPLAR_ENGINE_OPTIONS
-        autoReport.all
-        autoReport.outputLoweredVars
-    DROP TABLE vars_info
-        autoReport.outputLoweredVars
-    UPDATE programs SET children = x'80' WHERE id = (SELECT max(id) FROM programs)
-        program 0
-";
-
-#[test]
-fn profiles_that_lack_something() {
-    for (sql, parts) in cases(LACKING) {
-        let folder = TempDir::new().unwrap();
-        let [profile, debug] = copy(FIXTURE, folder.path());
-        Connection::open(&profile)
-            .unwrap()
-            .execute_batch(&sql)
-            .expect(&sql);
-        refused(&profile, &debug, &[&["profile.pop: "], &parts[..]].concat());
-    }
-}
 
 /// Returns the contents of a folder: names, bytes, times and permissions.
 fn snapshot(folder: &Path) -> Vec<(OsString, Vec<u8>, std::time::SystemTime, u32)> {

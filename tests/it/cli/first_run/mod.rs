@@ -1,111 +1,92 @@
-//! Cases that a first run may meet. Each row has the files, the options, the exit code, and the
-//! words of the message that name the cause and the way out.
+//! Cases that a first run may meet: the files, the options, the exit code, and the words of the
+//! message that name the cause and the way out.
 //!
-//! Warnings must be on standard error and in the report. [`sound_models_are_not_warned_of`] checks
-//! that sound models cause none of them.
+//! Below the name of a case are the steps that make its files in an empty folder:
+//!
+//! | step | effect |
+//! |---|---|
+//! | `copy FIXTURE [FOLDER]` | copies `profile.pop` and `debug.cbor` of a fixture |
+//! | `sql FILE STATEMENT` | changes a database, or makes one |
+//! | `contexts drop_some`, `contexts recompute` | changes `debug.cbor` |
+//! | `renamed FROM TO ...` | replaces parts of the names of operations |
+//! | `outlined FRAMEWORK` | generates a model with calls |
+//! | `$ COMMAND` | runs a command of the shell, which finds the fixtures in `$FIXTURES` |
+//!
+//! Then come one or more runs in this folder, each with its arguments and parts of its message:
+//! `error CODE of ARGUMENTS` for the error that ends the run, `warning of ARGUMENTS` for a warning
+//! beside an answer, on standard error and in the report, and `note of ARGUMENTS` for a line beside
+//! an answer. [`sound_models_are_not_warned_of`] checks that sound models cause no warning.
 
 mod files;
-mod layer_rows;
 mod rows;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::models::{every_kind, generate, share};
-use crate::support::{ONE_IPU_FIXTURES, Run, Words, debug, each, popliner, profile, root};
-use files::Files;
+use crate::support::{
+    ONE_IPU_FIXTURES, Run, Words, cases, command, debug, each, finish, profile, root,
+};
 use popliner::analysis::{Analysis, Request};
 use popliner::memory::PipelineOptions;
-use rows::rows;
+use rows::ROWS;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The kind of the message.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The error that ended the run, with its exit code.
-    Error(i32),
-    /// A warning beside an answer, on standard error and in the report.
-    Warning,
-    /// A line beside an answer.
-    Note,
-}
-use Kind::{Error, Note, Warning};
-
-/// A case.
-struct Row {
-    what: &'static str,
-    files: Files,
-    options: &'static str,
-    kind: Kind,
-    /// Parts of the message.
-    says: Vec<&'static str>,
-}
-
-impl Row {
-    /// Reads a case: its name, the kind of the message, the options, and parts of the message.
-    fn new(case: &'static str, files: Files) -> Self {
-        let mut lines = case.lines().map(str::trim);
-        let (what, run) = lines
-            .next()
-            .and_then(|line| line.split_once(": "))
-            .expect("a name");
-        let (kind, options) = run.split_once(" of ").expect("options");
-        let kind = match kind {
-            "warning" => Warning,
-            "note" => Note,
-            error => Error(error.trim_start_matches("error ").parse().expect("a code")),
-        };
-        let says = lines.collect();
-        Self {
-            what,
-            files,
-            options,
-            kind,
-            says,
-        }
-    }
+/// Returns the kind of message and the arguments of a run; `None` if the line is a step or a part
+/// of a message.
+fn as_run(line: &str) -> Option<(&str, &str)> {
+    let (kind, arguments) = line.split_once(" of ")?;
+    let is_kind = |kind: &str| matches!(kind, "warning" | "note") || kind.starts_with("error ");
+    is_kind(kind).then_some((kind, arguments))
 }
 
 #[test]
 fn each_case_ends_and_says_what_it_must() {
-    each(&rows(), |row| {
+    let rows: Vec<_> = ROWS.into_iter().flat_map(cases).collect();
+    each(&rows, |(what, lines)| {
         let folder = TempDir::new().expect("a folder");
-        let path = (row.files)(folder.path()).display().to_string();
-        let report = folder.path().join("of-this-run.json");
-        let export = format!("--export-json={}", report.display());
-        let export = (row.kind == Warning).then_some(&*export);
-        let arguments = [&[&*path][..], &row.options.words()].concat();
-        let run = popliner(arguments.into_iter().chain(export));
-        let run = Run {
-            of: row.what.to_owned(),
-            ..run
-        };
-        let has_all = |text: &str| row.says.iter().all(|part| text.contains(part));
-        if let Error(code) = row.kind {
-            let is_refused = (run.code, &*run.out) == (code, "");
-            let is_right = is_refused && run.err.starts_with("error: ") && has_all(&run.err);
-            assert!(is_right, "{:?}: {run:?}", row.says);
-            return;
-        }
-        let is_it = |line: &&str| line.starts_with("warning: ") == (row.kind == Warning);
-        let lines = run.err.lines().filter(is_it).filter(|line| has_all(line));
-        assert!(
-            run.code < 2 && lines.count() == 1,
-            "{:?}: {run:?}",
-            row.says
-        );
-        if row.kind == Warning {
-            let text = fs::read(&report).expect("a report");
-            let report: Value = serde_json::from_slice(&text).expect("JSON");
-            let warnings = report["warnings"].as_array().expect("warnings").iter();
-            let found = warnings.filter(|warning| warning.as_str().is_some_and(has_all));
-            assert_eq!(found.count(), 1, "{}: {report}", row.what);
+        assert!(lines.iter().any(|line| as_run(line).is_some()), "{what}");
+        for lines in lines.chunk_by(|_, next| as_run(next).is_none()) {
+            match as_run(lines[0]) {
+                Some((kind, arguments)) => {
+                    let of = format!("{what}: {arguments}");
+                    check(folder.path(), kind, arguments, &lines[1..], of);
+                }
+                None => lines
+                    .iter()
+                    .for_each(|step| files::make(folder.path(), step)),
+            }
         }
     });
 }
 
-/// The generator's models cause no warning of [`rows`] about recordings and layers, with default
+/// Checks a run that should end with a message of this kind, which has all parts.
+fn check(folder: &Path, kind: &str, arguments: &str, parts: &[&str], of: String) {
+    let mut arguments = arguments.words();
+    arguments.extend((kind == "warning").then_some("--export-json=of-this-run.json"));
+    let run = finish(command(arguments).current_dir(folder));
+    let run = Run { of, ..run };
+    let has_all = |text: &str| parts.iter().all(|part| text.contains(part));
+    if let Some(code) = kind.strip_prefix("error ") {
+        let code = code.parse().expect("a code");
+        let is_right = run.exits(code).err.starts_with("error: ") && has_all(&run.err);
+        assert!(is_right && run.out.is_empty(), "{parts:?}: {run:?}");
+        return;
+    }
+    let is_it = |line: &&str| line.starts_with("warning: ") == (kind == "warning");
+    let lines = run.err.lines().filter(is_it).filter(|line| has_all(line));
+    assert!(run.code < 2 && lines.count() == 1, "{parts:?}: {run:?}");
+    if kind == "warning" {
+        let text = fs::read(folder.join("of-this-run.json")).expect("a report");
+        let report: Value = serde_json::from_slice(&text).expect("JSON");
+        let warnings = report["warnings"].as_array().expect("warnings").iter();
+        let found = warnings.filter(|warning| warning.as_str().is_some_and(has_all));
+        assert_eq!(found.count(), 1, "{}: {report}", run.of);
+    }
+}
+
+/// The generator's models cause no warning of [`ROWS`] about recordings and layers, with default
 /// options.
 #[test]
 fn sound_models_are_not_warned_of() {
