@@ -3,10 +3,9 @@
 //! refused.
 
 use crate::support::models::pairs;
-use crate::support::{Words, each, run_fixture, run_once};
+use crate::support::{Earlier, Words, each, run_fixture, run_once};
 use clap::CommandFactory;
 use popliner::app::{Effect, Options};
-use tempfile::TempDir;
 
 /// A training model that fits on four IPUs.
 const MODEL: &str = "training-pipeline";
@@ -28,21 +27,7 @@ const OTHERS: &str = "export_json export_csv export_markdown export_html diagnos
 /// With this number of IPUs, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
 
-/// A report that options need.
-struct Earlier(TempDir);
-
 impl Earlier {
-    fn new() -> Self {
-        let earlier = Self(TempDir::new().expect("a folder"));
-        let options = format!("--solve {IPUS} --export-json={}", earlier.path());
-        run_once(MODEL, &options).exits(0);
-        earlier
-    }
-
-    fn path(&self) -> String {
-        self.0.path().join("report.json").display().to_string()
-    }
-
     /// Returns a result or an option, with a value that is not the default.
     fn given(&self, fixture: &str, id: &str) -> String {
         let name = id.replace('_', "-");
@@ -87,7 +72,7 @@ impl Earlier {
 
 #[test]
 fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
-    let earlier = Earlier::new();
+    let earlier = Earlier::new(MODEL, &format!("--solve {IPUS}"));
     let results: Vec<&str> = [SPLIT, ORIGINAL, OTHERS]
         .iter()
         .flat_map(|own| own.words())

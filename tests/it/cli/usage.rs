@@ -1,10 +1,6 @@
-//! The tool as users meet it: exit codes, wrong usage, and which stream has which output.
+//! Exit codes, wrong usage, and which stream has which output.
 
-use std::ffi::OsStr;
-
-use crate::support::{
-    Run, Words, cases, command, finish_unread, popliner, profile, run_fixture, sections,
-};
+use crate::support::{Run, cases, popliner, run_fixture};
 
 const FIXTURE: &str = "poplar-mlp";
 
@@ -111,42 +107,4 @@ fn messages_are_as_many_as_asked_for() {
     }
     // `-q` does not silence errors.
     popliner(["no-such-file", "no-such-file", "-q", "--solve"]).refuses(3, &["no-such-file"]);
-}
-
-#[test]
-fn a_pipe_that_nobody_reads_is_no_error() {
-    let profile = profile("poptorch-bert-training");
-    for options in [
-        "--solve --schedule=none",
-        // More output than any buffer in between holds.
-        "--operation-breakdown",
-        "--operation-breakdown --solve --schedule=none",
-        "--diagnose --operation-breakdown --format=csv",
-    ] {
-        let options = options.words().into_iter().map(OsStr::new);
-        let run = finish_unread(&mut command(
-            [profile.as_os_str()].into_iter().chain(options),
-        ));
-        assert!(!run.exits(0).err.contains("error"), "{run:?}");
-    }
-}
-
-#[test]
-fn several_results_come_in_order_and_with_names() {
-    // Each in the reverse of its order.
-    let results = "--interlayer-communication --memory-affinity --memory-totals --layer-breakdown \
-                   --operation-breakdown";
-    let sections = sections(&fixture_with(&format!("--diagnose --solve {results}")).out);
-    let names: Vec<&str> = sections.iter().map(|(name, _)| &**name).collect();
-    let mut alone = results.words();
-    alone.reverse();
-    let mut expected: Vec<String> = alone.iter().map(|option| option[2..].into()).collect();
-    expected.push("solve".into());
-    let tables = "programs missing-programs code memory-peak variables coverage".words();
-    expected.extend(tables.iter().map(|name| format!("diagnose-{name}")));
-    assert_eq!(names, expected);
-    alone.push("--solve");
-    for (option, (_, text)) in alone.into_iter().zip(&sections) {
-        assert_eq!(&fixture_with(option).out, text, "{option}");
-    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ciborium::Value;
 
-use super::{Made, rows, with_each};
+use super::{Made, rows};
 
 /// The fields of a context by their names.
 pub type Context = HashMap<String, Value>;
@@ -34,24 +34,21 @@ pub fn uint(context: &Context, key: &str) -> Option<u64> {
     value.try_into().ok()
 }
 
-#[test]
-fn contexts_parse_and_come_before_their_parents() {
-    with_each(|case, made| {
-        let (contexts, strings) = contexts(made.directory.path());
-        let ids = contexts.iter().map(|context| uint(context, "id").unwrap());
-        let ids: HashSet<u64> = ids.collect();
-        assert_eq!(ids.len(), contexts.len(), "{case}");
-        let mut written = HashSet::new();
-        for context in &contexts {
-            let is_later = |parent| ids.contains(&parent) && !written.contains(&parent);
-            assert!(uint(context, "parentId").is_none_or(is_later), "{case}");
-            written.insert(uint(context, "id").unwrap());
-            assert!((uint(context, "name").unwrap() as usize) < strings);
-        }
-        let used = "SELECT debug_id FROM programs UNION SELECT debug_id FROM compute_sets";
-        let used: Vec<u64> = rows(&made.profile, used, |row| row.get(0));
-        assert!(used.iter().all(|id| ids.contains(id)), "{case}");
-    });
+pub fn contexts_parse_and_come_before_their_parents(case: &str, made: &Made) {
+    let (contexts, strings) = contexts(made.directory.path());
+    let ids = contexts.iter().map(|context| uint(context, "id").unwrap());
+    let ids: HashSet<u64> = ids.collect();
+    assert_eq!(ids.len(), contexts.len(), "{case}");
+    let mut written = HashSet::new();
+    for context in &contexts {
+        let is_later = |parent| ids.contains(&parent) && !written.contains(&parent);
+        assert!(uint(context, "parentId").is_none_or(is_later), "{case}");
+        written.insert(uint(context, "id").unwrap());
+        assert!((uint(context, "name").unwrap() as usize) < strings);
+    }
+    let used = "SELECT debug_id FROM programs UNION SELECT debug_id FROM compute_sets";
+    let used: Vec<u64> = rows(&made.profile, used, |row| row.get(0));
+    assert!(used.iter().all(|id| ids.contains(id)), "{case}");
 }
 
 /// Reads a list such as `[12,13]`.

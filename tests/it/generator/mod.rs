@@ -11,7 +11,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
-use crate::support::{Words, model_in};
+use crate::support::{Words, each, model_in};
 
 /// Small models of every framework, mode and way of outlining.
 fn cases() -> Vec<String> {
@@ -87,27 +87,30 @@ impl Made {
     }
 }
 
-/// Runs `check` on the model of every case.
-fn with_each(check: impl Fn(&str, &Made)) {
-    for case in cases() {
-        check(&case, &Made::of(&case));
-    }
+/// Each model is written once for all checks.
+#[test]
+fn models_are_sound() {
+    each(&cases(), |case| {
+        let made = Made::of(case);
+        recorded_sums_contradict_nothing(case, &made);
+        debug_file::contexts_parse_and_come_before_their_parents(case, &made);
+        profile_tables::ids_of_variables_are_dense_and_sorted(case, &made);
+        profile_tables::programs_use_all_user_data(case, &made);
+        profile_tables::an_execution_is_that_of_the_program_tree(case, &made);
+    });
 }
 
 /// Recorded bytes of tiles, categories, steps and code are the sums of variables, vertices and
 /// programs. Only a model with such options has gaps, or is too large.
-#[test]
-fn recorded_sums_contradict_nothing() {
-    with_each(|case, made| {
-        let model = model_in(made.directory.path());
-        assert_eq!(model.contradictions, [], "{case}");
-        for tile in model.recorded.tiles.iter() {
-            let has_gap = tile.total > tile.always_live + tile.not_always_live;
-            assert_eq!(has_gap, case.contains("--gaps"), "{case}");
-            let is_over = tile.total > model.target.bytes_per_tile;
-            assert_eq!(is_over, case.contains("--overflow"), "{case}");
-        }
-    });
+fn recorded_sums_contradict_nothing(case: &str, made: &Made) {
+    let model = model_in(made.directory.path());
+    assert_eq!(model.contradictions, [], "{case}");
+    for tile in model.recorded.tiles.iter() {
+        let has_gap = tile.total > tile.always_live + tile.not_always_live;
+        assert_eq!(has_gap, case.contains("--gaps"), "{case}");
+        let is_over = tile.total > model.target.bytes_per_tile;
+        assert_eq!(is_over, case.contains("--overflow"), "{case}");
+    }
 }
 
 fn open(path: &Path) -> Connection {

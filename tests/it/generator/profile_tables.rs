@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::support::{decode_diff_rle, sample};
 
 use super::debug_file::contexts;
-use super::{Made, rows, with_each};
+use super::{Made, rows};
 
 #[test]
 fn the_schema_is_that_of_the_real_sample() {
@@ -46,14 +46,11 @@ fn one_seed_gives_the_same_bytes_and_another_seed_others() {
 }
 
 /// Ids have no gaps, and lists of ids are in order. A reader refuses ids that refer to nothing.
-#[test]
-fn ids_of_variables_are_dense_and_sorted() {
-    with_each(|case, made| {
-        let dense = "SELECT count(*) - max(var_id) FROM vars_info";
-        assert_eq!(made.number(dense), 1, "{case}");
-        let is_sorted = |ids: &Vec<u64>| ids.is_sorted_by(|a, b| a < b);
-        assert!(sets(&made.profile).iter().all(is_sorted), "{case}");
-    });
+pub fn ids_of_variables_are_dense_and_sorted(case: &str, made: &Made) {
+    let dense = "SELECT count(*) - max(var_id) FROM vars_info";
+    assert_eq!(made.number(dense), 1, "{case}");
+    let is_sorted = |ids: &Vec<u64>| ids.is_sorted_by(|a, b| a < b);
+    assert!(sets(&made.profile).iter().all(is_sorted), "{case}");
 }
 
 /// Returns the ids of the variables of each compute set.
@@ -64,23 +61,20 @@ fn sets(profile: &Connection) -> Vec<Vec<u64>> {
     })
 }
 
-#[test]
-fn programs_use_all_user_data() {
-    with_each(|case, made| {
-        let profile = &made.profile;
-        let user = "SELECT var_id FROM vars_info WHERE size_bytes > 0 AND category IN
-                    (SELECT id FROM var_categories WHERE name IN
-                     ('variable', 'constant', 'message', 'rearrangement', 'outputEdge'))";
-        let mut unused: HashSet<u64> = rows(profile, user, |row| row.get(0)).into_iter().collect();
-        assert!(unused.len() > 300, "{case}");
-        let moved = rows(profile, "SELECT var_id FROM exchange_regions", |row| {
-            row.get(0)
-        });
-        for id in sets(profile).into_iter().flatten().chain(moved) {
-            unused.remove(&id);
-        }
-        assert!(unused.is_empty(), "{case}");
+pub fn programs_use_all_user_data(case: &str, made: &Made) {
+    let profile = &made.profile;
+    let user = "SELECT var_id FROM vars_info WHERE size_bytes > 0 AND category IN
+                (SELECT id FROM var_categories WHERE name IN
+                 ('variable', 'constant', 'message', 'rearrangement', 'outputEdge'))";
+    let mut unused: HashSet<u64> = rows(profile, user, |row| row.get(0)).into_iter().collect();
+    assert!(unused.len() > 300, "{case}");
+    let moved = rows(profile, "SELECT var_id FROM exchange_regions", |row| {
+        row.get(0)
     });
+    for id in sets(profile).into_iter().flatten().chain(moved) {
+        unused.remove(&id);
+    }
+    assert!(unused.is_empty(), "{case}");
 }
 
 #[test]
@@ -115,27 +109,24 @@ fn aims_are_met() {
     }
 }
 
-#[test]
-fn an_execution_is_that_of_the_program_tree() {
-    with_each(|case, made| {
-        let count = |sql: &str| made.number(sql);
-        let steps = count("SELECT count(*) FROM steps");
-        assert_eq!(steps > 0, case.contains("--execution"), "{case}");
-        for sql in [
-            "SELECT count(*) FROM steps_by_ipu JOIN steps ON id = step_id",
-            "SELECT coalesce(sum(num_steps), 0) FROM runs",
-        ] {
-            assert_eq!(count(sql), steps, "{case}: {sql}");
-        }
-        let named = count("SELECT count(program) FROM steps");
-        for sql in [
-            "SELECT coalesce(sum(num_programs), 0) FROM runs",
-            "SELECT count(*) FROM steps s JOIN programs p ON p.id = s.program
-             JOIN program_types t ON t.id = p.variant AND t.name = s.type",
-        ] {
-            assert_eq!(count(sql), named, "{case}: {sql}");
-        }
-        let sets = count("SELECT count(cycles_by_tile_ids) FROM compute_sets");
-        assert_eq!(sets == 0, case.contains("--no-cycle-estimates"), "{case}");
-    });
+pub fn an_execution_is_that_of_the_program_tree(case: &str, made: &Made) {
+    let count = |sql: &str| made.number(sql);
+    let steps = count("SELECT count(*) FROM steps");
+    assert_eq!(steps > 0, case.contains("--execution"), "{case}");
+    for sql in [
+        "SELECT count(*) FROM steps_by_ipu JOIN steps ON id = step_id",
+        "SELECT coalesce(sum(num_steps), 0) FROM runs",
+    ] {
+        assert_eq!(count(sql), steps, "{case}: {sql}");
+    }
+    let named = count("SELECT count(program) FROM steps");
+    for sql in [
+        "SELECT coalesce(sum(num_programs), 0) FROM runs",
+        "SELECT count(*) FROM steps s JOIN programs p ON p.id = s.program
+         JOIN program_types t ON t.id = p.variant AND t.name = s.type",
+    ] {
+        assert_eq!(count(sql), named, "{case}: {sql}");
+    }
+    let sets = count("SELECT count(cycles_by_tile_ids) FROM compute_sets");
+    assert_eq!(sets == 0, case.contains("--no-cycle-estimates"), "{case}");
 }

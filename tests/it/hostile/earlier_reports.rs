@@ -60,6 +60,7 @@ fn comparisons_with_what_is_no_report() {
         let run = compare(&path);
         run.refuses(3, &["earlier.json: ", part]);
         assert!(!run.err.contains('\u{1b}'), "{run:?}");
+        assert!(run.err.matches("line 1 column").count() <= 1, "{run:?}");
     }
     for (place, part) in [
         ("/dev/zero", "more than"),

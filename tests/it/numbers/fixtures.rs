@@ -5,7 +5,8 @@ use super::printed::Subject;
 use super::printed::diagnoses::diagnosis;
 use crate::oracle::layers::{LAYER_REGEX, Rules};
 use crate::support::models::{pairs, share};
-use crate::support::{FIXTURES, debug, profile, sample_pair};
+use crate::support::{FIXTURES, debug, profile, sample_pair, skip};
+use std::path::PathBuf;
 
 fn subject(fixture: &str, rules: &Rules) -> Subject {
     let name = format!("{fixture} with {}", rules.layer_regex);
@@ -178,4 +179,18 @@ fn the_real_sample() {
     let unnamed = Subject::new("sample without layers", profile, debug, &Rules::default());
     tables(&unnamed);
     diagnosis(&unnamed);
+}
+
+/// Any model by hand, such as the case `big` of the benchmark, which takes minutes and some 10 GB of
+/// memory: `POPLINER_BIG=target/big/48-layers-10M cargo test --release a_big_model`.
+#[test]
+fn a_big_model() {
+    let Some(folder) = std::env::var_os("POPLINER_BIG").map(PathBuf::from) else {
+        return skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
+    };
+    let files = ["profile.pop", "debug.cbor"].map(|name| folder.join(name));
+    let [profile, debug] = files;
+    let subject = Subject::new("big", profile, debug, &Rules::default());
+    subject.layer_breakdown();
+    subject.memory_totals();
 }

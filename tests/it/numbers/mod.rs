@@ -1,6 +1,5 @@
 //! Printed numbers, compared with a second computation.
 
-mod big;
 mod cycle_counts;
 mod fixtures;
 mod generated;

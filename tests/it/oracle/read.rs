@@ -203,55 +203,23 @@ fn programs(
 
 /// The tables of programs with regions: the kind of a program, its table, the column that the program
 /// refers to, and the column with the regions.
-const REGIONS: [[&str; 4]; 7] = [
-    [
-        "DoExchange",
-        "program_type_do_exchange",
-        "id",
-        "source_regions_id",
-    ],
-    [
-        "DoExchange",
-        "program_type_do_exchange",
-        "id",
-        "destination_regions_id",
-    ],
-    [
-        "GlobalExchange",
-        "program_type_global_exchange",
-        "id",
-        "source_regions_id",
-    ],
-    [
-        "GlobalExchange",
-        "program_type_global_exchange",
-        "id",
-        "destination_regions_id",
-    ],
-    [
-        "StreamCopyMid",
-        "host_exchange_from_host",
-        "stream_copy_mid_id",
-        "regions_id",
-    ],
-    [
-        "StreamCopyMid",
-        "host_exchange_to_host",
-        "stream_copy_mid_id",
-        "regions_id",
-    ],
-    [
-        "CodeCopy",
-        "program_type_code_copy",
-        "id",
-        "destination_regions_id",
-    ],
-];
+const REGIONS: &str = "
+    DoExchange program_type_do_exchange id source_regions_id
+    DoExchange program_type_do_exchange id destination_regions_id
+    GlobalExchange program_type_global_exchange id source_regions_id
+    GlobalExchange program_type_global_exchange id destination_regions_id
+    StreamCopyMid host_exchange_from_host stream_copy_mid_id regions_id
+    StreamCopyMid host_exchange_to_host stream_copy_mid_id regions_id
+    CodeCopy program_type_code_copy id destination_regions_id
+";
 
 /// Returns the variables of regions, by program (docs/model.md, "Operations").
 fn region_variables(database: &Database) -> HashMap<i64, Vec<i64>> {
     let mut regions: HashMap<i64, Vec<i64>> = HashMap::new();
-    for [kind, table, key, column] in REGIONS {
+    for line in REGIONS.trim().lines() {
+        let [kind, table, key, column] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("four words: {line}");
+        };
         let variables = database.pairs(&format!(
             "SELECT p.id, r.var_id FROM programs p
              JOIN program_types t ON t.id = p.variant AND t.name = '{kind}'

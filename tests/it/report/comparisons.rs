@@ -1,26 +1,12 @@
 //! `--compare`: a run against the report of an earlier one.
 
-use crate::support::{Run, cells, run_fixture, sections};
-use tempfile::TempDir;
+use crate::support::{Earlier, Run, cells, run_fixture, sections};
 
 const FIXTURE: &str = "poplar-mlp";
 
-/// The report of an earlier run.
-struct Earlier(TempDir);
-
 impl Earlier {
     fn of(options: &str) -> Self {
-        let earlier = Self(TempDir::new().expect("a folder"));
-        let run = run_fixture(
-            FIXTURE,
-            &format!("{options} --export-json={}", earlier.path()),
-        );
-        assert!(run.code < 2, "{run:?}");
-        earlier
-    }
-
-    fn path(&self) -> String {
-        self.0.path().join("report.json").display().to_string()
+        Self::new(FIXTURE, options)
     }
 
     fn compared(&self, options: &str) -> Run {
@@ -103,25 +89,4 @@ fn a_report_without_a_split_can_still_be_compared() {
     run.exits(0)
         .says("compared with another report: it has no split");
     earlier.compared("--num-ipus=1").exits(1);
-}
-
-#[test]
-fn what_is_no_report_ends_with_3_and_its_name() {
-    let earlier = Earlier(TempDir::new().expect("a folder"));
-    for (text, part) in [
-        (
-            r#"{"format": "popliner-report", "version": 99}"#,
-            "version 99",
-        ),
-        (r#"{"format": "other"}"#, "--export-json"),
-        ("[]", "popliner-report"),
-        ("fits: true", "not JSON"),
-    ] {
-        std::fs::write(earlier.path(), text).expect("a file");
-        let run = earlier.compared("");
-        run.refuses(3, &[part, "report.json"]);
-        assert!(run.err.matches("line 1 column").count() <= 1, "{run:?}");
-    }
-    std::fs::remove_file(earlier.path()).expect("a file");
-    earlier.compared("").refuses(3, &["report.json"]);
 }

@@ -7,7 +7,7 @@ use std::fs;
 
 use super::{page_types, schema_check::problems};
 use crate::support::models::pairs;
-use crate::support::{FIXTURES, root, run_fixture};
+use crate::support::{Earlier, FIXTURES, root, run_fixture};
 use popliner::report::Report;
 use serde_json::Value;
 
@@ -55,14 +55,9 @@ fn reads_back(mut report: Value) {
 
 #[test]
 fn a_compilation_beside_its_prediction_keeps_to_the_schema() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let prediction = folder.path().join("prediction.json").display().to_string();
-    let options = format!("--layers-per-ipu=1,2,2,1 -q --export-json={prediction}");
-    run_fixture("training-pipeline", &options).exits(0);
-    let report = report(
-        "training-pipelined",
-        &format!("--fit --against={prediction}"),
-    );
+    let prediction = Earlier::new("training-pipeline", "--layers-per-ipu=1,2,2,1");
+    let against = format!("--fit --against={}", prediction.path());
+    let report = report("training-pipelined", &against);
     keeps_to(&schema(), &report, "a compilation");
     reads_back(report);
 }

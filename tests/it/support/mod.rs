@@ -25,6 +25,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::model::Model;
 use popliner::profile::Profile;
 use popliner::profile::encoding::Runs;
+use tempfile::TempDir;
 
 pub use finish::{finish, finish_unread, piped, try_finish};
 pub use run::{Checking, Run};
@@ -218,6 +219,23 @@ pub fn run_once(fixture: &str, options: &(impl Words + ?Sized)) -> Run {
         RUNS.lock().expect("no panic").insert(key, run.clone());
         run
     })
+}
+
+/// The report of an earlier run on a fixture.
+pub struct Earlier(TempDir);
+
+impl Earlier {
+    pub fn new(fixture: &str, options: &str) -> Self {
+        let earlier = Self(TempDir::new().expect("a folder"));
+        let options = format!("{options} -q --export-json={}", earlier.path());
+        let run = run_fixture(fixture, &options);
+        assert!(run.code < 2, "{run:?}");
+        earlier
+    }
+
+    pub fn path(&self) -> String {
+        self.0.path().join("report.json").display().to_string()
+    }
 }
 
 /// Checks that a run ends with a code and only one line on standard error, and returns the line.
