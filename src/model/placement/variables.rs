@@ -147,18 +147,17 @@ fn used_with(
     (is_reaching, used): (&[bool], &[PlaceSet]),
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
-    let mut places = vec![NOWHERE; seeded.len()];
-    let groups = model.operation_groups.iter().zip(used);
-    for ((group, &all), _) in groups.zip(is_reaching).filter(|&(_, &reaches)| reaches) {
-        for cluster in &group.clusters {
-            let used = cluster.sets.iter().map(|&set| seeded[set as usize]);
-            let of_program = sets.used_places(used);
-            let mut both = [all, of_program].into_iter();
-            let Some(one) = both.find(|&one| sets.only(one).is_some()) else {
-                continue;
-            };
+    let is_single = |group: usize| is_reaching[group] && sets.only(used[group]).is_some();
+    let is_single: Vec<bool> = (0..used.len()).map(is_single).collect();
+    let of_group = used.iter().zip(&is_single);
+    let of_group = of_group.map(|(&all, &is_single)| if is_single { all } else { NOWHERE });
+    let mut places = of_sets(&model.use_sets, &of_group.collect::<Vec<_>>(), sets);
+    let others = (0..used.len()).filter(|&group| is_reaching[group] && !is_single[group]);
+    for cluster in others.flat_map(|group| &model.operation_groups[group].clusters) {
+        let of_program = sets.used_places(cluster.sets.iter().map(|&set| seeded[set as usize]));
+        if sets.only(of_program).is_some() {
             for &set in &cluster.sets {
-                places[set as usize] = sets.union(places[set as usize], one);
+                places[set as usize] = sets.union(places[set as usize], of_program);
             }
         }
     }

@@ -255,6 +255,16 @@ impl<'a> Levels<'a> {
                 }
             };
         }
+        // After the last layer, Out alone may use data that no layer makes, such as the model's
+        // input.
+        let out = Reach::At(self.out);
+        for node in self.open(Phase::Forward).rev() {
+            let is_late = self.found[node].is_unknown() && Some(node) > last_layer;
+            let users = self.join(self.consumers(node).map(|user| self.found[user]));
+            if is_late && users == out {
+                self.found[node] = out;
+            }
+        }
     }
 
     /// Places the backward pass of layers, In and Out.
