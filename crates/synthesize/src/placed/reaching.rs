@@ -3,13 +3,14 @@
 use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
 use crate::model::{Op, Phase};
+use crate::places::Places;
 use crate::templates::Kind;
 use crate::tree::Window;
 
 impl Planter<'_> {
     /// A copy of each gradient in 32 bits and its partial sums are needed where
-    /// the gradient is. What is gathered from them, and the norm itself, is small
-    /// and needed on every IPU: each adds up its own and gets the result.
+    /// the gradient is. The gathered sums and the norm itself are needed on every
+    /// IPU that has a gradient: it adds up its own and gets the result.
     pub(super) fn reaching(&mut self) {
         let adds_up = |op: &Op| {
             let is_norm = op.phase == Phase::Optimiser && op.kind == Kind::Norm;
@@ -32,6 +33,9 @@ impl Planter<'_> {
         let gathered = [self.at(op, gather, Access::Destination), computed];
         let result = [computed, self.at(op, broadcast, Access::Source)];
         scales.extend(self.at(op, broadcast, Access::Destination));
+        let trained = self.model.trained().into_iter();
+        let places = trained.map(|weight| self.model.weights[weight].places);
+        let places = places.fold(Places::NONE, |all, more| all | more);
         let one_tile = Window::all(1);
         let bytes = 4 * self.model.trained().len() as u64;
         for (what, window, bytes, uses) in [
@@ -47,6 +51,7 @@ impl Planter<'_> {
             let name = self.named(op, what);
             let group = Group {
                 window,
+                places,
                 is_carried: true,
                 ..self.on_every_ipu(op, name, Role::Message, bytes)
             };
