@@ -1,9 +1,9 @@
 //! The bytes of flows on neighbouring tiles, and the bytes that a pipeline adds to one stage there: the
 //! rules in their literal form.
 
-use super::PlacedStage;
 use super::flows::{Flows, Part, QUANTITIES, Quantity};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
+use super::{PlacedStage, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
@@ -122,6 +122,9 @@ pub(super) struct Area {
     backward: BackwardPass,
     /// By flow; empty where no part is needed.
     parts: Vec<Part>,
+    /// Does another pipeline stage of the IPU run between both passes? It does between those of Out
+    /// in the interleaved schedule, if Out is beside In.
+    waits: bool,
 }
 
 /// A stage with its part in each flow.
@@ -186,6 +189,7 @@ impl Flows {
             None => Area {
                 backward: BackwardPass::None,
                 parts: Vec::new(),
+                waits: false,
             },
         };
         let places = self.places_of(&stage.positions);
@@ -217,9 +221,13 @@ impl Flows {
     pub(super) fn area(&self, places: Range<u32>) -> Area {
         let parts = self.list.iter().map(|flow| flow.part_of(&places, self));
         let parts = parts.collect();
+        let waits = self.pipeline.schedule == Schedule::TfInterleaved
+            && self.out_is_first
+            && places == self.out();
         let backward = places.map(|place| self.backward_of(place));
         Area {
             parts,
+            waits,
             backward: backward.fold(BackwardPass::None, BackwardPass::with),
         }
     }
@@ -231,7 +239,7 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> [Transfers; N] {
         let mut sums = [[0; N]; QUANTITIES];
-        let mut largest_kept = [0; N];
+        let mut kept = [0; N];
         for &flow in &tiles.met {
             let part = area.parts[flow as usize];
             let bytes = tiles.bytes(flow);
@@ -239,13 +247,15 @@ impl Flows {
             for (sums, _) in counting.filter(|&(_, counts)| counts) {
                 lanes::add_up(sums, &bytes);
             }
-            if part.kept {
-                lanes::raise(&mut largest_kept, &tiles.largest(flow));
+            match part.kept {
+                true if area.waits => lanes::add_up(&mut kept, &bytes),
+                true => lanes::raise(&mut kept, &tiles.largest(flow)),
+                false => {}
             }
         }
         std::array::from_fn(|lane| Transfers {
             sums: sums.map(|sums| sums[lane]),
-            largest_kept: largest_kept[lane],
+            kept: kept[lane],
             backward: area.backward,
         })
     }

@@ -216,7 +216,7 @@ impl<const N: usize> RangeAdditions<N> {
     fn beside_on(&self, flows: &Flows, lane: usize) -> [u64; PHASES] {
         let transfers = Transfers {
             sums: self.sums.map(|sums| sums[lane] as u64),
-            largest_kept: self.largest[lane],
+            kept: self.largest[lane],
             backward: self.backward,
         };
         let out = self.out.as_ref().filter(|_| self.start == 0);

@@ -18,8 +18,9 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 pub(super) struct Transfers {
     /// By [`Quantity`].
     pub(super) sums: [u64; QUANTITIES],
-    /// The largest variable that is kept for the backward pass.
-    pub(super) largest_kept: u64,
+    /// The largest variable that is kept for the backward pass, or all of them where other layers
+    /// of the IPU run between both passes ([`Area::waits`](super::additions::Area)).
+    pub(super) kept: u64,
     /// How the stage runs backward.
     pub(super) backward: BackwardPass,
 }
@@ -71,7 +72,7 @@ impl Flows {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
         let gradient_out = moves.of(Quantity::GradientOut);
-        let (largest_kept, backward) = (moves.largest_kept, moves.backward);
+        let (kept, backward) = (moves.kept, moves.backward);
         // A tensor for layers after frozen ones is live at the last step of the frozen layers.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
@@ -88,7 +89,7 @@ impl Flows {
                 (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
                 // FIFOs run at the end of the forward pass or before the backward pass.
                 (Schedule::TfGrouped, Recompute::None) => {
-                    let last_forward = largest_kept + enters.max(leaves + gradient_out);
+                    let last_forward = kept + enters.max(leaves + gradient_out);
                     (gradient_out, last_forward, enters)
                 }
                 (Schedule::TfGrouped, Recompute::Stage) => {
@@ -99,7 +100,7 @@ impl Flows {
                     (enters.max(gradient_out), last_forward, enters)
                 }
                 // Copies follow each half of a cycle.
-                (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
+                (Schedule::TfInterleaved, Recompute::None) => (0, kept + leaves, 0),
                 (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
                 (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
             };
@@ -140,7 +141,7 @@ impl Flows {
             (Schedule::None | Schedule::Sequential, _) => 0,
             (Schedule::Popart, _) => leaves.max(gradient_in),
             (Schedule::TfGrouped | Schedule::TfInterleaved, _) => {
-                moves.of(Quantity::GradientOut) + moves.largest_kept.max(enters + leaves)
+                moves.of(Quantity::GradientOut) + moves.kept.max(enters + leaves)
             }
         };
         in_passes(phases.into_iter().fold(buffers, u64::max))

@@ -6,7 +6,7 @@
 
 use synthesize::pipeline::Recompute;
 
-use super::super::places::{drawn, graphs::most_under};
+use super::super::places::{drawn, graphs::MOST_UNDER};
 use super::errors::{Errors, StageError, stages};
 
 /// Number of models to draw.
@@ -22,13 +22,13 @@ fn most_over(recompute: Recompute) -> (f64, f64) {
     }
 }
 
-/// No stage is too low on any tile by more than [`most_under`], or too high on its fullest tile by
+/// No stage is too low on any tile by more than [`MOST_UNDER`], or too high on its fullest tile by
 /// more than [`most_over`].
 #[test]
 fn stages_of_real_models_need_what_the_simulation_needs() {
     let all = Errors::all(MODELS, drawn::of_graph);
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
-        stage.under > most_under(&errors.labels) || stage.over > most_over(errors.recompute).1
+        stage.under > MOST_UNDER || stage.over > most_over(errors.recompute).1
     };
     super::assert_none(&all, is_miss);
     for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
