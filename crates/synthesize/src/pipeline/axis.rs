@@ -3,15 +3,38 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::compilation::Compilation;
+use super::compilation::{Compilation, Part, Run};
 use super::graph::Pass;
-use super::keep::Kind;
 use super::options::Recompute;
-use super::walk::{Part, Run};
 use crate::liveness::Steps;
 
-#[derive(Debug, Clone, Copy)]
+/// In what way steps run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Forward,
+    /// Again before the backward pass, in the part of the stage with this number.
+    Rerun(usize),
+    Backward,
+    /// FIFOs take in and give out tensors; each has a step.
+    Fifo,
+}
+
+impl Kind {
+    pub fn of(pass: Pass) -> Self {
+        match pass {
+            Pass::Forward => Self::Forward,
+            Pass::Backward => Self::Backward,
+        }
+    }
+
+    fn is_pass(self) -> bool {
+        matches!(self, Self::Forward | Self::Backward)
+    }
+}
+
+/// Steps of a part that run one after the other.
 pub(super) struct Segment {
+    part: usize,
     pub start: u32,
     pub kind: Kind,
     /// The steps of the one-IPU compilation; of FIFOs: their numbers.
@@ -24,58 +47,54 @@ impl Segment {
     }
 }
 
-/// All parts of an IPU, one after the other.
-#[derive(Debug)]
+/// All parts of an IPU, one after the other. A moment is a step of any of them, counted from the
+/// first one on.
 pub(super) struct Axis {
     pub parts: Vec<Part>,
     pub segments: Vec<Segment>,
-    of_part: Vec<Range<usize>>,
-    index: HashMap<(Run, u32), usize>,
 }
 
 impl Axis {
-    /// The axis of these parts; `fifos` has by run the number of FIFOs at its end (forward) or
-    /// start (backward).
+    /// The axis of these parts; `fifos` has by run the number of FIFOs that run with it.
     pub fn new(compiled: &Compilation, fifos: &HashMap<Run, u32>, parts: Vec<Part>) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
-        let mut of_part = Vec::new();
-        let runs = parts.iter().map(|part| part.run);
-        let run_steps: HashMap<_, _> = runs
-            .map(|run| (run, compiled.run_steps(run, fifos)))
-            .collect();
-        for part in &parts {
-            let first = segments.len();
-            for &(kind, steps) in &run_steps[&part.run] {
+        for (part, Part { run, .. }) in parts.iter().enumerate() {
+            for (kind, steps) in compiled.run_steps(*run, fifos.get(run)) {
                 let start = segments.last().map_or(0, Segment::end);
-                segments.push(Segment { start, kind, steps });
+                segments.push(Segment {
+                    part,
+                    start,
+                    kind,
+                    steps,
+                });
             }
-            of_part.push(first..segments.len());
         }
-        let keys = parts.iter().map(|part| (part.run, part.micro_batch));
-        Self {
-            index: keys.zip(0..).collect(),
-            parts,
-            segments,
-            of_part,
-        }
+        Self { parts, segments }
     }
 
-    pub fn part(&self, run: Run, micro_batch: u32) -> Option<usize> {
-        self.index.get(&(run, micro_batch)).copied()
+    /// The part that is this run of a micro-batch.
+    pub fn part(&self, run: Run, micro_batch: u32) -> usize {
+        let mut parts = self.parts.iter();
+        let part = parts.position(|part| part.run == run && part.micro_batch == micro_batch);
+        part.expect("all runs of a micro-batch are on the axis")
     }
 
+    fn segments_of(&self, part: usize) -> Range<usize> {
+        let first = self.segments.partition_point(|other| other.part < part);
+        first..self.segments.partition_point(|other| other.part <= part)
+    }
+
+    /// When a part starts; the end of all for the part that follows the last one.
     pub fn start(&self, part: usize) -> u32 {
-        self.segments[self.of_part[part].start].start
+        let segment = self.segments.get(self.segments_of(part).start);
+        let end = self.segments.last().map_or(0, Segment::end);
+        segment.map_or(end, |segment| segment.start)
     }
 
-    pub fn end(&self, part: usize) -> u32 {
-        self.segments[self.of_part[part].end - 1].end()
-    }
-
-    /// The segment of a part that runs a step in this way. What runs again for a
+    /// The segment of a part that runs a step in this way. The steps that run again for a
     /// backward part may stand in the forward part before it.
     pub fn segment(&self, part: usize, kind: Kind, step: u32) -> Option<usize> {
-        let found = self.of_part[part].clone().find(|&segment| {
+        let found = self.segments_of(part).find(|&segment| {
             let segment = &self.segments[segment];
             segment.kind == kind && (segment.steps.0..segment.steps.1).contains(&step)
         });
@@ -88,20 +107,19 @@ impl Axis {
         }
     }
 
-    pub fn fifo(&self, part: usize) -> Option<&Segment> {
-        let mut segments = self.segments[self.of_part[part].clone()].iter();
-        segments.find(|segment| segment.kind == Kind::Fifo)
+    /// The moment of the first FIFO of a part.
+    pub fn fifos(&self, part: usize) -> Option<u32> {
+        let mut segments = self.segments[self.segments_of(part)].iter();
+        let fifos = segments.find(|segment| segment.kind == Kind::Fifo);
+        fifos.map(|segment| segment.start)
     }
 
     /// The moment of the copies between IPUs at the end of a time.
     pub fn after_time(&self, time: u32) -> u32 {
-        let next = self.parts.partition_point(|part| part.time <= time);
-        match next < self.parts.len() {
-            true => self.start(next),
-            false => self.segments.last().map_or(0, Segment::end),
-        }
+        self.start(self.parts.partition_point(|part| part.time <= time))
     }
 
+    /// The part after this one that is any of these runs.
     pub fn next(&self, part: usize, runs: [Run; 2]) -> Option<usize> {
         let mut later = part + 1..self.parts.len();
         later.find(|&next| runs.contains(&self.parts[next].run))
@@ -120,11 +138,10 @@ impl Axis {
         if step <= here.steps.1 {
             return here.end() - (here.steps.1 - step);
         }
-        let passes = |kind| matches!(kind, Kind::Forward | Kind::Backward);
         let mut later = segment + 1..self.segments.len();
-        let next = later.find(|&next| passes(self.segments[next].kind));
+        let next = later.find(|&next| self.segments[next].kind.is_pass());
         match next {
-            Some(next) if passes(here.kind) && self.segments[next].steps.0 == here.steps.1 => {
+            Some(next) if here.kind.is_pass() && self.segments[next].steps.0 == here.steps.1 => {
                 self.reach(next, step)
             }
             _ => here.end(),
@@ -133,110 +150,79 @@ impl Axis {
 }
 
 impl Compilation<'_> {
-    fn run_steps(&self, run: Run, fifos: &HashMap<Run, u32>) -> Vec<(Kind, Steps)> {
+    /// The steps of a run in the order in which they run, with this number of FIFOs.
+    fn run_steps(&self, run: Run, fifos: Option<&u32>) -> Vec<(Kind, Steps)> {
         let (stage, pass) = run;
         let mut run_steps = match pass {
-            Pass::Forward => vec![(Kind::Forward, self.forward(stage))],
-            Pass::Backward => self.with_reruns(stage),
+            Pass::Forward => vec![(Kind::Forward, self.steps(run))],
+            Pass::Backward => self.backward(stage),
         };
-        if let Some(&count) = fifos.get(&run) {
-            let at = if self.options.early_fifo {
-                run_steps.len()
-            } else {
-                0
-            };
-            run_steps.insert(at, (Kind::Fifo, (0, count)));
+        if let Some(&count) = fifos {
+            let late = usize::from(self.options.early_fifo) * run_steps.len();
+            run_steps.insert(late, (Kind::Fifo, (0, count)));
         }
         if self.options.early_reruns() && pass == Pass::Forward {
-            for (number, positions) in self.reruns.of(stage).iter().enumerate() {
-                let again = self.again(stage, positions.clone());
-                run_steps.push((Kind::Rerun(number), again));
-            }
+            let again = self.reruns[stage as usize].iter().enumerate();
+            run_steps
+                .extend(again.map(|(number, part)| (Kind::Rerun(number), self.again(stage, part))));
         }
         run_steps
     }
 
-    /// The forward steps of a stage: up to those of the next one.
-    fn forward(&self, stage: u32) -> Steps {
+    /// The steps of a stage in a pass: up to those of the stage that comes next.
+    fn steps(&self, (stage, pass): Run) -> Steps {
         let graph = self.graph;
-        let first = |stage| self.first_step(&graph.forward, stage, graph.forward_end());
-        (
-            self.before(stage).map_or(graph.first, |_| first(stage)),
-            self.after(stage).map_or(graph.forward_end(), first),
-        )
-    }
-
-    /// The backward steps of a stage: up to those of the one before it.
-    fn backward(&self, stage: u32) -> Steps {
-        let graph = self.graph;
-        let first = |stage| self.first_step(&graph.backward, stage, graph.update);
-        let start = self.after(stage);
-        (
-            start.map_or(graph.forward_end(), |_| first(stage)),
-            self.before(stage).map_or(graph.update, first),
-        )
-    }
-
-    /// The first step of a stage in a pass; `end` if it has none.
-    fn first_step(&self, pass: &[Option<Steps>], stage: u32, end: u32) -> u32 {
-        let positions = self.stages.positions[stage as usize].clone();
-        first_step(pass, positions).unwrap_or(end)
-    }
-
-    fn before(&self, stage: u32) -> Option<u32> {
-        let mut before = (0..stage).rev();
-        before.find(|&other| self.divides_steps(stage, other))
-    }
-
-    fn after(&self, stage: u32) -> Option<u32> {
-        let mut after = stage + 1..self.stages.count();
-        after.find(|&other| self.divides_steps(stage, other))
-    }
-
-    fn divides_steps(&self, stage: u32, other: u32) -> bool {
-        !self.options.all_steps || self.stages.ipu(stage) == self.stages.ipu(other)
-    }
-
-    /// The backward steps of a stage with what it runs again in between.
-    fn with_reruns(&self, stage: u32) -> Vec<(Kind, Steps)> {
-        let mut run_steps = Vec::new();
-        let (mut at, end) = self.backward(stage);
-        let backward = &self.graph.backward;
-        let first_of_all = self.first_step(backward, stage, at);
-        let reruns = match self.options.early_reruns() {
-            true => &[],
-            false => self.reruns.of(stage),
+        let divides_steps =
+            |&other: &u32| !self.options.all_steps || self.ipu(stage) == self.ipu(other);
+        let before = (0..stage).rev().find(divides_steps);
+        let after = (stage + 1..self.count()).find(divides_steps);
+        let (start, end, before, after) = match pass {
+            Pass::Forward => (graph.first, graph.turn(), before, after),
+            Pass::Backward => (graph.turn(), graph.update, after, before),
         };
-        for (number, positions) in reruns.iter().enumerate().rev() {
-            let Some(first) = first_step(backward, positions.clone()) else {
-                continue;
-            };
+        let first = |stage: u32| {
+            let steps = graph.steps(pass, self.stages[stage as usize].clone());
+            steps.map_or(end, |steps| steps.0)
+        };
+        (
+            before.map_or(start, |_| first(stage)),
+            after.map_or(end, first),
+        )
+    }
+
+    /// The backward steps of a stage with those that run again in between.
+    fn backward(&self, stage: u32) -> Vec<(Kind, Steps)> {
+        let (mut at, end) = self.steps((stage, Pass::Backward));
+        let first = |positions: &Range<u32>| {
+            let steps = self.graph.steps(Pass::Backward, positions.clone());
+            steps.map_or(at, |steps| steps.0)
+        };
+        let first_of_all = first(&self.stages[stage as usize]);
+        let mut run_steps = Vec::new();
+        let late = match self.options.early_reruns() {
+            true => &[],
+            false => &self.reruns[stage as usize][..],
+        };
+        let late: Vec<_> = late.iter().map(|part| (part, first(part))).collect();
+        for (number, &(part, first)) in late.iter().enumerate().rev() {
             if first > at && first != first_of_all {
                 run_steps.push((Kind::Backward, (at, first)));
                 at = first;
             }
-            let again = self.again(stage, positions.clone());
-            run_steps.push((Kind::Rerun(number), again));
+            run_steps.push((Kind::Rerun(number), self.again(stage, part)));
         }
         run_steps.push((Kind::Backward, (at, end)));
         run_steps
     }
 
     /// The forward steps that run again: of a whole stage all that it has.
-    fn again(&self, stage: u32, positions: Range<u32>) -> Steps {
-        if self.options.recompute == Recompute::Stage {
-            return self.forward(stage);
+    fn again(&self, stage: u32, part: &Range<u32>) -> Steps {
+        match self.options.recompute {
+            Recompute::Stage => self.steps((stage, Pass::Forward)),
+            _ => self
+                .graph
+                .steps(Pass::Forward, part.clone())
+                .unwrap_or((0, 0)),
         }
-        let steps = steps_of(&self.graph.forward, positions);
-        let all = steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)));
-        all.unwrap_or((0, 0))
     }
-}
-
-fn steps_of(pass: &[Option<Steps>], positions: Range<u32>) -> impl Iterator<Item = Steps> {
-    positions.filter_map(|position| pass[position as usize])
-}
-
-fn first_step(pass: &[Option<Steps>], positions: Range<u32>) -> Option<u32> {
-    steps_of(pass, positions).map(|steps| steps.0).min()
 }

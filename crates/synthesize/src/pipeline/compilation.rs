@@ -1,119 +1,203 @@
-//! A pipelined compilation: its stages and the IPUs that run them, what runs again, and where
-//! tensors go.
+//! A pipelined compilation: its stages and the IPUs that run them, what runs again, and the walk
+//! of micro-batches through the stages.
 
 use std::ops::Range;
 
-use super::graph::Graph;
-use super::keep::Reruns;
-use super::options::{PipelineOptions, Recompute};
+use super::graph::{Graph, Pass};
+use super::options::{PipelineOptions, Recompute, Schedule};
 use super::route::Route;
-use super::walk::Pipeline;
 use crate::places::Places;
+
+/// One pass of a stage.
+pub(super) type Run = (u32, Pass);
+
+/// One pass of a stage over one micro-batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    /// When it runs. Copies between IPUs stand between two times.
+    pub time: u32,
+    pub run: Run,
+    pub micro_batch: u32,
+}
 
 pub(super) struct Compilation<'a> {
     pub graph: &'a Graph,
     pub options: &'a PipelineOptions,
-    pub stages: Stages,
-    pub reruns: Reruns,
+    /// By stage: its positions.
+    pub stages: Vec<Range<u32>>,
+    /// By stage: the parts of it that run again, each as a whole, in the order of the forward pass.
+    pub reruns: Vec<Vec<Range<u32>>>,
     pub routes: Vec<Route<'a>>,
-    pub pipeline: Pipeline,
 }
 
 impl<'a> Compilation<'a> {
-    pub fn new(graph: &'a Graph, cuts: &[u32], options: &'a PipelineOptions) -> Self {
-        let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
-        let tensors = graph.tensors.iter();
-        let routes = tensors.map(|tensor| Route::new(graph, &stages, tensor));
-        Self {
-            graph,
-            options,
-            reruns: Reruns::new(graph, &stages, options),
-            routes: routes.collect(),
-            pipeline: Pipeline {
-                schedule: options.schedule,
-                stages: stages.count(),
-                is_training: graph.backward_start.is_some(),
-            },
-            stages,
-        }
-    }
-}
-
-/// The forward stages.
-#[derive(Debug, Clone)]
-pub(super) struct Stages {
-    pub positions: Vec<Range<u32>>,
-    out_on_first: bool,
-}
-
-impl Stages {
     /// Cuts that are no position, or leave a stage empty, do not count.
-    pub fn new(positions: u32, cuts: &[u32], out_on_first: bool) -> Self {
-        let end = positions - u32::from(out_on_first);
+    pub fn new(graph: &'a Graph, cuts: &[u32], options: &'a PipelineOptions) -> Self {
+        let positions = graph.layers + 2;
+        let end = positions - u32::from(options.out_on_first);
         let cuts = cuts.iter().copied().filter(|cut| (1..end).contains(cut));
         let mut bounds: Vec<u32> = cuts.chain([0, end, positions]).collect();
         bounds.sort_unstable();
         bounds.dedup();
-        Self {
-            positions: bounds.windows(2).map(|pair| pair[0]..pair[1]).collect(),
-            out_on_first,
-        }
+        let mut compiled = Self {
+            graph,
+            options,
+            stages: bounds.windows(2).map(|pair| pair[0]..pair[1]).collect(),
+            reruns: Vec::new(),
+            routes: Vec::new(),
+        };
+        let stages = 0..compiled.count();
+        compiled.reruns = stages.map(|stage| compiled.reruns_of(stage)).collect();
+        let tensors = graph.tensors.iter();
+        compiled.routes = tensors
+            .map(|tensor| Route::new(&compiled, tensor))
+            .collect();
+        compiled
     }
 
+    /// A name after that of a tensor, of a variable that PopART and TensorFlow name differently.
+    pub fn name(&self, names: [&str; 2], tensor: &str) -> String {
+        let name = names[usize::from(self.options.schedule.has_fifo())];
+        name.replace("{}", tensor)
+    }
+
+    /// The number of stages.
     pub fn count(&self) -> u32 {
-        self.positions.len() as u32
+        self.stages.len() as u32
     }
 
     pub fn ipus(&self) -> u32 {
-        self.count() - u32::from(self.out_on_first)
+        self.count() - u32::from(self.options.out_on_first)
     }
 
     pub fn ipu(&self, stage: u32) -> u32 {
         if stage < self.ipus() { stage } else { 0 }
     }
 
+    /// The stages of an IPU.
     pub fn on_ipu(&self, ipu: u32) -> Vec<u32> {
         let stages = 0..self.count();
         stages.filter(|&stage| self.ipu(stage) == ipu).collect()
     }
 
-    pub fn of(&self, position: u32) -> u32 {
-        let mut stages = self.positions.iter();
-        let found = stages.position(|range| range.contains(&position));
-        found.map_or(self.count() - 1, |stage| stage as u32)
+    pub fn positions_on(&self, ipu: u32) -> impl Iterator<Item = u32> {
+        let stages = self.on_ipu(ipu).into_iter();
+        stages.flat_map(|stage| self.stages[stage as usize].clone())
     }
 
-    pub fn places(&self, graph: &Graph, ipu: u32) -> Places {
-        let stages = self.on_ipu(ipu);
-        let positions = self.positions_of(&stages);
-        let places = positions.map(|at| Places::positions(graph.layers, at..=at));
+    pub fn places(&self, ipu: u32) -> Places {
+        let positions = self.positions_on(ipu);
+        let places = positions.map(|at| Places::positions(self.graph.layers, at..=at));
         places.fold(Places::NONE, |all, one| all | one)
     }
 
-    pub fn positions_of(&self, stages: &[u32]) -> impl Iterator<Item = u32> {
-        let stages = stages.iter();
-        stages.flat_map(|&stage| self.positions[stage as usize].clone())
-    }
-
-    /// The parts that a stage runs again, in the order of the forward pass:
-    /// parts of it that run together. In runs with the first layer; what comes
-    /// after the last checkpoint of the last stage does not run again.
-    pub fn reruns(&self, graph: &Graph, options: &PipelineOptions, stage: u32) -> Vec<Range<u32>> {
-        let positions = self.positions[stage as usize].clone();
-        let is_last = stage + 1 == self.count();
-        let out = graph.positions() - 1;
-        let parts = match options.recompute {
-            _ if graph.backward_start.is_none() => Vec::new(),
-            Recompute::Stage if !is_last => vec![positions],
-            Recompute::Layer => layers(positions, out),
+    /// Whole stages run again but the last one, or single layers, In with the first one; Out, which
+    /// comes after the last checkpoint, does not. Parts that the backward pass does not use are
+    /// left out.
+    fn reruns_of(&self, stage: u32) -> Vec<Range<u32>> {
+        let positions = self.stages[stage as usize].clone();
+        let mut parts = match self.options.recompute {
+            Recompute::Stage if stage + 1 < self.count() => vec![positions],
+            Recompute::Layer => layers(positions, self.graph.layers + 1),
             Recompute::None | Recompute::Stage => Vec::new(),
         };
-        // Parts that the backward pass does not use are not run again.
-        let is_needed = |part: &Range<u32>| {
-            let mut backward = graph.backward[part.start as usize..part.end as usize].iter();
-            backward.any(Option::is_some)
+        parts.retain(|part| self.graph.steps(Pass::Backward, part.clone()).is_some());
+        parts
+    }
+
+    fn is_training(&self) -> bool {
+        self.graph.backward_start.is_some()
+    }
+
+    pub fn runs(&self, stages: impl IntoIterator<Item = u32>) -> Vec<Run> {
+        let passes = match self.is_training() {
+            true => &[Pass::Forward, Pass::Backward][..],
+            false => &[Pass::Forward],
         };
-        parts.into_iter().filter(is_needed).collect()
+        let stages = stages.into_iter();
+        let runs = stages.flat_map(|stage| passes.iter().map(move |&pass| (stage, pass)));
+        runs.collect()
+    }
+
+    /// How many times pass before this run of a micro-batch. PopART runs both passes of the last
+    /// stage at the same time, one after the other.
+    fn number(&self, (stage, pass): Run) -> u32 {
+        let last = self.count() - 1;
+        let turning = u32::from(self.options.schedule != Schedule::Popart);
+        match pass {
+            Pass::Forward => stage,
+            Pass::Backward => last + turning + (last - stage),
+        }
+    }
+
+    /// Times from one micro-batch to the next.
+    fn period(&self) -> u32 {
+        match (self.options.schedule, self.is_training()) {
+            (Schedule::Sequential, true) => 2 * self.count(),
+            (Schedule::Sequential, false) => self.count(),
+            (Schedule::TfInterleaved, true) => 2,
+            _ => 1,
+        }
+    }
+
+    /// When a run takes place. A micro-batch needs one time for each run.
+    pub fn time(&self, run: Run, micro_batch: u32) -> u32 {
+        micro_batch * self.period() + self.number(run)
+    }
+
+    /// The parts that an IPU runs for this number of micro-batches, in order. At the same time
+    /// PopART runs forward before backward, TensorFlow backward before forward.
+    pub fn parts(&self, ipu: u32, micro_batches: u32) -> Vec<Part> {
+        let runs = self.runs(self.on_ipu(ipu)).into_iter();
+        let parts = runs.flat_map(|run| {
+            (0..micro_batches).map(move |micro_batch| Part {
+                time: self.time(run, micro_batch),
+                run,
+                micro_batch,
+            })
+        });
+        let mut parts: Vec<Part> = parts.collect();
+        parts.sort_by_key(|part| {
+            let number = i64::from(self.number(part.run));
+            let sign = if self.options.schedule.has_fifo() {
+                -1
+            } else {
+                1
+            };
+            (part.time, sign * number, part.run.1)
+        });
+        parts
+    }
+
+    /// The runs whose copies to other IPUs are made at the end of a time: all that are copied then
+    /// when the pipeline is full, whether or not they run now.
+    pub fn copied(&self, time: u32) -> Vec<Run> {
+        let mut runs = self.runs(0..self.count());
+        runs.retain(|&run| self.number(run) % self.period() == time % self.period());
+        runs
+    }
+
+    /// Counts the copies that are kept beside the one that is worked on, of a tensor that the first
+    /// run makes or receives and the other one uses last, by walking through the parts of its IPU.
+    ///
+    /// PopART stashes a tensor in the first run and takes it out in the last one. A tensor that is
+    /// used before the next one is made needs no stash. TensorFlow's FIFO gives out what the next
+    /// last run needs before it takes in what was made.
+    pub fn slots(&self, parts: &[Part], first: Run, last: Run) -> u32 {
+        let runs = parts.iter().map(|part| part.run);
+        let runs: Vec<Run> = runs.filter(|&run| run == first || run == last).collect();
+        let has_fifo = self.options.schedule.has_fifo();
+        let (mut kept, mut most) = (0, 0);
+        for (number, &run) in runs.iter().enumerate() {
+            if run == last {
+                kept -= 1;
+                continue;
+            }
+            kept += 1;
+            let is_taken = has_fifo && runs.get(number + 1) == Some(&last);
+            most = most.max(kept - u32::from(is_taken));
+        }
+        if has_fifo || most > 1 { most } else { 0 }
     }
 }
 

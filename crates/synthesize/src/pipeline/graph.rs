@@ -1,9 +1,14 @@
 //! A compilation for one IPU, as plainly as the simulation needs it.
 
-use std::collections::BTreeMap;
-
+use super::updates::{Held, Update, held, updates};
+use crate::cycles;
+use crate::groups::{Group, Role};
 use crate::liveness::{Ranges, Steps, Variable};
+use crate::model::Phase;
 use crate::places::Places;
+use crate::plan::Plan;
+use crate::settings::Framework;
+use crate::tensors::{State, TensorOf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Pass {
@@ -12,57 +17,44 @@ pub(super) enum Pass {
 }
 
 /// Everything that lives for a part of the time, and the steps of all places.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(super) struct Graph {
     pub layers: u32,
     pub tiles: u32,
-    /// The first step of a micro-batch; those before run once.
+    pub is_tensorflow: bool,
+    /// The first step of a micro-batch; steps before it run once.
     pub first: u32,
     /// The first backward step; none in inference.
     pub backward_start: Option<u32>,
-    /// The first step after both passes; from it on all run once.
+    /// The first step after both passes; from it on all steps run once.
     pub update: u32,
-    /// By position: its steps in the forward pass.
-    pub forward: Vec<Option<Steps>>,
-    pub backward: Vec<Option<Steps>>,
+    /// By pass and position: the steps of the position.
+    pub passes: [Vec<Option<Steps>>; 2],
     pub classes: Vec<Ranges>,
     pub tensors: Vec<Tensor>,
+    /// Weights that get an accumulator in a pipeline.
     pub weights: Vec<Held>,
-    /// By tile: bytes of what belongs to single operations and of everything
-    /// else that is live at the same steps on any IPU.
-    pub locals: Vec<BTreeMap<Local, u64>>,
-    pub updates: Updates,
-    pub cycles: Cycles,
+    /// By tile: variables that come and go and are no tensors.
+    pub locals: Vec<Vec<Local>>,
+    pub updates: Vec<Update>,
+    /// The cycles of each position in forward pass, backward pass and update, by one run of each
+    /// program. Programs of several positions count in equal parts, and those of none nowhere.
+    pub cycles: [Vec<u64>; 3],
 }
 
-/// The cycles of each position by one run of each program. What several places do counts in
-/// equal parts; what no place does, nowhere.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Cycles {
-    pub forward: Vec<u64>,
-    pub backward: Vec<u64>,
-    pub update: Vec<u64>,
-}
-
-/// Variables of single operations that are live at the same steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A variable of a single operation, which lives at the same steps on any IPU.
+#[derive(Debug)]
 pub(super) struct Local {
     pub places: Places,
-    pub class: u32,
-    pub category: usize,
+    pub variable: Variable,
+    /// The number of the update that makes it and alone uses it.
+    pub made_by: Option<usize>,
+    /// Whether it is a gradient that lives until the update. With accumulators in the profile
+    /// gradients are gone before.
+    pub is_gradient: bool,
 }
 
-impl Local {
-    pub fn new(places: Places, variable: &Variable) -> Self {
-        Self {
-            places,
-            class: variable.class,
-            category: variable.category,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(super) struct Tensor {
     pub name: String,
     pub from_host: bool,
@@ -78,46 +70,56 @@ pub(super) struct Use {
     pub steps: Steps,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct Updates {
-    pub all: Vec<Update>,
-    /// By tile: variables among those of operations that only an update uses.
-    pub made: Vec<BTreeMap<Local, Vec<(usize, u64)>>>,
-    /// By tile: bytes of gradients among those, which accumulators take the place of.
-    pub gradients: Vec<BTreeMap<Local, u64>>,
-    pub is_tensorflow: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Update {
-    pub steps: Steps,
-    pub state: Vec<Held>,
-    pub weights: Vec<Held>,
-}
-
-/// A tensor that is always live in the compilation for one IPU.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    pub name: String,
-    pub places: Places,
-    pub bytes: u64,
-    pub on_tiles: Vec<u64>,
-}
-
 impl Graph {
-    pub fn positions(&self) -> u32 {
-        self.layers + 2
+    pub fn new(plan: &Plan) -> Self {
+        let groups = || plan.groups.iter().enumerate();
+        let tensors = groups().filter(|(_, group)| group.role == Role::Activation);
+        let weights = groups().filter(|(_, group)| is_accumulated(plan, group));
+        let updates = updates(plan);
+        let locals = (0..plan.settings.tiles).map(|tile| locals(plan, &updates, tile));
+        let passes = passes(plan);
+        let firsts = passes.each_ref().map(|pass| {
+            let steps = pass.iter().flatten();
+            steps.map(|steps| steps.0).min()
+        });
+        let ends = passes.iter().flatten().flatten().map(|steps| steps.1);
+        Self {
+            layers: plan.settings.layers,
+            tiles: plan.settings.tiles,
+            is_tensorflow: plan.settings.framework == Framework::Tensorflow,
+            first: firsts[0].unwrap_or(0),
+            backward_start: firsts[1],
+            update: ends.max().unwrap_or(0),
+            classes: plan.classes.ranges.clone(),
+            tensors: tensors
+                .map(|(index, group)| tensor(plan, index, group))
+                .collect(),
+            weights: weights
+                .map(|(index, group)| held(plan, index, group))
+                .collect(),
+            locals: locals.collect(),
+            cycles: cycles(plan),
+            passes,
+            updates,
+        }
     }
 
-    pub fn forward_end(&self) -> u32 {
+    /// The end of the forward pass.
+    pub fn turn(&self) -> u32 {
         self.backward_start.unwrap_or(self.update)
     }
 
     pub fn pass(&self, usage: &Use) -> Pass {
         match self.backward_start {
-            Some(backward_start) if usage.steps.0 >= backward_start => Pass::Backward,
+            Some(start) if usage.steps.0 >= start => Pass::Backward,
             _ => Pass::Forward,
         }
+    }
+
+    /// The first step of these positions in a pass, and the end of the last one.
+    pub fn steps(&self, pass: Pass, positions: impl Iterator<Item = u32>) -> Option<Steps> {
+        let steps = positions.filter_map(|position| self.passes[pass as usize][position as usize]);
+        steps.reduce(both)
     }
 }
 
@@ -131,4 +133,107 @@ impl Tensor {
         let ends = self.uses.iter().map(|usage| usage.steps.1);
         ends.max().unwrap_or(0)
     }
+}
+
+fn both(one: Steps, other: Steps) -> Steps {
+    (one.0.min(other.0), one.1.max(other.1))
+}
+
+/// The number of an operation's pass; 2 is that of the updates.
+fn pass_number(phase: Phase) -> Option<usize> {
+    match phase {
+        Phase::Embedding | Phase::Forward | Phase::Head => Some(0),
+        Phase::Backward => Some(1),
+        Phase::Optimiser => Some(2),
+        Phase::Compiler => None,
+    }
+}
+
+fn passes(plan: &Plan) -> [Vec<Option<Steps>>; 2] {
+    let positions = plan.settings.layers as usize + 2;
+    let mut passes = [(); 2].map(|()| vec![None; positions]);
+    for (index, op) in plan.model.ops.iter().enumerate() {
+        let is_at_one = op.places.count() == 1 && op.function.is_none();
+        let (Some(pass @ 0..2), Some(steps)) = (pass_number(op.phase), plan.steps_of(index)) else {
+            continue;
+        };
+        if is_at_one {
+            let all = &mut passes[pass][position_of(plan, op.places) as usize];
+            *all = Some(all.map_or(steps, |all| both(all, steps)));
+        }
+    }
+    passes
+}
+
+fn cycles(plan: &Plan) -> [Vec<u64>; 3] {
+    let positions = plan.settings.layers as usize + 2;
+    let mut sums = [(); 3].map(|()| vec![0; positions]);
+    cycles::by_owner(plan, None, false, &mut |owner, cycles| {
+        let Some((op, places)) = owner else { return };
+        let Some(pass) = pass_number(plan.model.ops[op].phase) else {
+            return;
+        };
+        let places = places.in_order(plan.settings.layers);
+        for &position in &places {
+            sums[pass][position as usize] += cycles / places.len() as u64;
+        }
+    });
+    sums
+}
+
+fn position_of(plan: &Plan, places: Places) -> u32 {
+    let layers = plan.settings.layers;
+    let positions = places.in_order(layers);
+    positions.first().copied().unwrap_or(layers + 1)
+}
+
+fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
+    let uses = group.uses.iter().flat_map(|&(stage, _)| {
+        let op = plan.tree.stages[stage].op;
+        let position = position_of(plan, plan.model.ops[op].places);
+        let steps = plan.stage_steps(stage);
+        steps.map(move |steps| Use { position, steps })
+    });
+    let tiles = group.window.tiles();
+    Tensor {
+        name: group.name.clone(),
+        from_host: group.mark == Some(TensorOf::Input),
+        uses: uses.collect(),
+        on_tiles: tiles
+            .map(|tile| (tile, plan.variable(index, tile)))
+            .collect(),
+    }
+}
+
+fn is_accumulated(plan: &Plan, group: &Group) -> bool {
+    match group.mark {
+        Some(TensorOf::Weight(weight, State::Value)) => {
+            plan.model.weights[weight].is_trained && !plan.settings.features.accumulation
+        }
+        _ => false,
+    }
+}
+
+fn locals(plan: &Plan, updates: &[Update], tile: u32) -> Vec<Local> {
+    let groups = plan.groups_on(tile);
+    let groups = groups.filter(|&group| plan.groups[group].role != Role::Activation);
+    let groups = groups.map(|index| {
+        let group = &plan.groups[index];
+        let made_by = updates.iter().position(|update| update.op == group.op);
+        Local {
+            places: group.places,
+            variable: plan.variable(index, tile),
+            made_by: made_by.filter(|_| group.role == Role::Work),
+            is_gradient: group.role == Role::Gradient && !plan.settings.features.accumulation,
+        }
+    });
+    let extras = plan.extras_on(tile).into_iter().map(|extra| Local {
+        places: Places::EVERY,
+        variable: extra.variable,
+        made_by: None,
+        is_gradient: false,
+    });
+    let all = groups.chain(extras);
+    all.filter(|local| !plan.classes.always[local.variable.class as usize])
+        .collect()
 }

@@ -1,240 +1,324 @@
-//! The content of each tile of an IPU over time.
+//! The content of each tile of an IPU over time: the moments of a period of the steady state, then
+//! the steps before the first micro-batch and after the last one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::slice::from_ref;
 
-use super::axis::Axis;
-use super::compilation::Compilation;
-use super::copies::{Copies, Copy, What};
+use super::axis::{Axis, Kind};
+use super::compilation::{Compilation, Run};
+use super::copies::{Copies, Copy};
 use super::graph::{Local, Pass};
-use super::keep::{Kept, kept};
-use super::route::Route;
-use super::sum::{Moments, Sum};
-use super::walk::Run;
+use super::route::Stay;
 use crate::liveness::{Steps, Variable as Lowered};
+use crate::overhead::category;
 use crate::places::Places;
 
 pub(super) struct Ipu<'a> {
-    pub compiled: &'a Compilation<'a>,
-    pub number: u32,
+    compiled: &'a Compilation<'a>,
+    pub places: Places,
+    /// A micro-batch that starts when all stages run.
+    steady: u32,
+    axis: Axis,
+    /// The period that starts with this micro-batch.
+    window: Range<u32>,
+    stays: Vec<Stay<'a>>,
+    /// The steps of the IPU's own positions in both passes.
+    own: Vec<Steps>,
 }
 
 pub(super) struct Variable<'a> {
     pub tile: usize,
-    pub of: Of<'a>,
+    pub name: &'a str,
+    pub category: usize,
     pub bytes: u64,
+    pub when: When<'a>,
 }
 
-/// The kind of a variable, with its name or place, and when it lives if not
-/// always. Moments are counted from the start of a period.
-pub(super) enum Of<'a> {
-    /// A variable that lives at the same steps as in the one-IPU compilation.
-    Local(&'a Local, &'a [Range<u32>]),
-    Copy(&'a str, What, &'a [Range<u32>]),
-    Ring(&'a str),
-    Accumulator(&'a str),
-    /// State of the optimizer that is there for an update, or what this works on.
-    State(&'a [Range<u32>]),
+/// When a variable is live.
+pub(super) enum When<'a> {
+    /// At these moments, counted from the start of a period.
+    At(&'a [Range<u32>]),
+    /// Always: a ring of stashed copies of a tensor.
+    Ring,
+    /// Always: the accumulator of a weight.
+    Accumulator,
 }
 
-struct Present<'a> {
-    route: &'a Route<'a>,
-    kept: Kept,
-    fifo: u32,
+impl<'a> Variable<'a> {
+    fn data(tile: usize, name: &'a str, bytes: u64, when: When<'a>) -> Self {
+        let category = category::VARIABLE;
+        Self {
+            tile,
+            name,
+            category,
+            bytes,
+            when,
+        }
+    }
 }
 
-impl Ipu<'_> {
-    pub fn places(&self) -> Places {
-        let Compilation { graph, stages, .. } = self.compiled;
-        stages.places(graph, self.number)
+impl<'a> Ipu<'a> {
+    pub fn all(compiled: &'a Compilation) -> impl Iterator<Item = Self> {
+        (0..compiled.ipus()).map(|number| Self::new(compiled, number))
     }
 
-    /// Goes through everything that the IPU has beside what is live at all times
-    /// in the one-IPU compilation too. Gives the most copies of a tensor in a ring.
-    pub fn visit(&self, mut each: impl FnMut(Variable)) -> u32 {
-        let stages = self.compiled.stages.on_ipu(self.number);
-        // So many that runs of all kinds follow those of the window.
-        let parts = self.compiled.pipeline.parts(&stages, 2 * self.steady());
-        let Compilation {
-            reruns, pipeline, ..
-        } = self.compiled;
-        let routes = self.compiled.routes.iter();
-        let mut present: Vec<Present> = routes
-            .filter_map(|route| {
-                let kept = kept(route, (&stages, &parts), reruns, pipeline)?;
-                let fifo = 0;
-                Some(Present { route, kept, fifo })
-            })
-            .collect();
-        let axis = Axis::new(self.compiled, &self.fifos(&mut present), parts);
-        let sum = Sum {
-            graph: self.compiled.graph,
-            axis: &axis,
-            window: self.window(&axis, &stages),
-            own: self.steps(&stages),
-            has_loads: self.compiled.options.elsewhere.is_any(),
+    fn new(compiled: &'a Compilation, number: u32) -> Self {
+        let steady = 2 * compiled.count() + 2;
+        let stages = compiled.on_ipu(number);
+        // Enough that runs of all kinds follow those of the window.
+        let parts = compiled.parts(number, 2 * steady);
+        let routes = compiled.routes.iter();
+        let stays = routes.filter_map(|route| Stay::new(compiled, route, (&stages, &parts)));
+        let mut stays: Vec<Stay> = stays.collect();
+        let axis = Axis::new(compiled, &number_fifos(compiled, &mut stays), parts);
+        let start = |micro_batch| {
+            let time = compiled.time((stages[0], Pass::Forward), micro_batch);
+            axis.after_time(time - 1)
         };
-        self.locals(&sum, &mut each);
+        let positions = compiled.positions_on(number);
+        let own = positions.flat_map(|at| {
+            compiled
+                .graph
+                .passes
+                .each_ref()
+                .map(|pass| pass[at as usize])
+        });
+        Self {
+            compiled,
+            places: compiled.places(number),
+            steady,
+            window: start(steady)..start(steady + 1),
+            stays,
+            own: own.flatten().collect(),
+            axis,
+        }
+    }
+
+    /// Goes through all variables that the IPU has beside those that are always live in the
+    /// one-IPU compilation too.
+    pub fn visit(&self, mut each: impl FnMut(Variable)) {
+        self.locals(&mut each);
         self.accumulators(&mut each);
         if self.compiled.options.elsewhere.is_any() {
-            self.updates(&sum, &mut each);
+            self.updates(&mut each);
         }
-        for tensor in &present {
-            self.tensor(tensor, &sum, &axis, &mut each);
+        for stay in &self.stays {
+            self.tensor(stay, &mut each);
         }
-        let slots = present.iter().map(|tensor| tensor.kept.slots);
-        slots.max().unwrap_or(0)
     }
 
-    fn steps(&self, stages: &[u32]) -> Vec<Steps> {
-        let graph = self.compiled.graph;
-        let positions = self.compiled.stages.positions_of(stages);
-        let steps = positions.flat_map(|position| {
-            let position = position as usize;
-            [graph.forward[position], graph.backward[position]]
-        });
-        steps.flatten().collect()
-    }
-
-    /// Numbers the FIFOs that run together; gives how many these are, by run.
-    fn fifos(&self, present: &mut [Present]) -> HashMap<Run, u32> {
-        let mut fifos = HashMap::new();
-        if !self.compiled.pipeline.schedule.has_fifo() {
-            return fifos;
-        }
-        for tensor in present.iter_mut().filter(|tensor| tensor.kept.slots > 0) {
-            let run = match self.compiled.options.early_fifo {
-                true => Some(tensor.kept.home),
-                false => tensor.kept.last(),
-            };
-            let count = fifos.entry(run.unwrap_or(tensor.kept.home)).or_insert(0);
-            tensor.fifo = *count;
-            *count += 1;
-        }
-        fifos
-    }
-
-    /// A micro-batch that starts when all stages run.
-    fn steady(&self) -> u32 {
-        2 * self.compiled.stages.count() + 2
-    }
-
-    fn window(&self, axis: &Axis, stages: &[u32]) -> Range<u32> {
-        let run = (stages[0], Pass::Forward);
-        let start = |micro_batch| {
-            let time = self.compiled.pipeline.time(run, micro_batch);
-            time.checked_sub(1)
-                .map_or(0, |before| axis.after_time(before))
-        };
-        start(self.steady())..start(self.steady() + 1)
-    }
-
-    fn tensor(&self, present: &Present, sum: &Sum, axis: &Axis, each: &mut impl FnMut(Variable)) {
-        let tensor = present.route.tensor;
-        let name = tensor.name.as_str();
-        let all = Copies {
-            axis,
+    fn tensor(&self, stay: &Stay, each: &mut impl FnMut(Variable)) {
+        let tensor = stay.route.tensor;
+        let names = ["Stashed___{}", "{}/fifo/buffer/0"];
+        let ring = self.compiled.name(names, &tensor.name);
+        let copies = Copies {
             compiled: self.compiled,
-            route: present.route,
-            kept: &present.kept,
-            fifo: present.fifo,
+            axis: &self.axis,
+            stay,
+            micro_batch: self.steady,
         };
-        let mut copies: Vec<(What, Vec<Copy>)> = Vec::new();
-        for copy in (0..self.steady() + 2).flat_map(|micro_batch| all.of(micro_batch)) {
-            match copies.iter_mut().find(|(what, _)| *what == copy.what) {
-                Some((_, same)) => same.push(copy),
-                None => copies.push((copy.what, vec![copy])),
+        let copies = copies.all();
+        for &(tile, Lowered { class, bytes, .. }) in &tensor.on_tiles {
+            let tile = tile as usize;
+            if stay.slots > 0 {
+                let bytes = u64::from(stay.slots) * bytes;
+                each(Variable::data(tile, &ring, bytes, When::Ring));
             }
-        }
-        for part in &tensor.on_tiles {
-            let (tile, Lowered { class, bytes, .. }) = (part.0 as usize, part.1);
-            if present.kept.slots > 0 {
-                let (of, bytes) = (Of::Ring(name), u64::from(present.kept.slots) * bytes);
-                each(Variable { tile, of, bytes });
-            }
-            for (what, copies) in &copies {
-                let lives = sum.lives(tensor, class, copies);
-                let of = Of::Copy(name, *what, &lives);
-                each(Variable { tile, of, bytes });
+            for copy in &copies {
+                let lives = self.lives(tensor.end(), class, copy);
+                each(Variable::data(tile, &copy.name, bytes, When::At(&lives)));
             }
         }
     }
 
-    fn locals(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
-        let places = self.places();
+    /// Variables of single operations: those that are live together are one. Where state is
+    /// elsewhere, replicas share out what an update makes.
+    fn locals(&self, each: &mut impl FnMut(Variable)) {
         let mut lives = HashMap::new();
         for (tile, locals) in self.compiled.graph.locals.iter().enumerate() {
-            let here = |(local, _): &(&Local, _)| local.places.meets(places);
-            for (local, &bytes) in locals.iter().filter(here) {
-                let class = local.class;
-                let lives = lives.entry(class).or_insert_with(|| sum.steps(class));
-                let (bytes, summed) = self.shared_out((tile, local), bytes);
-                let of = Of::Local(local, lives);
-                each(Variable { tile, of, bytes });
-                if summed > 0 {
-                    let lives = &sum.in_period(lives);
-                    let (of, bytes) = (Of::Local(local, lives), summed);
-                    each(Variable { tile, of, bytes });
-                }
+            let mut sums = BTreeMap::new();
+            for local in locals
+                .iter()
+                .filter(|local| local.places.meets(self.places))
+            {
+                let Lowered {
+                    category,
+                    class,
+                    bytes,
+                } = local.variable;
+                let key = (local.places, class, category, local.is_gradient);
+                *sums.entry(key).or_insert(0) += bytes.div_ceil(self.sharing(local));
+            }
+            for ((_, class, category, is_gradient), bytes) in sums {
+                let key = (class, is_gradient);
+                let lives = lives.entry(key).or_insert_with(|| self.steps(key));
+                let name = &format!("local_{class}");
+                let variable = Variable::data(tile, name, bytes, When::At(lives));
+                each(Variable {
+                    category,
+                    ..variable
+                });
             }
         }
     }
 
-    /// Bytes of single operations without gradients, and those of gradients, which are summed
-    /// up when the passes end at the latest. Where state is elsewhere, replicas share out what
-    /// an update makes.
-    fn shared_out(&self, (tile, local): (usize, &Local), bytes: u64) -> (u64, u64) {
-        let elsewhere = self.compiled.options.elsewhere;
-        let updates = &self.compiled.graph.updates;
-        let summed = updates.gradients[tile].get(local).copied().unwrap_or(0);
-        let mut rest = bytes - summed;
-        for &(update, made) in updates.made[tile].get(local).into_iter().flatten() {
-            if updates.is_shared_out(&updates.all[update], elsewhere) {
-                rest = rest - made + made.div_ceil(elsewhere.replicas);
-            }
-        }
-        (rest, summed)
+    /// The number of replicas that share out a variable.
+    fn sharing(&self, local: &Local) -> u64 {
+        let Compilation { graph, options, .. } = self.compiled;
+        let update = local.made_by.map(|update| &graph.updates[update]);
+        update.map_or(1, |update| graph.sharing(update, options.elsewhere))
     }
 
     /// State that comes and goes, and what replicas gather.
-    fn updates(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
-        let places = self.places();
-        let updates = &self.compiled.graph.updates;
-        for update in &updates.all {
-            let Moments {
-                load,
-                operation,
-                gather,
-                store,
-            } = sum.update(update.steps);
-            let (there, pads) = (load.start..store.end, [load, store]);
-            for tile in 0..self.compiled.graph.tiles as usize {
-                let taken = updates.taken(update, (tile, places), self.compiled.options);
+    fn updates(&self, each: &mut impl FnMut(Variable)) {
+        let Compilation { graph, options, .. } = self.compiled;
+        for update in &graph.updates {
+            let (from, to) = update.steps;
+            let [start, end] = [from, to].map(|step| self.period() + 4 * step);
+            let (there, pads) = (start..end, [start..start + 1, end - 1..end]);
+            for tile in 0..graph.tiles as usize {
+                let taken = graph.taken(update, (tile, self.places), options.elsewhere);
                 for (bytes, lives) in [
                     (taken.loaded, from_ref(&there)),
                     // A load and a store have pads for all of it.
                     (taken.loaded, &pads[..]),
-                    (taken.shares, from_ref(&operation)),
-                    (taken.gathered, from_ref(&gather)),
+                    (taken.shares, from_ref(&self.once(from, to))),
+                    (taken.gathered, from_ref(&(end - 2..end - 1))),
                 ] {
-                    let of = Of::State(lives);
-                    each(Variable { tile, of, bytes });
+                    each(Variable::data(tile, "state", bytes, When::At(lives)));
                 }
             }
         }
     }
 
     fn accumulators(&self, each: &mut impl FnMut(Variable)) {
-        let places = self.places();
-        let is_needed = self.compiled.graph.backward_start.is_some();
-        let weights = self.compiled.graph.weights.iter();
-        for weight in weights.filter(|weight| is_needed && weight.places.meets(places)) {
+        let Compilation { graph, .. } = self.compiled;
+        let weights = graph
+            .weights
+            .iter()
+            .filter(|_| graph.backward_start.is_some());
+        for weight in weights.filter(|weight| weight.places.meets(self.places)) {
+            let names = ["Accum___{}", "{}/Accumulator"];
+            let name = self.compiled.name(names, &weight.name);
             let on_tiles = weight.on_tiles.iter().copied().enumerate();
             for (tile, bytes) in on_tiles.filter(|(_, bytes)| *bytes > 0) {
-                let of = Of::Accumulator(&weight.name);
-                each(Variable { tile, of, bytes });
+                each(Variable::data(tile, &name, bytes, When::Accumulator));
             }
         }
     }
+}
+
+/// Moments.
+impl Ipu<'_> {
+    /// Moments of the period.
+    fn period(&self) -> u32 {
+        self.window.end - self.window.start
+    }
+
+    /// Adds the moments of the period at which something lives that lives from one moment of the
+    /// axis to another for each micro-batch.
+    fn fold(&self, from: u32, to: u32, lives: &mut Vec<Range<u32>>) {
+        let [mut from, to] = [from, to].map(|moment| moment - self.window.start);
+        while from < to {
+            let start = from % self.period();
+            let length = (to - from).min(self.period() - start);
+            lives.push(start..start + length);
+            from += length;
+        }
+    }
+
+    /// The moments of steps outside of both passes. Where state is elsewhere, each step has one
+    /// before it, for loads, and two after it, for what replicas gather and for stores.
+    fn once(&self, from: u32, to: u32) -> Range<u32> {
+        let base = self.period();
+        match self.compiled.options.elsewhere.is_any() {
+            true => base + 4 * from + 1..base + 4 * to - 2,
+            false => base + from..base + to,
+        }
+    }
+
+    fn outside(&self, from: u32, to: u32, lives: &mut Vec<Range<u32>>) {
+        let graph = self.compiled.graph;
+        if from < graph.first {
+            lives.push(self.once(from, to.min(graph.first)));
+        }
+        if to > graph.update {
+            lives.push(self.once(from.max(graph.update), to));
+        }
+    }
+
+    /// The moments when variables of single operations with this class live; gradients are summed
+    /// up when the passes end at the latest. If a body is listed for each call, its variables live
+    /// at the calls of this IPU alone.
+    fn steps(&self, (class, is_gradient): (u32, bool)) -> Vec<Range<u32>> {
+        let ranges = &self.compiled.graph.classes[class as usize];
+        let is_own = |&&(from, to): &&Steps| {
+            let mut own = self.own.iter();
+            own.any(|steps| from < steps.1 && steps.0 < to)
+        };
+        let has_own = ranges.len() > 1 && ranges.iter().any(|range| is_own(&range));
+        let mut lives = Vec::new();
+        for &(from, to) in ranges.iter().filter(|range| !has_own || is_own(range)) {
+            let segments = self
+                .axis
+                .segments
+                .iter()
+                .filter(|segment| segment.kind != Kind::Fifo);
+            for segment in segments.filter(|segment| self.window.contains(&segment.start)) {
+                let (first, end) = (from.max(segment.steps.0), to.min(segment.steps.1));
+                if first < end {
+                    let at = |step| segment.start + step - segment.steps.0;
+                    self.fold(at(first), at(end), &mut lives);
+                }
+            }
+            if !is_gradient {
+                self.outside(from, to, &mut lives);
+            }
+        }
+        lives
+    }
+
+    /// The moments when a copy of a tensor lives on a tile where it has this
+    /// class: it may live longer than to the end of its uses, or again.
+    fn lives(&self, end: u32, class: u32, copy: &Copy) -> Vec<Range<u32>> {
+        let ranges = &self.compiled.graph.classes[class as usize];
+        let later = ranges.iter().filter(|range| range.1 > end);
+        let later = later.map(|range| (range.0.max(end), range.1));
+        let mut lives = Vec::new();
+        let mut to = copy.to;
+        if let Some(tail) = copy.tail {
+            for (from, end) in later {
+                let moments = [from, end].map(|step| self.axis.reach(tail, step));
+                match moments[0] <= to {
+                    true => to = to.max(moments[1]),
+                    false => self.fold(moments[0], moments[1], &mut lives),
+                }
+                // The tensor that is used last may live on when all micro-batches are through.
+                let is_rerun = matches!(self.axis.segments[tail].kind, Kind::Rerun(_));
+                let update = self.compiled.graph.update;
+                if !is_rerun && end > update {
+                    lives.push(self.once(from.max(update), end));
+                }
+            }
+        }
+        self.fold(copy.from, to, &mut lives);
+        lives
+    }
+}
+
+/// Numbers the FIFOs that run together. Gives their number by the run that they stand at the end of
+/// (forward) or at the start of (backward).
+fn number_fifos(compiled: &Compilation, stays: &mut [Stay]) -> HashMap<Run, u32> {
+    let mut fifos = HashMap::new();
+    if compiled.options.schedule.has_fifo() {
+        for stay in stays.iter_mut().filter(|stay| stay.slots > 0) {
+            let last = stay.takers.last().filter(|_| !compiled.options.early_fifo);
+            let (run, _) = last.unwrap_or(&stay.home);
+            let count = fifos.entry(*run).or_insert(0);
+            stay.fifo = *count;
+            *count += 1;
+        }
+    }
+    fifos
 }

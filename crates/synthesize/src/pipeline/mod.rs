@@ -2,19 +2,19 @@
 //!
 //! Micro-batches walk through the stages as the schedule has them, each IPU
 //! running the steps of the one-IPU compilation. The copies of each tensor that
-//! are alive on each IPU at each of these steps are followed over a period of the
-//! steady state, and summed tile by tile:
-//! * what is made in a stage lives until its last use there, what another IPU
-//!   needs until it is copied, between two times of the schedule; what comes from
-//!   another IPU lives from that copy on. Each IPU on the way holds it;
-//! * what a later run of the same IPU needs is kept. Where more than one
+//! one micro-batch of the steady state has on each IPU are followed, folded into a period, since
+//! every micro-batch has them a period after the one before it, and summed tile by tile:
+//! * a tensor lives in the stage that makes it until its last use there, or until it is copied
+//!   to another IPU that needs it, between two times of the schedule; there it lives from that
+//!   copy on. Each IPU on the way holds it;
+//! * a tensor that a later run of the same IPU needs is kept. Where more than one
 //!   micro-batch is on its way, a ring keeps it, allocated for good, of as many
-//!   copies as the walk counts; what takes it out works on a copy of its own;
-//! * what runs again makes its tensors again;
+//!   copies as the walk counts; a run that takes it out works on a copy of its own;
+//! * operations that run again make their tensors again;
 //! * variables of single operations, and gradients of weights until the update,
 //!   are live at the same steps as in the one-IPU compilation;
 //! * steps before the first and after the last micro-batch run once, without
-//!   tensors under way.
+//!   tensors under way;
 //! * state of the optimizer that is elsewhere is not there in the passes. After them it
 //!   comes for one update after the other, and goes again.
 //!
@@ -25,22 +25,18 @@ mod compilation;
 mod copies;
 mod execution;
 mod form;
-mod from_plan;
 mod graph;
 mod ipu;
-mod keep;
 mod model;
 mod options;
 mod profile;
 mod programs;
 mod route;
 mod step;
-mod sum;
 mod updates;
 mod variables;
-mod walk;
 
-pub use form::{LoweredVariables, PlantedTruth, ProfileForm};
-pub use model::{PipelineModel, PipelineTruth, StageTruth, TileContent};
+pub use form::{LoweredVariables, ProfileForm};
+pub use model::{PipelineModel, PipelineTruth, StageTruth};
 pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
 pub use step::StepForm;

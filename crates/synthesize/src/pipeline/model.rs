@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::compilation::Compilation;
-use super::form::PlantedTruth;
-use super::from_plan;
 use super::graph::Graph;
-use super::ipu::{Ipu, Of, Variable};
+use super::ipu::{Ipu, Variable, When};
 use super::options::PipelineOptions;
 use crate::liveness::Changes;
 use crate::place_truth::PlaceTruth;
@@ -21,44 +19,31 @@ pub struct PipelineModel {
 }
 
 /// The memory of a pipelined compilation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct PipelineTruth {
     /// By IPU.
     pub stages: Vec<StageTruth>,
 }
 
-/// The bytes of a tile of a pipelined compilation at the first of its fullest steps: those that
-/// are always live, and those that are live then.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TileContent {
-    /// By name of the category, where there are any.
-    pub categories: BTreeMap<&'static str, u64>,
-    /// Bytes at used addresses that no variable explains.
-    pub gap: u64,
-    /// Bytes of rings of stashed tensors.
-    pub stash: u64,
-    /// Bytes of accumulators of weights, which the model may have without a pipeline too.
-    pub accumulators: u64,
-}
-
-/// The memory of one IPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The memory of one IPU. The last four fields are empty where the pipeline was only simulated,
+/// and no profile was written.
+#[derive(Debug, Default)]
 pub struct StageTruth {
     /// By tile: the most bytes that are live at any time, all counted, with planted code.
     pub tiles: Vec<u64>,
-    /// By tile: those between variables.
+    /// By tile: bytes at used addresses that no variable explains.
     pub gaps: Vec<u64>,
-    /// The most copies of a stashed tensor beside the one that is worked on.
-    pub slots: u32,
-    /// By tile: bytes of stashed tensors, always allocated.
+    /// By tile: bytes of rings of stashed tensors, always allocated.
     pub stash: Vec<u64>,
-    /// By tile: bytes of accumulators of weights, always allocated.
+    /// By tile: bytes of accumulators of weights, which the model may have without a pipeline
+    /// too, always allocated.
     pub accumulators: Vec<u64>,
-    /// Planted code that the compilation for one IPU does not tell, where a profile was written.
-    pub planted: PlantedTruth,
-    /// By tile: what it holds when it is fullest. Known where a profile was
-    /// written, empty where the pipeline was only simulated.
-    pub contents: Vec<TileContent>,
+    /// By tile and name of the category, where there are any: bytes that are always live, and
+    /// those that are live at the first of its fullest steps.
+    pub categories: Vec<BTreeMap<&'static str, u64>>,
+    /// By name of the category and tile: bytes of planted code, which is always live and of no
+    /// operation, and which the compilation for one IPU does not tell.
+    pub planted: BTreeMap<&'static str, Vec<u64>>,
     /// Cycles in the execution, if there is one, over all runs: in compute sets, and in
     /// exchanges with other IPUs without what it waited for them.
     pub cycles: u64,
@@ -67,7 +52,7 @@ pub struct StageTruth {
 impl PipelineModel {
     pub(crate) fn new(plan: Plan) -> Self {
         Self {
-            graph: from_plan::graph(&plan),
+            graph: Graph::new(&plan),
             places: PlaceTruth::new(&plan),
             plan,
         }
@@ -84,54 +69,42 @@ impl PipelineModel {
     /// goes to the first IPU.
     pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> PipelineTruth {
         let compiled = Compilation::new(&self.graph, cuts, options);
-        let ipus = 0..compiled.stages.ipus();
-        let ipus = ipus.map(|number| Ipu {
-            compiled: &compiled,
-            number,
-        });
+        let stages = Ipu::all(&compiled).map(|ipu| self.stage(&ipu, options));
         PipelineTruth {
-            stages: ipus.map(|ipu| self.stage(&ipu)).collect(),
+            stages: stages.collect(),
         }
     }
 
-    fn stage(&self, ipu: &Ipu) -> StageTruth {
+    fn stage(&self, ipu: &Ipu, options: &PipelineOptions) -> StageTruth {
         let tiles = self.graph.tiles as usize;
         let mut changes: Vec<Changes> = (0..tiles).map(|_| Changes::default()).collect();
         let (mut stash, mut accumulators) = (vec![0; tiles], vec![0; tiles]);
-        let slots = ipu.visit(|Variable { tile, of, bytes }| match of {
-            Of::Local(_, lives) | Of::Copy(_, _, lives) | Of::State(lives) => {
-                changes[tile].add(lives.iter().map(|live| (live.start, live.end)), bytes);
-            }
-            Of::Ring(_) => stash[tile] += bytes,
-            Of::Accumulator(_) => accumulators[tile] += bytes,
-        });
-        let (places, elsewhere) = (ipu.places(), ipu.compiled.options.elsewhere);
-        // State of the optimizer that is always live on one IPU and has left, and the shares of
-        // it that stay.
-        let moved = |tile: usize| self.graph.updates.moved(tile, places, elsewhere);
-        let numbered = changes.iter().enumerate();
-        let layers = numbered.map(|(tile, changes)| {
-            let (left, shares) = moved(tile);
-            self.places.fixed(tile, places) - left + shares + changes.peak()
-        });
-        let layers: Vec<u64> = layers.collect();
-        // Gaps come with the places: with no buffers for other stages, and not with what the
-        // compilation for one IPU keeps and this one recomputes.
-        let gap = |(tile, &bytes)| {
-            let alone = self.places.explained_on(tile, places) - moved(tile).0;
-            self.places.gap(tile, alone.min(bytes))
-        };
-        let gaps: Vec<u64> = layers.iter().enumerate().map(gap).collect();
-        let bytes = |tile: usize| layers[tile] + gaps[tile] + stash[tile] + accumulators[tile];
-        StageTruth {
-            tiles: (0..tiles).map(bytes).collect(),
-            gaps,
-            slots,
-            stash,
-            accumulators,
-            planted: PlantedTruth::default(),
-            contents: Vec::new(),
-            cycles: 0,
+        ipu.visit(
+            |Variable {
+                 tile, when, bytes, ..
+             }| match when {
+                When::At(lives) => {
+                    changes[tile].add(lives.iter().map(|live| (live.start, live.end)), bytes);
+                }
+                When::Ring => stash[tile] += bytes,
+                When::Accumulator => accumulators[tile] += bytes,
+            },
+        );
+        let mut truth = StageTruth::default();
+        for (tile, changes) in changes.iter().enumerate() {
+            // State of the optimizer that is always live on one IPU and has left, and the shares
+            // of it that stay.
+            let (left, shares) = self.graph.moved(tile, ipu.places, options.elsewhere);
+            let layers = self.places.fixed(tile, ipu.places) - left + shares + changes.peak();
+            // Gaps come with the places: with no buffers for other stages, and not with what the
+            // compilation for one IPU keeps and this one recomputes.
+            let alone = self.places.explained_on(tile, ipu.places) - left;
+            let gap = self.places.gap(tile, alone.min(layers));
+            truth.gaps.push(gap);
+            truth
+                .tiles
+                .push(layers + gap + stash[tile] + accumulators[tile]);
         }
+        StageTruth { stash, ..truth }
     }
 }

@@ -10,14 +10,15 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::form::{LoweredVariables, PlantedTruth, ProfileForm};
+use super::form::{LoweredVariables, PLANTED, ProfileForm, planted_on_tiles};
 use super::options::{PipelineOptions, Schedule};
 use super::programs::{Listing, Programs};
-use super::variables::{self, IpuVariables, Row};
-use super::{PipelineModel, PipelineTruth, TileContent, execution};
+use super::variables::{IpuVariables, Row, Variables};
+use super::{PipelineModel, PipelineTruth, StageTruth, execution};
 use crate::encoding::encode_list;
 use crate::liveness::{Classes, Variable};
 use crate::memory_tables::{self, Truth};
+use crate::overhead::{CATEGORIES, category};
 use crate::profile_writer;
 use crate::schema::{self, insert};
 use crate::variable_tables;
@@ -50,21 +51,31 @@ impl PipelineModel {
             "profiles of pipelines with state elsewhere are not written"
         );
         let mut truth = self.simulate(cuts, options);
-        let mut variables = variables::of(self, cuts, options);
+        let mut variables = Variables::new(self, cuts, options);
         let ipus = truth.stages.len() as u32;
-        for (stage, ipu) in truth.stages.iter_mut().zip(0..) {
-            let has_restores = options.schedule == Schedule::Popart && stage.slots > 0;
-            let has = [form.planted, form.planted && has_restores];
-            stage.planted = PlantedTruth::new(&self.plan.settings, (ipu, ipus), has);
-            let tiles = stage.tiles.iter_mut().enumerate();
-            tiles.for_each(|(tile, bytes)| *bytes += stage.planted.bytes(tile));
-            variables.plant(ipu as usize, &stage.planted);
+        for (ipu, stage) in (0..).zip(&mut truth.stages) {
+            let has_restores =
+                options.schedule == Schedule::Popart && stage.stash.iter().any(|&bytes| bytes > 0);
+            for planted in PLANTED {
+                let is_there = planted.0 != category::INTERNAL_EXCHANGE_CODE || has_restores;
+                let mut by_tile = planted_on_tiles(planted, &self.plan.settings, (ipu, ipus));
+                by_tile
+                    .iter_mut()
+                    .for_each(|bytes| *bytes *= u64::from(form.planted && is_there));
+                variables.plant(ipu as usize, (planted.0, planted.1), &by_tile);
+                let tiles = stage.tiles.iter_mut().zip(&by_tile);
+                tiles.for_each(|(sum, bytes)| *sum += bytes);
+                stage.planted.insert(CATEGORIES[planted.0], by_tile);
+            }
         }
-        let listed = form.replicas;
         let listing = Listing {
             tiles: self.graph.tiles,
             ipus,
-            replicas: if form.lists_replicas { listed } else { 1 },
+            replicas: if form.lists_replicas {
+                form.replicas
+            } else {
+                1
+            },
         };
         let mut connection = profile_writer::create(path, self.plan.settings.page_size)?;
         let transaction = connection.transaction()?;
@@ -72,7 +83,7 @@ impl PipelineModel {
         schema::create(&transaction)?;
         programs.target(form)?;
         programs.write()?;
-        programs.memory(form.lowered, &mut truth)?;
+        programs.memory(form.lowered, &mut truth.stages)?;
         if form.execution {
             let cycles = execution::write(&programs)?;
             for (stage, cycles) in truth.stages.iter_mut().zip(cycles) {
@@ -100,50 +111,40 @@ impl Programs<'_> {
         profile_writer::parameters(settings, has, self.connection)
     }
 
-    /// Writes all variables, and what they add up to.
-    fn memory(&self, lowered: LoweredVariables, truth: &mut PipelineTruth) -> rusqlite::Result<()> {
+    /// Writes all variables, and the sums over them of each tile.
+    fn memory(&self, lowered: LoweredVariables, truth: &mut [StageTruth]) -> rusqlite::Result<()> {
         categories(self.plan, self.connection)?;
         if lowered == LoweredVariables::Listed {
             self.names()?;
             self.classes()?;
             self.rows()?;
         }
-        let by_ipu = self.sums(truth)?;
-        let all = by_ipu.iter().fold(Vec::new(), |all, ipu| match all.len() {
-            0 => ipu.clone(),
-            _ => all.iter().zip(ipu).map(|(all, ipu)| all + ipu).collect(),
-        });
-        let ipus = by_ipu.iter().zip(0..);
-        let ipus = ipus.map(|(deltas, ipu)| (Some(ipu), &deltas[..]));
-        let deltas: Vec<_> = ipus.chain([(None, &all[..])]).collect();
-        memory_tables::by_step(&deltas, self.connection)
-    }
-
-    /// Sums over the variables of each tile. Gives by IPU how the live bytes
-    /// change from step to step.
-    fn sums(&self, truth: &mut PipelineTruth) -> rusqlite::Result<Vec<Vec<i64>>> {
-        let steps = self.steps() as usize;
         let settings = &self.plan.settings;
-        let mut all = Truth::new(steps, settings.plain_bytes(), settings.bytes_per_tile);
+        let mut all = Truth::new(
+            self.steps(),
+            settings.plain_bytes(),
+            settings.bytes_per_tile,
+        );
         let mut by_ipu: Vec<Vec<i64>> = Vec::new();
         for (number, ipu) in self.listed() {
-            let stage = &mut truth.stages[number];
             let before = all.deltas.clone();
-            stage.contents.clear();
-            for (rows, &gap) in ipu.tiles.iter().zip(&stage.gaps) {
+            let mut stage = StageTruth::default();
+            for (rows, &gap) in ipu.tiles.iter().zip(&truth[number].gaps) {
                 let lowered: Vec<Variable> = rows.iter().map(|row| row.1).collect();
-                let step = all
-                    .add(&self.variables.classes, &lowered, |_| gap)
-                    .peak_step;
-                let content = TileContent::new(&self.variables, rows, step, gap);
-                stage.contents.push(content);
+                let tile = all.add(&self.variables.classes, &lowered, |_| gap);
+                self.variables.count(rows, tile.peak_step, &mut stage);
             }
-            let deltas = all.deltas.iter().zip(&before).take(steps);
+            truth[number].categories = stage.categories;
+            truth[number].accumulators = stage.accumulators;
+            let deltas = all.deltas.iter().zip(&before);
             by_ipu.push(deltas.map(|(after, before)| after - before).collect());
         }
         memory_tables::by_tile(&all, self.connection)?;
         memory_tables::by_category(&all, self.connection)?;
-        Ok(by_ipu)
+        let ipus = (0..).zip(&by_ipu);
+        let ipus = ipus.map(|(ipu, deltas)| (Some(ipu), &deltas[..self.steps()]));
+        let deltas: Vec<_> = ipus.chain([(None, &all.deltas[..self.steps()])]).collect();
+        memory_tables::by_step(&deltas, self.connection)
     }
 
     /// The IPUs that the profile lists: number in the replica, and variables.

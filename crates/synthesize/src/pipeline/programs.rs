@@ -25,33 +25,33 @@ impl Listing {
         self.ipus * self.replicas
     }
 
-    /// By tile: what an IPU has, on its tiles in each replica.
-    pub fn by_tile(&self, ipu: u32, numbers: &[u64]) -> Vec<u64> {
-        let tiles = self.tiles as usize;
-        let mut all = vec![0; tiles * self.all_ipus() as usize];
-        for replica in 0..self.replicas {
-            let first = tiles * (replica * self.ipus + ipu) as usize;
-            all[first..first + tiles].copy_from_slice(numbers);
-        }
-        all
+    /// The numbers of an IPU in each replica, and 0 for all other IPUs.
+    pub fn of(&self, ipu: u32, numbers: &[u64]) -> Vec<u64> {
+        let none = vec![0; numbers.len()];
+        let all = 0..self.all_ipus();
+        let all = all.flat_map(|other| {
+            if other % self.ipus == ipu {
+                numbers
+            } else {
+                &none
+            }
+        });
+        all.copied().collect()
     }
 }
 
 const PROGRAMS: &str =
     "programs (id, variant, variant_index, children, debug_id, control_code_bytes_by_tile)";
 
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Program {
-    Execute { set: usize, ipu: u32 },
-    Exchange { from: u32, to: u32 },
-}
-
-/// All of them, after so many that only bear steps of liveness.
+/// All programs, after those that only bear steps of liveness.
 pub(super) struct Programs<'a> {
     pub plan: &'a Plan,
     pub variables: Variables,
     pub listing: Listing,
-    pub list: Vec<Program>,
+    /// Compute sets, each with an IPU that executes it.
+    pub sets: Vec<(usize, u32)>,
+    /// The IPUs from and to which everything is exchanged.
+    pub exchanges: Vec<(u32, u32)>,
     pub connection: &'a Connection,
 }
 
@@ -62,41 +62,42 @@ impl<'a> Programs<'a> {
         listing: Listing,
         connection: &'a Connection,
     ) -> Self {
-        let mut list = Vec::new();
         // As they come in the compilation for one IPU.
-        for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
-            let ipus = variables.ipus.iter().zip(0..);
-            let ipus = ipus.filter(|(ipu, _)| compute_set.share.places.meets(ipu.places));
-            list.extend(ipus.map(|(_, ipu)| Program::Execute { set, ipu }));
-        }
-        for first in 1..listing.ipus {
-            let (from, to) = (first - 1, first);
-            list.push(Program::Exchange { from, to });
-            if plan.settings.training() {
-                list.push(Program::Exchange { from: to, to: from });
-            }
-        }
-        let steps = variables.steps + list.len() as u32;
+        let sets = plan.tree.compute_sets.iter().enumerate();
+        let sets = sets.flat_map(|(number, set)| {
+            let ipus = (0..).zip(&variables.ipus);
+            let ipus = ipus.filter(|(_, ipu)| set.share.places.meets(ipu.places));
+            ipus.map(move |(ipu, _)| (number, ipu))
+        });
+        let sets: Vec<(usize, u32)> = sets.collect();
+        let exchanges = (1..listing.ipus).flat_map(|ipu| {
+            let back = plan.settings.training().then_some((ipu, ipu - 1));
+            [(ipu - 1, ipu)].into_iter().chain(back)
+        });
+        let exchanges: Vec<(u32, u32)> = exchanges.collect();
+        let steps = variables.steps + (sets.len() + exchanges.len()) as u32;
         variables.classes.ranges[ALWAYS as usize] = vec![(0, steps)];
         Self {
             plan,
             variables,
             listing,
-            list,
+            sets,
+            exchanges,
             connection,
         }
     }
 
-    pub fn id(&self, position: usize) -> u64 {
-        u64::from(self.variables.steps) + position as u64
+    /// The programs of compute sets, in their order, then those of exchanges.
+    pub fn ids(&self) -> impl Iterator<Item = u64> {
+        self.variables.steps.into()..self.steps() as u64
     }
 
-    pub fn steps(&self) -> u32 {
-        self.variables.steps + self.list.len() as u32
+    pub fn steps(&self) -> usize {
+        self.variables.steps as usize + self.sets.len() + self.exchanges.len()
     }
 
     /// The vertices of a compute set on an IPU: by type, how many each tile has.
-    pub fn instances(&self, set: usize, ipu: u32) -> Vec<(usize, Vec<u64>)> {
+    pub fn instances(&self, (set, ipu): (usize, u32)) -> Vec<(usize, Vec<u64>)> {
         let places = self.variables.ipus[ipu as usize].places;
         let code = &self.plan.code;
         let types = code.sets[set].iter().enumerate();
@@ -117,48 +118,29 @@ impl<'a> Programs<'a> {
         ];
         let types = types.map(|kind| (kind as u32, format!("{kind:?}")));
         insert(self.connection, "program_types (id, name)", types)?;
-        for id in 0..u64::from(self.variables.steps) {
-            let kind = if id == 0 {
-                Type::Sequence
-            } else {
-                Type::WriteUndef
-            };
-            self.program(id, (kind, None, 0))?;
+        self.program(0, Type::Sequence, None, 0)?;
+        for id in 1..self.variables.steps.into() {
+            self.program(id, Type::WriteUndef, None, 0)?;
         }
         insert(self.connection, "control_programs (id, program)", [(0, 0)])?;
         vertex_types(&self.plan.code.types, self.connection)?;
-        let contexts = self.program_contexts();
-        let (mut sets, mut exchanges) = (0, 0);
-        for (position, program) in self.list.iter().enumerate() {
-            let id = self.id(position);
-            match *program {
-                Program::Execute { set, ipu } => {
-                    let row = (Type::OnTileExecute, Some(sets), contexts[set]);
-                    self.program(id, row)?;
-                    self.compute_set(sets, (set, ipu))?;
-                    sets += 1;
-                }
-                Program::Exchange { .. } => {
-                    let row = (Type::GlobalExchange, Some(exchanges), 0);
-                    self.program(id, row)?;
-                    let table = "program_type_global_exchange (id)";
-                    insert(self.connection, table, [[exchanges]])?;
-                    exchanges += 1;
-                }
-            }
+        let executes = self.plan.tree.programs.iter();
+        let executes = executes.filter(|program| program.kind == Type::OnTileExecute);
+        let contexts: Vec<u32> = executes.map(|program| program.debug_id).collect();
+        let mut ids = self.ids();
+        for ((row, &set), id) in self.sets.iter().enumerate().zip(&mut ids) {
+            self.program(id, Type::OnTileExecute, Some(row), contexts[set.0])?;
+            self.compute_set(row, set)?;
+        }
+        for (row, id) in ids.enumerate() {
+            self.program(id, Type::GlobalExchange, Some(row), 0)?;
+            insert(
+                self.connection,
+                "program_type_global_exchange (id)",
+                [[row]],
+            )?;
         }
         Ok(())
-    }
-
-    fn program_contexts(&self) -> Vec<u32> {
-        let tree = &self.plan.tree;
-        let mut contexts = vec![0; tree.compute_sets.len()];
-        for program in &tree.programs {
-            if let (Type::OnTileExecute, Some(set)) = (program.kind, program.index) {
-                contexts[set] = program.debug_id;
-            }
-        }
-        contexts
     }
 
     /// A program with its step: its type, the row that it refers to, its context. The first is
@@ -166,14 +148,22 @@ impl<'a> Programs<'a> {
     fn program(
         &self,
         id: u64,
-        (kind, row, context): (Type, Option<usize>, u32),
+        kind: Type,
+        row: Option<usize>,
+        context: u32,
     ) -> rusqlite::Result<()> {
-        let end = if id == 0 { self.steps() } else { 1 };
-        let children: Vec<u64> = (1..end.into()).collect();
+        let end = if id == 0 { self.steps() as u64 } else { 1 };
+        let children: Vec<u64> = (1..end).collect();
         let tiles = self.listing.tiles * self.listing.all_ipus();
         let no_code = encode_rle(&vec![0; tiles as usize]);
-        let kind = kind as u32;
-        let row = (id, kind, row, encode_list(&children), context, no_code);
+        let row = (
+            id,
+            kind as u32,
+            row,
+            encode_list(&children),
+            context,
+            no_code,
+        );
         insert(self.connection, PROGRAMS, [row])?;
         let step = (id, id, (id > 0).then_some(0));
         insert(self.connection, "depth_first_steps", [step])
@@ -181,25 +171,18 @@ impl<'a> Programs<'a> {
 
     /// A compute set on an IPU: its vertices are on tiles of that one alone.
     fn compute_set(&self, row: usize, (set, ipu): (usize, u32)) -> rusqlite::Result<()> {
-        let instances = self.instances(set, ipu);
+        let instances = self.instances((set, ipu));
         let replicas = u64::from(self.listing.replicas);
         let counts = instances.iter();
         let counts = counts.map(|(_, by_tile)| replicas * by_tile.iter().sum::<u64>());
+        let counts: Vec<u64> = counts.collect();
         let set = &self.plan.tree.compute_sets[set];
         let named = (row, set.name.as_str(), set.debug_id);
-        compute_set(
-            named,
-            &counts.collect::<Vec<_>>(),
-            (None, None),
-            self.connection,
-        )?;
-        insert(
-            self.connection,
-            "program_type_on_tile_execute",
-            [(row, row)],
-        )?;
+        compute_set(named, &counts, (None, None), self.connection)?;
+        let table = "program_type_on_tile_execute";
+        insert(self.connection, table, [(row, row)])?;
         let rows = instances.iter().map(|(kind, by_tile)| {
-            let by_tile = self.listing.by_tile(ipu, by_tile);
+            let by_tile = self.listing.of(ipu, by_tile);
             (row, kind, encode_rle(&by_tile))
         });
         insert(self.connection, "vertex_instances", rows)

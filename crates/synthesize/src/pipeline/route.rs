@@ -1,52 +1,50 @@
-//! Where a tensor is made, which stages it goes through, who uses it where.
+//! Where a tensor is made, which stages it goes through, who uses it where, and which runs of an
+//! IPU keep it.
 
-use super::compilation::Stages;
-use super::graph::{Graph, Pass, Tensor, Use};
-use super::walk::Run;
+use super::axis::Kind;
+use super::compilation::{Compilation, Part, Run};
+use super::graph::{Pass, Tensor, Use};
 
-#[derive(Debug, Clone)]
 pub(super) struct Route<'a> {
     pub tensor: &'a Tensor,
     pub maker: Use,
     pub made: Run,
     /// All uses, that of the maker among them, with the run of each.
-    pub uses: Vec<(Run, Use)>,
+    uses: Vec<(Run, Use)>,
     /// The last stage that copies between IPUs bring it to; the maker's where no
     /// other IPU needs it.
     far: u32,
 }
 
 impl<'a> Route<'a> {
-    pub fn new(graph: &Graph, stages: &Stages, tensor: &'a Tensor) -> Self {
-        let run = |usage: &Use| (stages.of(usage.position), graph.pass(usage));
+    pub fn new(compiled: &Compilation, tensor: &'a Tensor) -> Self {
+        let run = |usage: &Use| {
+            let mut stages = compiled.stages.iter();
+            let stage = stages.position(|stage| stage.contains(&usage.position));
+            let stage = stage.expect("stages have all positions") as u32;
+            (stage, compiled.graph.pass(usage))
+        };
         let maker = tensor.maker();
         let made = run(&maker);
         let uses: Vec<(Run, Use)> = tensor.uses.iter().map(|used| (run(used), *used)).collect();
         let users = uses.iter().map(|((stage, _), _)| *stage);
-        let remote = users.filter(|&stage| stages.ipu(stage) != stages.ipu(made.0));
+        let remote = users.filter(|&stage| compiled.ipu(stage) != compiled.ipu(made.0));
         let far = match made.1 {
-            Pass::Forward => remote.max().unwrap_or(0).max(made.0),
-            Pass::Backward => remote.min().unwrap_or(made.0).min(made.0),
+            Pass::Forward => remote.chain([made.0]).max(),
+            Pass::Backward => remote.chain([made.0]).min(),
         };
         Self {
             tensor,
             maker,
             made,
             uses,
-            far,
+            far: far.unwrap_or(made.0),
         }
     }
 
-    /// The run of an IPU with these stages that makes or receives the tensor.
-    pub fn home(&self, stages: &[u32]) -> Option<Run> {
-        let stage = stages.iter().find(|&&stage| self.holds(stage));
-        stage.map(|&stage| (stage, self.made.1))
-    }
-
-    fn holds(&self, stage: u32) -> bool {
-        let low = self.made.0.min(self.far);
-        let high = self.made.0.max(self.far);
-        (low..=high).contains(&stage)
+    pub fn holds(&self, stage: u32) -> bool {
+        let (one, other) = (self.made.0, self.far);
+        (one.min(other)..=one.max(other)).contains(&stage)
     }
 
     /// The run that sends the tensor to a stage; none where it is made.
@@ -65,8 +63,101 @@ impl<'a> Route<'a> {
         stage != self.far
     }
 
-    pub fn uses_of(&self, run: Run) -> impl Iterator<Item = &Use> {
+    fn uses_of(&self, run: Run) -> impl Iterator<Item = Use> {
         let uses = self.uses.iter().filter(move |(other, _)| *other == run);
-        uses.map(|(_, usage)| usage)
+        uses.map(|(_, usage)| *usage)
     }
+}
+
+/// A run that has a tensor, with all that uses it there.
+pub(super) type Uses = (Run, Vec<(Kind, Use)>);
+
+/// A tensor on an IPU, which keeps it for later runs over the same micro-batch.
+pub(super) struct Stay<'a> {
+    pub route: &'a Route<'a>,
+    /// The run that makes or receives it.
+    pub home: Uses,
+    /// Later runs that take what was kept, in their order.
+    pub takers: Vec<Uses>,
+    /// The run that makes it again.
+    pub remade: Option<Uses>,
+    /// Copies beside the one that is worked on.
+    pub slots: u32,
+    /// Its number among the FIFOs that run together.
+    pub fifo: u32,
+}
+
+impl<'a> Stay<'a> {
+    /// None if the IPU never has the tensor.
+    pub fn new(
+        compiled: &Compilation,
+        route: &'a Route<'a>,
+        (stages, parts): (&[u32], &[Part]),
+    ) -> Option<Self> {
+        let first = *stages.iter().find(|&&stage| route.holds(stage))?;
+        let home = (first, route.made.1);
+        let at_home = route.uses_of(home);
+        let mut stay = Self {
+            route,
+            home: (home, at_home.map(|used| (Kind::of(home.1), used)).collect()),
+            takers: Vec::new(),
+            remade: None,
+            slots: 0,
+            fifo: 0,
+        };
+        let mut runs = compiled.runs(stages.iter().copied());
+        runs.sort_by_key(|&run| (compiled.time(run, 0), run));
+        for run in runs.into_iter().filter(|&run| run != home) {
+            let is_remade = is_remade(compiled, route, run);
+            let uses = uses(compiled, route, run, is_remade);
+            if is_remade {
+                stay.remade = Some((run, uses));
+            } else if !uses.is_empty() {
+                stay.takers.push((run, uses));
+            }
+        }
+        if let Some((last, _)) = stay.takers.last() {
+            stay.slots = compiled.slots(parts, home, *last);
+        }
+        Some(stay)
+    }
+}
+
+/// The number of the part of a stage that runs a position again.
+fn part_again(compiled: &Compilation, stage: u32, position: u32) -> Option<usize> {
+    let mut parts = compiled.reruns[stage as usize].iter();
+    parts.position(|part| part.contains(&position))
+}
+
+/// Whether the backward run of the stage that made a tensor makes it again: it
+/// runs the maker again, and the tensor does not flow on to what runs later in
+/// this stage, which would make it a checkpoint.
+fn is_remade(compiled: &Compilation, route: &Route, (stage, pass): Run) -> bool {
+    let made_here = route.made == (stage, Pass::Forward) && !route.tensor.from_host;
+    if pass != Pass::Backward || !made_here {
+        return false;
+    }
+    let part_of = |usage: &Use| part_again(compiled, stage, usage.position);
+    let part = part_of(&route.maker);
+    let mut in_stage = route.uses.iter().filter(|((other, _), _)| *other == stage);
+    part.is_some() && in_stage.all(|(_, usage)| part_of(usage) == part)
+}
+
+/// The uses of a run: those of what it runs again, then its own. The maker is
+/// one of them only where it makes the tensor again.
+fn uses(compiled: &Compilation, route: &Route, run: Run, is_remade: bool) -> Vec<(Kind, Use)> {
+    let (stage, pass) = run;
+    let mut uses = Vec::new();
+    if pass == Pass::Backward {
+        let with_maker = is_remade || route.tensor.from_host;
+        let again = route.uses_of((stage, Pass::Forward));
+        let again = again.filter(|usage| with_maker || *usage != route.maker);
+        uses.extend(again.filter_map(|usage| {
+            let part = part_again(compiled, stage, usage.position)?;
+            Some((Kind::Rerun(part), usage))
+        }));
+    }
+    let later = route.uses_of(run).filter(|usage| *usage != route.maker);
+    uses.extend(later.map(|usage| (Kind::of(pass), usage)));
+    uses
 }

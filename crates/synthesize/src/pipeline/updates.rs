@@ -5,47 +5,57 @@
 //! it, each through landing pads; where it is shared out, the replicas share out what
 //! the operation makes too, and gather the weight when it is done.
 
-use std::collections::BTreeMap;
-
-use super::graph::{Held, Local, Update, Updates};
-use super::options::{Elsewhere, PipelineOptions};
-use crate::groups::{Group, Role};
+use super::graph::Graph;
+use super::options::Elsewhere;
+use crate::groups::Group;
 use crate::liveness::Steps;
 use crate::places::Places;
 use crate::plan::Plan;
-use crate::settings::Framework;
 use crate::tensors::{State, TensorOf};
 
-pub(super) fn updates(plan: &Plan) -> Updates {
+#[derive(Debug)]
+pub(super) struct Update {
+    pub op: usize,
+    pub steps: Steps,
+    pub state: Vec<Held>,
+    pub weights: Vec<Held>,
+}
+
+/// A tensor that is always live in the compilation for one IPU.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub name: String,
+    pub places: Places,
+    pub on_tiles: Vec<u64>,
+}
+
+pub(super) fn updates(plan: &Plan) -> Vec<Update> {
     let ops = plan.model.ops.iter().enumerate();
     let updates = ops.filter(|(_, op)| op.is_update());
-    let updates = updates.filter_map(|(op, _)| Some((op, plan.steps_of(op)?)));
-    let ops: Vec<(usize, Steps)> = updates.collect();
-    let of = |op: usize, wanted: &dyn Fn(State) -> bool| -> Vec<Held> {
-        let groups = plan.groups.iter().enumerate();
-        let groups = groups.filter(|(_, group)| match group.mark {
-            Some(TensorOf::Weight(_, state)) if wanted(state) => {
-                let mut uses = group.uses.iter();
-                uses.any(|&(stage, _)| plan.tree.stages[stage].op == op)
-            }
-            _ => false,
-        });
-        groups
-            .map(|(index, group)| held(plan, index, group))
-            .collect()
-    };
-    let all = ops.iter().map(|&(op, steps)| Update {
-        steps,
-        state: of(op, &|state| matches!(state, State::First | State::Second)),
-        weights: of(op, &|state| state == State::Value),
+    let updates = updates.filter_map(|(op, _)| {
+        Some(Update {
+            op,
+            steps: plan.steps_of(op)?,
+            state: held_by(plan, op, &[State::First, State::Second]),
+            weights: held_by(plan, op, &[State::Value]),
+        })
     });
-    let tiles = 0..plan.settings.tiles;
-    Updates {
-        all: all.collect(),
-        made: tiles.clone().map(|tile| made(plan, tile, &ops)).collect(),
-        gradients: tiles.map(|tile| gradients(plan, tile)).collect(),
-        is_tensorflow: plan.settings.framework == Framework::Tensorflow,
-    }
+    updates.collect()
+}
+
+/// The tensors of weights in these states that an operation uses.
+fn held_by(plan: &Plan, op: usize, states: &[State]) -> Vec<Held> {
+    let groups = plan.groups.iter().enumerate();
+    let groups = groups.filter(|(_, group)| match group.mark {
+        Some(TensorOf::Weight(_, state)) if states.contains(&state) => {
+            let mut uses = group.uses.iter();
+            uses.any(|&(stage, _)| plan.tree.stages[stage].op == op)
+        }
+        _ => false,
+    });
+    groups
+        .map(|(index, group)| held(plan, index, group))
+        .collect()
 }
 
 pub(super) fn held(plan: &Plan, index: usize, group: &Group) -> Held {
@@ -56,43 +66,12 @@ pub(super) fn held(plan: &Plan, index: usize, group: &Group) -> Held {
     Held {
         name: group.name.clone(),
         places: group.places,
-        bytes: on_tiles.iter().sum(),
         on_tiles,
     }
 }
 
-fn local(plan: &Plan, index: usize, tile: u32) -> Local {
-    Local::new(plan.groups[index].places, &plan.variable(index, tile))
-}
-
-fn made(plan: &Plan, tile: u32, ops: &[(usize, Steps)]) -> BTreeMap<Local, Vec<(usize, u64)>> {
-    let mut made: BTreeMap<Local, Vec<(usize, u64)>> = BTreeMap::new();
-    for index in plan.groups_on(tile) {
-        let group = &plan.groups[index];
-        let update = ops.iter().position(|&(op, _)| op == group.op);
-        if let (Some(update), Role::Work) = (update, group.role) {
-            let made = made.entry(local(plan, index, tile)).or_default();
-            made.push((update, plan.bytes(index, tile)));
-        }
-    }
-    made
-}
-
-/// Those of profiles without accumulation: with it they are gone before the update.
-fn gradients(plan: &Plan, tile: u32) -> BTreeMap<Local, u64> {
-    let mut gradients = BTreeMap::new();
-    if plan.settings.features.accumulation {
-        return gradients;
-    }
-    let of_role = |index: &usize| plan.groups[*index].role == Role::Gradient;
-    for index in plan.groups_on(tile).filter(of_role) {
-        *gradients.entry(local(plan, index, tile)).or_default() += plan.bytes(index, tile);
-    }
-    gradients
-}
-
-/// What an update takes on a tile of an IPU beside the weights.
-#[derive(Debug, Clone, Copy, Default)]
+/// Bytes that an update takes on a tile of an IPU beside the weights.
+#[derive(Debug, Default)]
 pub(super) struct Taken {
     /// State of this update that is on the chip from its load to its store.
     pub loaded: u64,
@@ -102,75 +81,73 @@ pub(super) struct Taken {
     pub gathered: u64,
 }
 
-impl Updates {
+impl Graph {
     pub fn taken(
         &self,
         update: &Update,
         (tile, places): (usize, Places),
-        options: &PipelineOptions,
+        elsewhere: Elsewhere,
     ) -> Taken {
-        let elsewhere = options.elsewhere;
         let mut taken = Taken::default();
-        if elsewhere.is_off_chip {
-            let state = update
-                .state
-                .iter()
-                .filter(|state| state.places.meets(places) && self.leaves(state, elsewhere));
-            taken.loaded = state.map(|state| self.part(state, tile, elsewhere)).sum();
-        }
-        if self.is_shared_out(update, elsewhere) {
-            let weights = update.weights.iter();
-            for weight in weights.filter(|weight| weight.places.meets(places)) {
-                let bytes = weight.on_tiles[tile];
-                let share = bytes.div_ceil(elsewhere.replicas);
-                // The gradient has the elements of the weight.
-                taken.shares += 2 * share;
-                taken.gathered += bytes + share;
+        let state = update
+            .state
+            .iter()
+            .filter(|state| state.places.meets(places));
+        for state in state.filter(|_| elsewhere.is_off_chip) {
+            if let Some(replicas) = self.replicas_of(state, elsewhere) {
+                taken.loaded += state.on_tiles[tile].div_ceil(replicas);
             }
+        }
+        let replicas = self.sharing(update, elsewhere);
+        let weights = update
+            .weights
+            .iter()
+            .filter(|weight| weight.places.meets(places));
+        for weight in weights.filter(|_| replicas > 1) {
+            let bytes = weight.on_tiles[tile];
+            let share = bytes.div_ceil(replicas);
+            // The gradient has the elements of the weight.
+            taken.shares += 2 * share;
+            taken.gathered += bytes + share;
         }
         taken
     }
 
-    /// State that leaves a tile, and what stays of it as the share of a replica.
+    /// State that leaves a tile, and the shares of it that stay on this replica.
     pub fn moved(&self, tile: usize, places: Places, elsewhere: Elsewhere) -> (u64, u64) {
-        let state = self.all.iter().flat_map(|update| &update.state);
-        let state = state.filter(|state| state.places.meets(places));
+        let state = self.updates.iter().flat_map(|update| &update.state);
         let (mut left, mut shares) = (0, 0);
-        for state in state.filter(|state| self.leaves(state, elsewhere)) {
-            left += state.on_tiles[tile];
-            if !elsewhere.is_off_chip {
-                shares += self.part(state, tile, elsewhere);
+        for state in state.filter(|state| state.places.meets(places)) {
+            if let Some(replicas) = self.replicas_of(state, elsewhere) {
+                left += state.on_tiles[tile];
+                if !elsewhere.is_off_chip {
+                    shares += state.on_tiles[tile].div_ceil(replicas);
+                }
             }
         }
         (left, shares)
     }
 
-    pub fn is_shared_out(&self, update: &Update, elsewhere: Elsewhere) -> bool {
-        let mut state = update.state.iter();
-        state.any(|state| self.is_shared(state, elsewhere))
+    /// The number of replicas that share out an update.
+    pub fn sharing(&self, update: &Update, elsewhere: Elsewhere) -> u64 {
+        let state = update.state.iter();
+        let replicas = state.filter_map(|state| self.replicas_of(state, elsewhere));
+        replicas.max().unwrap_or(1)
     }
 
-    fn part(&self, state: &Held, tile: usize, elsewhere: Elsewhere) -> u64 {
-        match self.is_shared(state, elsewhere) {
-            true => state.on_tiles[tile].div_ceil(elsewhere.replicas),
-            false => state.on_tiles[tile],
+    /// The number of replicas that share out the state that is elsewhere; none where it stays.
+    /// TensorFlow moves state with 32 elements for each replica, PopART state of two elements out
+    /// of the IPUs, and shares out 8,192. Moments have 32 bits.
+    fn replicas_of(&self, state: &Held, elsewhere: Elsewhere) -> Option<u64> {
+        let elements = state.on_tiles.iter().sum::<u64>() / 4;
+        let (least_off_chip, least_shared) = match self.is_tensorflow {
+            true => (32 * elsewhere.replicas, 32 * elsewhere.replicas),
+            false => (2, 8192),
+        };
+        match elsewhere.replicas {
+            replicas if replicas > 1 && elements >= least_shared => Some(replicas),
+            _ if elsewhere.is_off_chip && elements >= least_off_chip => Some(1),
+            _ => None,
         }
-    }
-
-    /// Moments have 32 bits.
-    fn is_shared(&self, state: &Held, elsewhere: Elsewhere) -> bool {
-        let is_large = match self.is_tensorflow {
-            true => state.bytes >= 128 * elsewhere.replicas,
-            false => state.bytes / 4 >= 8192,
-        };
-        is_large && elsewhere.replicas > 1
-    }
-
-    fn leaves(&self, state: &Held, elsewhere: Elsewhere) -> bool {
-        let is_large = match self.is_tensorflow {
-            true => state.bytes >= 128 * elsewhere.replicas,
-            false => state.bytes / 4 >= 2,
-        };
-        self.is_shared(state, elsewhere) || elsewhere.is_off_chip && is_large
     }
 }

@@ -84,20 +84,19 @@ fn check_ipu(fit: &Fit, ipu: usize, truth: &StageTruth) {
         let found = sums.clone().find(|sum| sum.name == wanted);
         found.map_or(0, |sum| sum.all_tiles)
     };
-    let planted: u64 = truth.planted.global_exchange.iter().sum();
+    let planted: u64 = truth.planted["globalExchangeCode"].iter().sum();
     assert_eq!(category("globalExchangeCode"), planted);
 }
 
 /// Returns the planted bytes of a tile, by part.
 fn parts(truth: &StageTruth, tile: usize) -> TileParts {
-    let content = &truth.contents[tile];
     let mut parts = TileParts {
-        stash: content.stash,
-        accumulators: content.accumulators,
-        gaps: content.gap,
+        stash: truth.stash[tile],
+        accumulators: truth.accumulators[tile],
+        gaps: truth.gaps[tile],
         ..TileParts::default()
     };
-    for (&category, &bytes) in &content.categories {
+    for (&category, &bytes) in &truth.categories[tile] {
         let part = match (CodeKind::of_category(category), category) {
             (Some(CodeKind::VertexCode), _) => &mut parts.vertex_code,
             (Some(CodeKind::VertexState), _) => &mut parts.vertex_state,
@@ -176,11 +175,11 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
             predicted.global_exchange_code,
             recorded.global_exchange_code,
         );
-        assert_eq!(global, (0, planted.global_exchange[tile]));
+        assert_eq!(global, (0, planted["globalExchangeCode"][tile]));
         // Each side has the host exchange code of its own fullest tile.
         let host = case.host_exchange_on(case.predicted_tile(stage.stage as usize));
         assert_eq!(predicted.host_exchange_code, host);
-        let host = case.host_exchange_on(tile) + planted.host_exchange[tile];
+        let host = case.host_exchange_on(tile) + planted["hostExchangeCode"][tile];
         assert_eq!(recorded.host_exchange_code, host);
     }
 }
