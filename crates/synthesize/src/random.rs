@@ -45,7 +45,6 @@ pub mod topic {
     pub const VERTEX: u64 = 5;
     pub const EXCHANGE: u64 = 6;
     pub const VARIABLE: u64 = 7;
-    pub const SHARED: u64 = 8;
     pub const CLASS: u64 = 9;
     pub const CONTEXT: u64 = 10;
     pub const CYCLES: u64 = 11;

@@ -129,7 +129,7 @@ impl Settings {
         self.framework != Framework::Poplar
     }
 
-    /// Whether PopART compiles the model.
+    /// Whether PopART compiles the model, which gives gradients no names.
     pub fn is_popart(&self) -> bool {
         matches!(self.framework, Framework::Popart | Framework::Poptorch)
     }

@@ -26,7 +26,6 @@ impl Builder<'_> {
             }
         }
         self.gradients = gradients;
-        self.tail = None;
     }
 
     /// Whether the backward pass goes on from an operation.

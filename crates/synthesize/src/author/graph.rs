@@ -190,7 +190,7 @@ impl Builder<'_> {
     pub(super) fn gradient_in_graph(&self, of: usize) -> Op {
         let forward = self.model.ops[of].clone();
         let passed_back: Vec<Read> = self.passed_back(of).collect();
-        let name = match self.nameless_gradients() {
+        let name = match self.settings.is_popart() {
             true => String::new(),
             false => named(&self.templates.names.gradient, &forward.name) + "/Grad",
         };

@@ -12,8 +12,6 @@ mod parts;
 mod weight_updates;
 mod weights;
 
-use std::collections::HashMap;
-
 use super::model::{Model, Op, Phase, Read};
 use super::places::Places;
 use super::settings::{Outlined, Settings};
@@ -26,9 +24,6 @@ pub fn build(settings: &Settings) -> Model {
         settings,
         templates: templates::of(settings.framework),
         model: Model::default(),
-        weight_of: HashMap::new(),
-        calls_of_layers: Vec::new(),
-        backward_function: None,
         tail: None,
         gradients: Gradients::default(),
     };
@@ -49,11 +44,6 @@ pub(super) struct Builder<'a> {
     pub(super) settings: &'a Settings,
     pub(super) templates: &'static Templates,
     pub(super) model: Model,
-    /// The weight of a part of the model that has a number in it: that of the
-    /// template in a layer, that of the operation elsewhere.
-    pub(super) weight_of: HashMap<(Part, usize), usize>,
-    pub(super) calls_of_layers: Vec<usize>,
-    pub(super) backward_function: Option<usize>,
     /// The operation whose output comes next in the forward pass.
     pub(super) tail: Option<usize>,
     pub(super) gradients: Gradients,
@@ -84,22 +74,6 @@ impl Builder<'_> {
         for template in &self.templates.head {
             self.next(Part::Out, self.model.ops.len(), template, None);
         }
-    }
-
-    fn backward_pass(&mut self) {
-        if self.settings.graph.is_some() {
-            return self.gradients(Phase::is_forward);
-        }
-        self.gradients(|phase| phase == Phase::Head);
-        for layer in (0..self.settings.layers).rev() {
-            self.backward(layer);
-        }
-        self.gradients(|phase| phase == Phase::Embedding);
-    }
-
-    /// Whether the framework's own compiler makes gradients without names.
-    pub(super) fn nameless_gradients(&self) -> bool {
-        self.settings.is_popart()
     }
 
     pub(super) fn push(&mut self, op: Op) -> usize {
@@ -198,10 +172,12 @@ impl Builder<'_> {
         let outlining = self.settings.outlined != Outlined::None;
         let mut indices = Vec::new();
         let input = self.tail;
+        let mut is_called = false;
         for (slot, template) in self.templates.layer.iter().enumerate() {
             let is_outlined = template.outlined && outlining;
-            if is_outlined && self.calls_of_layers.len() <= layer as usize {
+            if is_outlined && !is_called {
                 self.call(layer);
+                is_called = true;
             }
             indices.push(match is_outlined {
                 true => self.outlined_op(layer, slot, template),

@@ -24,7 +24,6 @@ impl Builder<'_> {
             activation: self.outlined_share(),
             ..op
         });
-        self.calls_of_layers.push(call);
         for (slot, template) in self.templates.layer.iter().enumerate() {
             if template.outlined {
                 self.weight_of_template(call, Part::Layer(layer), slot, template);
@@ -36,19 +35,19 @@ impl Builder<'_> {
 
     /// The call of the gradients of what the forward pass of a layer outlines.
     /// Every other one has inputs that name no layer.
-    pub(super) fn call_backward(&mut self, layer: u32) -> usize {
-        let function = *self.backward_function.get_or_insert_with(|| {
+    pub(super) fn call_backward(&mut self, forward: usize) -> usize {
+        let layer = self.model.ops[forward].made_for.unwrap_or(0);
+        if layer + 1 == self.settings.layers {
             self.model.functions.push(Vec::new());
-            self.model.functions.len() - 1
-        });
+        }
         let mut inputs = vec![format!("Gradient___{}", self.last_output())];
         if layer.is_multiple_of(2) {
             let path = &self.templates.layer[0].path;
             inputs.push(format!("{}:0", self.templates.name(layer, path)));
         }
-        let op = self.call_op(function, layer, Vec::new());
+        let op = self.call_op(self.model.functions.len() - 1, layer, Vec::new());
         let call = self.run(Op {
-            name: match self.nameless_gradients() {
+            name: match self.settings.is_popart() {
                 true => String::new(),
                 false => named(&self.templates.names.gradient, &op.name),
             },
@@ -56,14 +55,13 @@ impl Builder<'_> {
             outputs: vec![format!("Gradient___{}", op.outputs[0])],
             inputs,
             activation: self.outlined_share(),
-            partner: Some(self.calls_of_layers[layer as usize]),
-            reads: self.gradients.made[self.calls_of_layers[layer as usize]].clone(),
+            partner: Some(forward),
+            reads: self.gradients.made[forward].clone(),
             ..op
         });
-        for (slot, template) in self.templates.layer.iter().enumerate() {
-            if template.outlined && template.weight > 0 {
-                self.gradient_of(call, Part::Layer(layer), slot);
-            }
+        let weights = self.model.weights.iter_mut();
+        for weight in weights.filter(|weight| weight.is_trained_for(forward)) {
+            weight.gradients.push(call);
         }
         call
     }
@@ -76,7 +74,7 @@ impl Builder<'_> {
             stood_here,
         });
         let is_anonymous = self.settings.features.anonymous_calls;
-        let name = match (self.nameless_gradients(), is_anonymous) {
+        let name = match (self.settings.is_popart(), is_anonymous) {
             (true, _) => String::new(),
             (_, true) => format!("call_{site}"),
             _ => self.templates.name(layer, &format!("call_{function}")),

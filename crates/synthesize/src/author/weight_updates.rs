@@ -39,7 +39,7 @@ impl Builder<'_> {
         (kind, op_type): (Kind, &str),
         works_on: Vec<Vec<usize>>,
     ) -> Op {
-        let name = if self.nameless_gradients() { "" } else { name };
+        let name = if self.settings.is_popart() { "" } else { name };
         Op {
             op_type: op_type.to_owned(),
             shapes: vec![Shape::Compute; works_on.len()],

@@ -3,7 +3,6 @@
 use super::Builder;
 use crate::features::{Names, Tied};
 use crate::places::Places;
-use crate::random::topic;
 use crate::settings::Framework;
 use crate::templates::Template;
 use crate::tensors::{Part, Weight};
@@ -19,25 +18,17 @@ impl Builder<'_> {
         if template.weight == 0 {
             return;
         }
-        let tied = self.settings.features.tied;
-        let lender = match part {
-            Part::Layer(layer) => self
-                .lender()
-                .filter(|lender| slot == 0 && layer == lender + 2)
-                .map(|lender| self.weight_of[&(Part::Layer(lender), slot)]),
-            _ => (template.may_be_tied && tied == Some(Tied::Ends)).then_some(0),
+        let lender = match (self.settings.features.tied, part) {
+            // The third layer has the first weight of the first one.
+            (Some(Tied::Layers), Part::Layer(2)) if slot == 0 => {
+                let mut weights = self.model.weights.iter();
+                weights.position(|weight| weight.part == Part::Layer(0))
+            }
+            (Some(Tied::Ends), Part::In | Part::Out) => template.may_be_tied.then_some(0),
+            _ => None,
         };
         let name = self.weight_name(part, template);
         self.give_weight((op, part, slot), (&name, template.weight), lender);
-    }
-
-    /// The layer whose first weight the one after the next one has too.
-    fn lender(&self) -> Option<u32> {
-        let is_asked = self.settings.features.tied == Some(Tied::Layers);
-        let choices = self.settings.layers.checked_sub(2).filter(|_| is_asked)?;
-        let about = [topic::SHARED, 0, 0, 1];
-        let lender = self.settings.random.below(choices.into(), about) as u32;
-        (choices > 0).then_some(lender)
     }
 
     pub(super) fn weight_name(&self, part: Part, template: &Template) -> String {
@@ -81,7 +72,6 @@ impl Builder<'_> {
             weight.is_trained |= is_trained;
             weight.users.push(op);
             weight.places |= part.places();
-            self.weight_of.insert((part, slot), index);
         }
         self.model.ops[op].inputs.push(weight.name.clone());
         index
