@@ -63,12 +63,17 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
         kinds.dedup();
         kinds
     };
+    let mut control = control_code(settings, tree);
+    let roots = [tree.root]
+        .into_iter()
+        .chain(tree.functions.iter().copied());
+    let of_root = |root: u32| control[root as usize].take().expect("it has children");
     Code {
         types: vertex_types(settings, variants),
         sets: tree.compute_sets.iter().enumerate().map(kinds).collect(),
         compute_sets: tree.compute_sets.clone(),
         exchanges: tree.exchanges.clone(),
-        control: control_code(settings, tree),
+        control: roots.map(of_root).collect(),
         random: settings.random,
     }
 }
@@ -119,16 +124,27 @@ fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
     types
 }
 
-fn control_code(settings: &Settings, tree: &Tree) -> Vec<Vec<u64>> {
-    let mut trees = vec![vec![0; settings.tiles as usize]; 1 + tree.functions.len()];
-    for (id, program) in tree.programs.iter().enumerate() {
-        let function = tree.functions.partition_point(|&root| root as usize <= id);
-        let (bytes, window) = program.code;
-        for tile in window.tiles() {
-            trees[function][tile as usize] += bytes;
+/// Control code by program and tile, children included; none for a program without children.
+/// Children have higher ids than their parents.
+pub fn control_code(settings: &Settings, tree: &Tree) -> Vec<Option<Vec<u64>>> {
+    let programs = &tree.programs;
+    let mut sums: Vec<Option<Vec<u64>>> = vec![None; programs.len()];
+    for (id, program) in programs.iter().enumerate().rev() {
+        if program.children.is_empty() {
+            continue;
         }
+        let (bytes, window) = program.code;
+        let mut sum = window.with(bytes, settings.tiles);
+        for &child in &program.children {
+            let (bytes, window) = programs[child as usize].code;
+            match &sums[child as usize] {
+                Some(more) => sum.iter_mut().zip(more).for_each(|(a, b)| *a += b),
+                None => window.tiles().for_each(|tile| sum[tile as usize] += bytes),
+            }
+        }
+        sums[id] = Some(sum);
     }
-    trees
+    sums
 }
 
 impl Code {

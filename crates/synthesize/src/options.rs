@@ -1,15 +1,4 @@
 //! The options of the command line.
-//!
-//! Measurements want a big pipeline. This has 16 IPUs of 1,472 tiles and 12 million variables,
-//! and takes a minute and a half and 1.5 GB of memory:
-//!
-//! ```text
-//! synthesize --out DIR --framework popart --mode training --layers 46 \
-//!     --optimiser adam-each --names variable --accumulation --tiles 1472 \
-//!     --vars-per-layer-tile 10 --bytes-per-layer-tile 30000 --seed 21 \
-//!     --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 \
-//!     --recompute stage --planted-codes --execution
-//! ```
 
 use std::path::PathBuf;
 

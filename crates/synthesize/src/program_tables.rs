@@ -3,6 +3,7 @@
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
+use super::code::control_code;
 use super::groups::Access;
 use super::plan::Plan;
 use super::schema::insert;
@@ -31,52 +32,23 @@ fn program_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, "program_types (id, name)", rows)
 }
 
-/// One value on the tiles of a window, 0 elsewhere.
-fn on_window(plan: &Plan, value: u64, window: Window) -> Vec<u64> {
-    let tiles = 0..plan.settings.tiles;
-    let value = |tile| if window.holds(tile) { value } else { 0 };
-    tiles.map(value).collect()
-}
-
-/// Control code by program and tile, children included. Children have higher
-/// ids than their parents.
-fn control_code(plan: &Plan) -> Vec<Option<Vec<u64>>> {
-    let programs = &plan.tree.programs;
-    let mut sums: Vec<Option<Vec<u64>>> = vec![None; programs.len()];
-    for (id, program) in programs.iter().enumerate().rev() {
-        if program.children.is_empty() {
-            continue;
-        }
-        let mut sum = on_window(plan, program.code.0, program.code.1);
-        for &child in &program.children {
-            let (bytes, window) = programs[child as usize].code;
-            match &sums[child as usize] {
-                Some(more) => sum.iter_mut().zip(more).for_each(|(a, b)| *a += b),
-                None => window.tiles().for_each(|tile| sum[tile as usize] += bytes),
-            }
-        }
-        sums[id] = Some(sum);
-    }
-    sums
-}
-
 fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let programs = plan.tree.programs.iter().enumerate();
-    let rows = programs
-        .zip(control_code(plan))
-        .map(|((id, program), sum)| {
-            let children: Vec<u64> = program.children.iter().map(|&c| c.into()).collect();
-            let code = sum.unwrap_or_else(|| on_window(plan, program.code.0, program.code.1));
-            (
-                id,
-                plan.type_id(program.kind),
-                program.index,
-                encode_list(&children),
-                &program.name,
-                program.debug_id,
-                encode_rle(&code),
-            )
-        });
+    let sums = control_code(&plan.settings, &plan.tree);
+    let rows = programs.zip(sums).map(|((id, program), sum)| {
+        let children: Vec<u64> = program.children.iter().map(|&c| c.into()).collect();
+        let (bytes, window) = program.code;
+        let code = sum.unwrap_or_else(|| window.with(bytes, plan.settings.tiles));
+        (
+            id,
+            plan.type_id(program.kind),
+            program.index,
+            encode_list(&children),
+            &program.name,
+            program.debug_id,
+            encode_rle(&code),
+        )
+    });
     let table = "programs (id, variant, variant_index, children, name, debug_id,
                  control_code_bytes_by_tile)";
     insert(connection, table, rows)

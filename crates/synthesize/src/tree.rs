@@ -42,6 +42,13 @@ impl Window {
     pub fn tiles(self) -> Range<u32> {
         self.first..self.first + self.count
     }
+
+    /// By tile of a device: a value on these tiles, 0 elsewhere.
+    pub fn with(self, value: u64, tiles: u32) -> Vec<u64> {
+        let value = |tile| if self.holds(tile) { value } else { 0 };
+        (0..tiles).map(value).collect()
+    }
+
     pub fn holds(self, tile: u32) -> bool {
         tile.wrapping_sub(self.first) < self.count
     }
