@@ -1,4 +1,8 @@
-//! The fields that the layers of software write into their contexts.
+//! The fields that the layers of software write into their contexts. `contexts.json` has them:
+//! texts in braces stand for what [`Fields::fill`] puts in their place.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use ciborium::Value;
 
@@ -9,242 +13,171 @@ use super::settings::Framework;
 use super::templates;
 use super::tensors::{State, TensorOf};
 
-pub type Fields = Vec<(&'static str, Value)>;
-
 /// A map whose keys stand in alphabetical order, as the writer of real files has them.
-pub fn map(mut fields: Fields) -> Value {
-    fields.sort_unstable_by_key(|field| field.0);
+pub fn map<K: Into<Value>>(fields: impl IntoIterator<Item = (K, Value)>) -> Value {
     let fields = fields.into_iter().map(|(key, value)| (key.into(), value));
-    Value::Map(fields.collect())
+    let mut fields: Vec<(Value, Value)> = fields.collect();
+    fields.sort_unstable_by(|a, b| a.0.as_text().cmp(&b.0.as_text()));
+    Value::Map(fields)
 }
 
-pub fn fields(plan: &Plan, context: &Context, id: u32) -> Fields {
-    let (layer, category, mut fields) = of_body(plan, context);
-    if let Some((outlined, replaced)) = plan.contexts.pairs.get(&id) {
-        fields.push(("outlinedDebugContextIds", id_list(outlined)));
-        fields.push(("replacedDebugContextIds", id_list(replaced)));
-    }
-    fields.push(("id", id.into()));
-    fields.push(("layer", layer.into()));
-    fields.push(("name", context.name.into()));
-    if context.parent > 0 {
-        fields.push(("parentId", context.parent.into()));
-    }
-    if !category.is_empty() {
-        fields.push(("category", category.into()));
-    }
-    fields
-}
-
-/// The layer of software that writes a context, the category that it gives it (empty for none),
-/// and the fields that it adds.
-fn of_body(plan: &Plan, context: &Context) -> (&'static str, &'static str, Fields) {
-    let op = || &plan.model.ops[context.op as usize];
-    let op_type = || op().op_type.as_str().into();
-    let name = || name_in(plan, context, op());
-    match context.body {
-        Body::Poptorch => {
-            let schema = "(Tensor a, Tensor b) -> Tensor".into();
-            let fields = vec![
-                ("op_name", name().into()),
-                ("op_type", op_type()),
-                ("torch_schema", schema),
-            ];
-            ("poptorch", "", fields)
-        }
-        Body::Builder => {
-            let fields = vec![
-                ("api", op_type()),
-                ("inputs", texts(&op().inputs)),
-                ("outputs", texts(&op().outputs)),
-                ("attributes", map(Vec::new())),
-            ];
-            ("popartbuilder", "api", fields)
-        }
-        Body::BareBuilder => ("popartbuilder", "", Vec::new()),
-        Body::Onnx => {
-            // The name of an operation of PopTorch stands in PopTorch's own context.
-            let name = match plan.settings.framework {
-                Framework::Poptorch => String::new(),
-                _ => name(),
-            };
-            let fields = vec![
-                ("opName", name.into()),
-                ("opType", op_type()),
-                ("domain", "ai.onnx".into()),
-                ("input", texts(&op().inputs)),
-                ("output", texts(&op().outputs)),
-            ];
-            ("onnx", "op", fields)
-        }
-        Body::Popart => ("popart", "op", popart_op(plan, context, op())),
-        Body::Tensor(of) => ("popart", "tensor", tensor(plan, of)),
-        Body::Xla => {
-            let fields = vec![("op_name", name().into()), ("op_type", op_type())];
-            ("xla_op", "op", fields)
-        }
-        Body::Hlo => {
-            let fields = vec![
-                ("hlo_name", format!("fusion.{}", context.op).into()),
-                ("hlo_id", context.op.into()),
-                ("opcode", "custom-call".into()),
-                ("operands", map(Vec::new())),
-            ];
-            ("hloinstruction", "op", fields)
-        }
-        Body::Driver => ("poplar_driver", "op", vec![("class", "ConvOp".into())]),
-        Body::Poplibs => ("poplibs", "", vec![("api", "convolution".into())]),
-        Body::PoplibsCall => ("poplibs", "", library_call(context)),
-        Body::Var(element) => {
-            let fields = vec![
-                ("mappingMethod", 0.into()),
-                ("shape", shape(context)),
-                ("type", element.into()),
-            ];
-            ("poplar", "var", fields)
-        }
-        Body::VarConst => {
-            let fields = vec![
-                ("broadcast", 1.into()),
-                ("shape", shape(context)),
-                ("traits", traits()),
-            ];
-            ("poplar", "varConst", fields)
-        }
-        Body::ComputeSet => ("poplar", "computeSet", Vec::new()),
-        Body::Program(kind) => ("poplar", "program", vec![("type", kind.into())]),
-        Body::Compilation => ("poplar", "compilation", Vec::new()),
-    }
-}
-
-fn texts(texts: &[String]) -> Value {
+pub fn texts(texts: &[String]) -> Value {
     Value::Array(texts.iter().map(|text| text.as_str().into()).collect())
 }
 
-fn shape(context: &Context) -> Value {
-    let rows = 1 << (context.name % 10);
-    Value::Array(vec![rows.into(), 64.into()])
-}
-
-fn traits() -> Value {
-    map(vec![
-        ("align", 4.into()),
-        ("isFloat", true.into()),
-        ("isIntegral", false.into()),
-        ("isSigned", true.into()),
-        ("size", 4.into()),
-    ])
-}
-
-/// Arguments of library calls are the bulk of a real file.
-fn library_call(context: &Context) -> Fields {
-    let tensor = |name: &str| {
-        let rows = 1 << (context.name % 10);
-        Value::Text(format!(
-            "{name}: half[{rows},1024] in 64 regions, layout [{rows},16,64], offset {}",
-            context.parent
-        ))
-    };
-    let options = "availableMemoryProportion: 0.6, partialsType: half, \
-                   fullyConnectedPass: INFERENCE_FWD, use128BitConvUnitLoad: true, \
-                   enableConvDithering: false, planConstraints: none, \
-                   remapOutputTensor: true, multiPlanConvs: false, \
-                   insertTransformsCycleCountProxy: 10";
-    let args = vec![
-        ("a", tensor("A")),
-        ("b", tensor("B")),
-        ("options", options.into()),
-        ("outputType", "half".into()),
-        ("cache", "matmul::PlanningCache".into()),
-    ];
-    vec![
-        ("api", "matMulGrouped".into()),
-        ("args", map(args)),
-        ("output", tensor("C")),
-    ]
-}
-
-fn tensor(plan: &Plan, of: TensorOf) -> Fields {
-    let (kind, element) = match of {
-        TensorOf::Weight(_, State::Value | State::Accumulator) => ("Variable", "FLOAT16"),
-        TensorOf::Weight(..) => ("Variable", "FLOAT"),
-        TensorOf::Constant(_) => ("Const", "FLOAT16"),
-        TensorOf::Seed => ("Stream", "UINT32"),
-        _ => ("Stream", "FLOAT"),
-    };
-    let name = plan.contexts.of_tensor[&of].name.as_str();
-    vec![
-        ("tensorId", name.into()),
-        ("shape", "[64 1024]".into()),
-        ("elementType", element.into()),
-        ("type", kind.into()),
-    ]
-}
-
-fn name_in(plan: &Plan, context: &Context, op: &Op) -> String {
-    let templates = templates::of(plan.settings.framework);
-    let forward_name = templates.name(op.made_for.unwrap_or(0), "");
-    match op.name.strip_prefix(&forward_name) {
-        Some(path) if context.layer != NONE => templates.name(context.layer, path),
-        _ => op.name.clone(),
+/// The fields of the context with this id, without its source location.
+pub fn fields(plan: &Plan, context: &Context, id: u32) -> Vec<(Value, Value)> {
+    static BODIES: LazyLock<HashMap<Body, Value>> = LazyLock::new(|| {
+        serde_json::from_str(include_str!("contexts.json")).expect("the file has a map of each")
+    });
+    let all = Fields { plan, context, id };
+    let body = all.fill(&BODIES[&context.body]);
+    let mut fields = body.into_map().expect("each body is a map");
+    let mut push = |key: &str, value| fields.push((key.into(), value));
+    if let Some((outlined, replaced)) = plan.contexts.pairs.get(&id) {
+        push("outlinedDebugContextIds", id_list(outlined));
+        push("replacedDebugContextIds", id_list(replaced));
     }
-}
-
-fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<String> {
-    if context.layer == NONE {
-        return names.to_vec();
+    push("id", id.into());
+    push("name", context.name.into());
+    if context.parent > 0 {
+        push("parentId", context.parent.into());
     }
-    let prefix = |layer| templates::of(plan.settings.framework).name(layer, "");
-    let [own, other] = [op.made_for.unwrap_or(0), context.layer].map(prefix);
-    let dotted = |name: &str| name.replace('/', ".");
-    let names = names.iter().map(|name| name.replace(&own, &other));
-    names
-        .map(|name| name.replace(&dotted(&own), &dotted(&other)))
-        .collect()
-}
-
-/// Names of the inputs of an operation. Inside a function the gradients, which
-/// have no names of their own, have inputs of the function's.
-fn inputs(plan: &Plan, context: &Context, op: &Op) -> Vec<String> {
-    let is_body = op.function.is_some() && op.name.is_empty() && op.call.is_none();
-    if !is_body || context.layer != NONE {
-        return in_layer(plan, context, op, &op.inputs);
-    }
-    let numbers = 0..op.inputs.len();
-    numbers
-        .map(|number| format!("call_subgraph(1)/in{number}"))
-        .collect()
-}
-
-fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
-    let instance = match context.layer {
-        NONE => context.op.to_string(),
-        layer => format!("{}{layer:03}", context.op),
-    };
-    let domain = match op.op_type.as_str() {
-        "Call" | "AdamVarUpdate" | "SGD0VarUpdate" => "ai.graphcore",
-        _ => "ai.onnx",
-    };
-    let mut attributes: Fields = vec![
-        ("__execution_phase", "0".into()),
-        ("__ipu_number", "0".into()),
-        ("__pipeline_stage", "0".into()),
-    ];
-    if plan.settings.features.accumulation && op.phase == Phase::Optimiser {
-        attributes.push(("__execution_context", "AccumulateOuterFragment".into()));
-    }
-    vec![
-        ("opid", format!("{domain}.{}:1", op.op_type).into()),
-        ("instanceId", instance.into()),
-        ("inputs", texts(&inputs(plan, context, op))),
-        ("outputs", texts(&in_layer(plan, context, op, &op.outputs))),
-        ("attributes", map(attributes)),
-        ("graphId", "".into()),
-        ("discard", 0.into()),
-    ]
+    fields
 }
 
 fn id_list(ids: &[u32]) -> Value {
     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
     Value::Text(format!("[{}]", ids.join(",")))
+}
+
+struct Fields<'a> {
+    plan: &'a Plan,
+    context: &'a Context,
+    id: u32,
+}
+
+impl Fields<'_> {
+    /// Puts values in place of texts in braces.
+    fn fill(&self, pattern: &Value) -> Value {
+        match pattern {
+            Value::Map(fields) => {
+                let fields = fields.iter();
+                let fields = fields.map(|(key, value)| (key.clone(), self.fill(value)));
+                Value::Map(fields.collect())
+            }
+            Value::Text(text) => match text
+                .strip_prefix('{')
+                .and_then(|text| text.strip_suffix('}'))
+            {
+                Some(what) => self.value(what),
+                None => pattern.clone(),
+            },
+            _ => pattern.clone(),
+        }
+    }
+
+    fn value(&self, what: &str) -> Value {
+        let Context { op, parent, .. } = *self.context;
+        let rows = 1 << (self.context.name % 10);
+        match what {
+            "name" => self.in_layer(&self.op().name).into(),
+            "onnx_name" => match self.plan.settings.framework {
+                // PopTorch's own context has it.
+                Framework::Poptorch => "".into(),
+                _ => self.in_layer(&self.op().name).into(),
+            },
+            "op_type" => self.op().op_type.as_str().into(),
+            "inputs" => texts(&self.op().inputs),
+            "outputs" => texts(&self.op().outputs),
+            "number" => op.into(),
+            "hlo_name" => format!("fusion.{op}").into(),
+            "A" | "B" | "C" => format!(
+                "{what}: half[{rows},1024] in 64 regions, layout [{rows},16,64], offset {parent}"
+            )
+            .into(),
+            "shape" => Value::Array(vec![rows.into(), 64.into()]),
+            "tensor" | "element_type" | "tensor_type" => self.of_tensor(what).into(),
+            _ => self.of_popart(what),
+        }
+    }
+
+    fn op(&self) -> &Op {
+        &self.plan.model.ops[self.context.op as usize]
+    }
+
+    fn of_popart(&self, what: &str) -> Value {
+        let (op, layer) = (self.op(), self.context.layer);
+        match what {
+            "opid" => {
+                let domain = match op.op_type.as_str() {
+                    "Call" | "AdamVarUpdate" | "SGD0VarUpdate" => "ai.graphcore",
+                    _ => "ai.onnx",
+                };
+                format!("{domain}.{}:1", op.op_type).into()
+            }
+            "instance" if layer == NONE => self.context.op.to_string().into(),
+            "instance" => format!("{}{layer:03}", self.context.op).into(),
+            "own_inputs" => self.inputs(),
+            "own_outputs" => self.all_in_layer(&op.outputs),
+            "attributes" => {
+                let keys = ["__execution_phase", "__ipu_number", "__pipeline_stage"];
+                let attributes = keys.map(|key| (key, "0".into()));
+                let is_outer =
+                    op.phase == Phase::Optimiser && self.plan.settings.features.accumulation;
+                let outer = ("__execution_context", "AccumulateOuterFragment".into());
+                map(attributes.into_iter().chain(is_outer.then_some(outer)))
+            }
+            _ => panic!("contexts.json has an unknown value {what}"),
+        }
+    }
+
+    /// A name, as it was in the layer of the context.
+    fn in_layer(&self, name: &str) -> String {
+        if self.context.layer == NONE {
+            return name.to_owned();
+        }
+        let templates = templates::of(self.plan.settings.framework);
+        let layers = [self.op().made_for.unwrap_or(0), self.context.layer];
+        let [own, other] = layers.map(|layer| templates.name(layer, ""));
+        let [own_dotted, other_dotted] = [&own, &other].map(|name| name.replace('/', "."));
+        let name = name.replace(&own, &other);
+        name.replace(&own_dotted, &other_dotted)
+    }
+
+    fn all_in_layer(&self, names: &[String]) -> Value {
+        let names = names.iter().map(|name| self.in_layer(name));
+        texts(&names.collect::<Vec<_>>())
+    }
+
+    /// Names of the inputs of an operation. Inside a function the gradients, which
+    /// have no names of their own, have inputs of the function's.
+    fn inputs(&self) -> Value {
+        let op = self.op();
+        let is_body = op.function.is_some() && op.name.is_empty() && op.call.is_none();
+        if !is_body || self.context.layer != NONE {
+            return self.all_in_layer(&op.inputs);
+        }
+        let inputs = (0..op.inputs.len()).map(|number| format!("call_subgraph(1)/in{number}"));
+        texts(&inputs.collect::<Vec<_>>())
+    }
+
+    /// The name, element type or type of the tensor that has this context.
+    fn of_tensor(&self, what: &str) -> &str {
+        let mut tensors = self.plan.contexts.of_tensor.iter();
+        let tensor = tensors.find(|(_, contexts)| contexts.tensor == self.id);
+        let (of, contexts) = tensor.expect("it was planted for one");
+        let (kind, element) = match of {
+            TensorOf::Weight(_, State::Value | State::Accumulator) => ("Variable", "FLOAT16"),
+            TensorOf::Weight(..) => ("Variable", "FLOAT"),
+            TensorOf::Constant(_) => ("Const", "FLOAT16"),
+            TensorOf::Seed => ("Stream", "UINT32"),
+            _ => ("Stream", "FLOAT"),
+        };
+        match what {
+            "tensor" => &contexts.name,
+            "element_type" => element,
+            _ => kind,
+        }
+    }
 }

@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::Deserialize;
+
 use super::model::{Model, Op, Phase};
 use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::TensorOf;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What wrote a context; `contexts.json` has the fields of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum Body {
     /// The user's operation in PopTorch.
     Poptorch,
@@ -18,27 +21,23 @@ pub enum Body {
     BareBuilder,
     Onnx,
     Popart,
-    Tensor(TensorOf),
+    Tensor,
     Xla,
     Hlo,
     Driver,
     Poplibs,
-    /// A library call with arguments.
+    /// A library call with arguments, which are the bulk of a real file.
     PoplibsCall,
-    Var(&'static str),
-    VarConst,
+    /// A variable of 16 bits.
+    Half,
+    /// A variable of 32 bits.
+    Float,
+    Constant,
     ComputeSet,
-    Program(&'static str),
+    Execute,
+    Copy,
+    StreamCopy,
     Compilation,
-}
-
-impl Body {
-    pub fn is_leaf(self) -> bool {
-        matches!(
-            self,
-            Body::Var(_) | Body::VarConst | Body::ComputeSet | Body::Program(_)
-        )
-    }
 }
 
 /// One context; its id is its position in [`Contexts::list`] plus 1.
@@ -54,8 +53,6 @@ pub struct Context {
     /// contexts that an outlined body replaced.
     pub layer: u32,
 }
-
-const VAR: Body = Body::Var("half");
 
 const STAGES: [&str; 5] = ["OnTileCopyPre", "Conv", "Reduce", "Transpose", "OnTileCopy"];
 
@@ -75,10 +72,12 @@ pub struct OpContexts {
     pub float_var: Option<u32>,
 }
 
-/// The contexts of a tensor: of its variable, and of the program that copies it from the host.
+/// The contexts of a tensor: its own (0 for none), that of its variable, and that of the program
+/// that copies it from the host.
 #[derive(Debug, Clone)]
 pub struct TensorContexts {
     pub name: String,
+    pub tensor: u32,
     pub variable: u32,
     pub upload: u32,
 }
@@ -86,9 +85,6 @@ pub struct TensorContexts {
 #[derive(Debug, Default)]
 pub struct Contexts {
     pub list: Vec<Context>,
-    /// Ends of the blocks that are written one after the other: first the
-    /// framework's own, then one block per operation.
-    pub blocks: Vec<usize>,
     pub strings: Vec<String>,
     pub ops: Vec<OpContexts>,
     /// Per context of a call: contexts of the operations of the function, and
@@ -144,16 +140,12 @@ fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts 
     if settings.is_popart() {
         builder.contexts.bare = builder.push(0, "", Body::BareBuilder, NONE);
     }
-    builder.end_block();
     for (index, op) in model.ops.iter().enumerate() {
         builder.op(op, index as u32, padding);
-        builder.end_block();
     }
     builder.replaced();
-    builder.end_block();
     builder.plant_tensors();
     builder.plant_streams();
-    builder.end_block();
     builder.contexts
 }
 
@@ -164,11 +156,6 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn end_block(&mut self) {
-        let end = self.contexts.list.len();
-        self.contexts.blocks.push(end);
-    }
-
     pub(super) fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
         let name = self.contexts.intern(name);
         self.contexts.list.push(Context {
@@ -216,13 +203,15 @@ impl Builder<'_> {
             };
             let name = format!("{}/{}", op.name, STAGES[stage as usize % STAGES.len()]);
             let set = self.push(parent, &name, Body::ComputeSet, index);
-            let program = self.push(parent, "", Body::Program("Execute"), index);
+            let program = self.push(parent, "", Body::Execute, index);
             result.stages.push((set, program));
             let name = format!("{name}/out");
-            result.vars.push(self.push(parent, &name, VAR, index));
+            result
+                .vars
+                .push(self.push(parent, &name, Body::Half, index));
         }
         if !op.works_on.is_empty() {
-            let var = self.push(result.poplibs, "cast", Body::Var("float"), index);
+            let var = self.push(result.poplibs, "cast", Body::Float, index);
             result.float_var = Some(var);
         }
     }
@@ -275,10 +264,10 @@ impl Builder<'_> {
                     let level = if number % 3 == 0 { inner } else { parent };
                     parent = self.push(level, name, Body::PoplibsCall, index);
                 }
-                4..7 => result.vars.push(self.push(parent, name, VAR, index)),
-                7 => drop(self.push(parent, name, Body::VarConst, index)),
+                4..7 => result.vars.push(self.push(parent, name, Body::Half, index)),
+                7 => drop(self.push(parent, name, Body::Constant, index)),
                 8 => drop(self.push(parent, name, Body::ComputeSet, index)),
-                _ => drop(self.push(parent, "", Body::Program("Copy"), index)),
+                _ => drop(self.push(parent, "", Body::Copy, index)),
             }
         }
     }

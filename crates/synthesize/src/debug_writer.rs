@@ -26,7 +26,9 @@ pub fn write(plan: &Plan, path: &Path) -> io::Result<()> {
     writer.file.write_all(&[MAP_OF_TWO])?;
     writer.value("contexts")?;
     writer.file.write_all(&[ARRAY])?;
-    writer.contexts()?;
+    for index in (0..plan.contexts.list.len()).rev() {
+        writer.context(index)?;
+    }
     writer.file.write_all(&[BREAK])?;
     let names = plan.contexts.strings.iter().map(String::as_str);
     writer.value("stringTable")?;
@@ -47,7 +49,7 @@ const LOCATIONS: [&str; 6] = [
 fn location(plan: &Plan, context: &Context) -> Value {
     let pair: u64 = (context.op.wrapping_add(context.name) % 3).into();
     let file = plan.contexts.strings.len() as u64 + 2 * pair;
-    map(vec![
+    map([
         ("fileName", Value::from(file)),
         ("functionName", Value::from(file + 1)),
         ("lineNumber", Value::from(20 + context.name % 900)),
@@ -60,35 +62,11 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Block after block: the leaves as they were made, then the rest from the
-    /// innermost outwards. The framework's own contexts live longest.
-    fn contexts(&mut self) -> io::Result<()> {
-        let contexts = &self.plan.contexts;
-        let mut first = 0;
-        let blocks = contexts.blocks.iter();
-        let block = |&end: &usize| std::mem::replace(&mut first, end)..end;
-        let mut blocks: Vec<_> = blocks.map(block).collect();
-        blocks.rotate_left(1);
-        // The contexts of tensors and streams, which may have operations as parents.
-        let framework = blocks.len() - 1;
-        blocks[..framework].rotate_right(1);
-        for block in blocks {
-            let leaf = |id: &usize| contexts.list[*id].body.is_leaf();
-            for id in block.clone().filter(leaf) {
-                self.context(id)?;
-            }
-            for id in block.rev().filter(|id| !leaf(id)) {
-                self.context(id)?;
-            }
-        }
-        Ok(())
-    }
-
     fn context(&mut self, index: usize) -> io::Result<()> {
         let plan = self.plan;
         let context = &plan.contexts.list[index];
         let mut fields = fields(plan, context, index as u32 + 1);
-        fields.push(("location", location(plan, context)));
+        fields.push(("location".into(), location(plan, context)));
         self.value(&map(fields))
     }
 

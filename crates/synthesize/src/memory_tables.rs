@@ -18,17 +18,6 @@ use super::overhead::{CATEGORIES, category};
 use super::plan::Plan;
 use super::schema::insert;
 
-/// Columns of `memory_by_category`: {interleaved, not interleaved, overflowed}
-/// x {non-overlapped, overlapped}.
-pub const COLUMNS: [&str; 6] = [
-    "interleaved_non_overlapped",
-    "interleaved_overlapped",
-    "non_interleaved_non_overlapped",
-    "non_interleaved_overlapped",
-    "overflowed_non_overlapped",
-    "overflowed_overlapped",
-];
-
 const INTERLEAVED: usize = 0;
 const PLAIN: usize = 1;
 const OVERFLOWED: usize = 2;
@@ -59,8 +48,8 @@ pub struct Truth {
     /// Per step: how much more is live of what is not always live than before.
     pub deltas: Vec<i64>,
     pub tiles: Vec<TileRow>,
-    /// Per category and column: bytes by tile.
-    pub categories: Vec<[Vec<u64>; 6]>,
+    /// Per category: non-overlapped and overlapped bytes by tile.
+    categories: Vec<[Vec<u64>; 2]>,
     plain_bytes: u64,
     tile_bytes: u64,
 }
@@ -118,28 +107,17 @@ impl Truth {
         let bounds = [self.plain_bytes, self.tile_bytes, u64::MAX];
         let mut at = 0;
         for (block, sums) in blocks.iter().zip(&mut self.categories) {
-            let mut columns = [0; 6];
-            let begin = at + block.always;
-            let parts = [(block.always, true), (block.at_peak, false)];
-            for (mut left, is_alone) in parts {
+            for mut left in [block.always, block.at_peak] {
                 for (bound, region) in bounds.into_iter().zip([PLAIN, INTERLEAVED, OVERFLOWED]) {
                     let part = left.min(bound.saturating_sub(at));
                     at += part;
                     left -= part;
                     row.regions[region] += part;
                     row.with_gaps[region] += part.next_multiple_of(8);
-                    columns[2 * region] += if is_alone { part } else { 0 };
                 }
             }
-            let region = match begin {
-                _ if begin < self.plain_bytes => PLAIN,
-                _ if begin < self.tile_bytes => INTERLEAVED,
-                _ => OVERFLOWED,
-            };
-            columns[2 * region + 1] = block.sharing;
-            for (column, bytes) in sums.iter_mut().zip(columns) {
-                column.push(bytes);
-            }
+            sums[0].push(block.always);
+            sums[1].push(block.sharing);
         }
     }
 }
@@ -216,14 +194,14 @@ pub fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
 pub fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     let mut order: Vec<usize> = (0..CATEGORIES.len()).collect();
     order.sort_unstable_by_key(|&category| CATEGORIES[category]);
+    let none = encode_list(&vec![0; truth.tiles.len()]);
     let rows = order.into_iter().map(|category| {
         let columns = truth.categories[category].each_ref();
-        let [a, b, c, d, e, f] = columns.map(|bytes| encode_list(bytes));
-        (CATEGORIES[category], a, b, c, d, e, f)
+        let [alone, overlapped] = columns.map(|bytes| encode_list(bytes));
+        let name = CATEGORIES[category];
+        (name, &none, &none, alone, overlapped, &none, &none)
     });
-    let columns = COLUMNS.join(", ");
-    let table = format!("memory_by_category (category_id, {columns})");
-    insert(connection, &table, rows)
+    insert(connection, "memory_by_category", rows)
 }
 
 /// Writes by step, for each IPU and for all of them (none), how much more is live

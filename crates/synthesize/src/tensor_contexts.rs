@@ -27,24 +27,25 @@ impl Builder<'_> {
     }
 
     fn plant_tensor(&mut self, of: TensorOf, name: &str) {
-        let parent = match self.settings.is_popart() {
-            true => self.push(0, "", Body::Tensor(of), NONE),
+        let tensor = match self.settings.is_popart() {
+            true => self.push(0, "", Body::Tensor, NONE),
             false => 0,
         };
-        let element = match of {
-            TensorOf::Weight(_, State::First | State::Second) | TensorOf::LearningRate => "float",
-            _ => "half",
+        let body = match of {
+            TensorOf::Weight(_, State::First | State::Second) | TensorOf::LearningRate => {
+                Body::Float
+            }
+            _ => Body::Half,
         };
-        let variable = match of {
-            // Some variables have the tensor's own context, others one below.
-            TensorOf::Weight(index, _) if index % 2 == 1 && parent > 0 => parent,
-            _ => self.push(parent, name, Body::Var(element), NONE),
-        };
-        let upload = self.push(parent, "weights", Body::Program("StreamCopy"), NONE);
         let contexts = TensorContexts {
             name: name.to_owned(),
-            variable,
-            upload,
+            tensor,
+            variable: match of {
+                // Some variables have the tensor's own context, others one below.
+                TensorOf::Weight(index, _) if index % 2 == 1 && tensor > 0 => tensor,
+                _ => self.push(tensor, name, body, NONE),
+            },
+            upload: self.push(tensor, "weights", Body::StreamCopy, NONE),
         };
         self.contexts.of_tensor.insert(of, contexts);
     }
@@ -53,10 +54,9 @@ impl Builder<'_> {
     pub(super) fn plant_streams(&mut self) {
         let first = self.model.inputs.first().map(|input| input.users[0]);
         let first = first.map_or(0, |first| self.contexts.ops[first].poplibs);
-        let stream = Body::Program("StreamCopy");
-        let input = self.push(first, "input", stream, NONE);
-        let loss = self.push(0, "loss", stream, NONE);
+        let input = self.push(first, "input", Body::StreamCopy, NONE);
+        let loss = self.push(0, "loss", Body::StreamCopy, NONE);
         self.contexts.ends = [input, loss];
-        self.contexts.download = self.push(0, "weights_to_host", stream, NONE);
+        self.contexts.download = self.push(0, "weights_to_host", Body::StreamCopy, NONE);
     }
 }
