@@ -2,7 +2,7 @@
 //! pipeline, and the split.
 
 use super::build::Inputs;
-use super::sentences::{Amount, Bytes, Sentence, fill, nearly_full, say, stages, text};
+use super::sentences::{Amount, Bytes, nearly_full, stages};
 use super::step::three_digits;
 use super::{BestSplit, Report};
 use crate::memory::{Pipeline, Schedule};
@@ -86,83 +86,68 @@ impl Inputs<'_> {
 
 /// Says where the recommended configuration has the most memory and takes the most time, or that
 /// nothing fits.
-pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
+pub(super) fn sentences(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
     };
     let first = plan.recommended();
-    let mut lines: Vec<Sentence> = first.map(bottlenecks).into_iter().collect();
+    let mut lines: Vec<String> = first.map(bottlenecks).into_iter().collect();
     let full = first.filter(|row| row.ipus > 1);
     lines.extend(full.and_then(|row| nearly_full(row.fullest_tile_bytes, row.limit)));
     if plan.rows.is_empty() {
-        lines.push(say(format!(
-            "no configuration fits on {}",
-            counted(plan.max_ipus, "IPU")
-        )));
+        let ipus = counted(plan.max_ipus, "IPU");
+        lines.push(format!("no configuration fits on {ipus}"));
     }
     if plan.rows.iter().any(|row| row.step.is_none()) {
-        lines.push(say(
-            "the profile has no cycles, so popliner cannot compute times: record it with \
-             \"profiler.includeCycleEstimates\":\"true\", or run the model",
-        ));
+        let line = "the profile has no cycles, so popliner cannot compute times: record it with \
+                    \"profiler.includeCycleEstimates\":\"true\", or run the model";
+        lines.push(line.to_string());
     }
     lines.extend(not_compared(plan));
     lines
 }
 
 /// Says which rows are not compared with the others, and why.
-fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
+fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows = || plan.rows.iter().filter(|row| row.lacks_time);
-    let count = rows().count();
     let is_sharded = rows().any(|row| row.state.is_sharded());
-    let steps = || rows().flat_map(|row| &row.step);
-    let is_streamed = steps().any(|step| step.streamed_bytes.is_some());
-    let mut why = Vec::new();
-    if is_streamed {
-        why.push("to load and store state (give --streaming-bandwidth)");
-    }
-    if is_sharded {
-        why.push("to gather state from replicas");
-    }
-    (count > 0 && !why.is_empty()).then(|| {
-        say(format!(
-            "the last {} with optimizer state elsewhere {} not compared with the others: the step \
-             does not include the time {}",
-            counted(count, "row"),
-            if count == 1 { "is" } else { "are" },
-            why.join(" and ")
-        ))
-    })
+    let is_streamed = (rows().flat_map(|row| &row.step)).any(|step| step.streamed_bytes.is_some());
+    let times = match (is_streamed, is_sharded) {
+        (false, false) => return None,
+        (true, false) => "to load and store state (give --streaming-bandwidth)",
+        (false, true) => "to gather state from replicas",
+        (true, true) => {
+            "to load and store state (give --streaming-bandwidth) and to gather state from replicas"
+        }
+    };
+    let count = rows().count();
+    let (rows, are) = (counted(count, "row"), if count == 1 { "is" } else { "are" });
+    Some(format!(
+        "the last {rows} with optimizer state elsewhere {are} not compared with the others: the \
+         step does not include the time {times}"
+    ))
 }
 
 /// Says which stage has the most memory, which is the slowest, and how long a step takes.
-fn bottlenecks(row: &BestSplit) -> Sentence {
-    let mut line = fill(
-        "stage {} needs the most memory: {} of {}",
-        [
-            text(row.fullest_stage),
-            Amount(row.fullest_tile_bytes),
-            Bytes(row.limit),
-        ],
-    );
+fn bottlenecks(row: &BestSplit) -> String {
+    let (stage, bytes, limit) = (row.fullest_stage, row.fullest_tile_bytes, row.limit);
+    let (bytes, limit) = (Amount(bytes), Bytes(limit));
+    let mut line = format!("stage {stage} needs the most memory: {bytes} of {limit}");
     let Some(step) = &row.step else {
         return line;
     };
     if row.ipus > 1 {
-        line = line.text(format!("; stage {} is the slowest", step.slowest_stage));
+        line += &format!("; stage {} is the slowest", step.slowest_stage);
     }
-    match step.milliseconds {
-        Some(time) => line.text(format!(
-            "; a step of {} takes {} ms",
-            counted(step.micro_batches, "micro-batch"),
-            three_digits(time)
-        )),
-        None => line,
+    if let Some(time) = step.milliseconds {
+        let batches = counted(step.micro_batches, "micro-batch");
+        line += &format!("; a step of {batches} takes {} ms", three_digits(time));
     }
+    line
 }
 
 /// Says which options the search tried, and which it did not.
-pub(super) fn tried(report: &Report) -> Option<Sentence> {
+pub(super) fn tried(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let numbers = match &plan.ipus_tried[..] {
         [first, .., last] if (*last - *first) as usize + 1 == plan.ipus_tried.len() => {
@@ -180,17 +165,17 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
         }
         names.join(", ")
     };
-    Some(say(format!(
-        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other \
-         numbers of micro-batches",
-        tried(|pipeline| pipeline.schedule.to_string()),
-        tried(|pipeline| pipeline.recompute.to_string()),
-        tried(|pipeline| pipeline.state.to_string())
-    )))
+    let schedules = tried(|pipeline| pipeline.schedule.to_string());
+    let recompute = tried(|pipeline| pipeline.recompute.to_string());
+    let state = tried(|pipeline| pipeline.state.to_string());
+    Some(format!(
+        "tried: {numbers} IPUs, schedule {schedules}, recompute {recompute}, optimizer state \
+         {state}; not tried: other numbers of micro-batches"
+    ))
 }
 
 /// Says which configuration is recommended, and why.
-pub(super) fn recommended(report: &Report) -> Option<Sentence> {
+pub(super) fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;
     let pipeline = match (row.schedule, row.recompute) {
@@ -206,9 +191,8 @@ pub(super) fn recommended(report: &Report) -> Option<Sentence> {
         (Some(_), 1) => "the fastest on 1 IPU".to_string(),
         (Some(_), ipus) => format!("the fastest on up to {}", counted(ipus, "IPU")),
     };
-    let fits = format!(
-        " fits on {}{pipeline}{replicas}: {why}",
-        counted(row.ipus, "IPU"),
-    );
-    Some(Sentence::from(stages(&row.stages)).text(fits))
+    let (stages, ipus) = (stages(&row.stages), counted(row.ipus, "IPU"));
+    Some(format!(
+        "{stages} fits on {ipus}{pipeline}{replicas}: {why}"
+    ))
 }

@@ -1,7 +1,7 @@
 //! The content of each section of a report. A function gives the blocks of its section in a form.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
-use super::sentences::{self, Sentence, say};
+use super::sentences::{self, Phrase, Sentence, names};
 use super::table::{Form, Table};
 use super::{Estimate, Report, plan, plan_table, step, sweep_table, tables};
 use schemars::JsonSchema;
@@ -26,8 +26,19 @@ pub(super) enum Block {
     Table(Table),
 }
 
-fn lines(sentences: impl IntoIterator<Item = Sentence>) -> Vec<Block> {
-    sentences.into_iter().map(Block::Line).collect()
+fn lines(sentences: impl IntoIterator<Item = String>) -> Vec<Block> {
+    let sentences = sentences.into_iter().map(Sentence::from);
+    sentences.map(Block::Line).collect()
+}
+
+fn under(sentences: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
+    let sentences = sentences.into_iter().map(Sentence::from);
+    sentences.map(Block::Under)
+}
+
+fn paragraphs(sentences: impl IntoIterator<Item = String>) -> Vec<Block> {
+    let sentences = sentences.into_iter().map(Sentence::from);
+    sentences.map(Block::Paragraph).collect()
 }
 
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
@@ -57,26 +68,24 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(fit) = &report.fit {
         let fits = report.has_verdict().then_some(fit.fits);
-        let sentence = fits.map(|_| say(of_fit::verdict(fit)));
+        let sentence = fits.map(|_| of_fit::verdict(fit).into());
         blocks.push(Block::Verdict(fits, sentence));
         blocks.extend(lines(of_fit::lines(fit)));
     }
     if let Some(split) = &report.split {
         let fits = report.has_verdict().then_some(split.fits);
-        let sentence = sentences::split(report, split, fits);
-        let sentence = match report.is_in_time() {
-            false if split.fits => sentence.text(", but a step takes too long"),
-            _ => sentence,
-        };
-        let sentence = match report.estimate {
-            Some(_) => sentence.text(", by an estimate"),
-            None => sentence,
-        };
+        let mut sentence = sentences::split(report, split, fits);
+        if split.fits && !report.is_in_time() {
+            sentence += ", but a step takes too long";
+        }
+        if report.estimate.is_some() {
+            sentence += ", by an estimate";
+        }
         let in_time = fits.map(|fits| fits && report.is_in_time());
-        blocks.push(Block::Verdict(in_time, Some(sentence)));
+        blocks.push(Block::Verdict(in_time, Some(sentence.into())));
         let too_large = sentences::too_large(report).into_iter();
         let in_the_way = sentences::in_the_way(report).into_iter().chain(too_large);
-        blocks.extend(in_the_way.filter(|_| fits == Some(false)).map(Block::Under));
+        blocks.extend(under(in_the_way.filter(|_| fits == Some(false))));
     }
     blocks
 }
@@ -115,12 +124,9 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
 /// Compares a given split with the best one. A terminal shows the constraints that it breaks
 /// elsewhere.
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
-    let given = report.given.iter();
-    let broken = given.flat_map(|given| &given.broken_constraints);
-    let breaks = sentences::names("it breaks: ", broken);
-    let breaks = breaks.filter(|_| form != Form::Terminal);
-    let both = sentences::given(report).into_iter().chain(breaks);
-    both.map(Block::Paragraph).collect()
+    let given = report.given.as_ref().filter(|_| form != Form::Terminal);
+    let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
+    paragraphs(sentences::given(report).into_iter().chain(breaks))
 }
 
 /// Says why nothing fits and what would help. Layers that are too large by themselves are in the
@@ -132,24 +138,21 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut too_large = report.split.iter().flat_map(|split| &split.too_large);
     if too_large.next().is_none() {
-        let obstacles = sentences::refusal(refusal);
-        blocks.push(Block::Paragraph(obstacles.proves));
-        let under = obstacles.ranges.into_iter().chain(obstacles.others);
-        blocks.extend(under.map(Block::Under));
+        blocks.extend(paragraphs([sentences::proves(refusal)]));
+        blocks.extend(under(sentences::obstacles(refusal)));
     }
     blocks.extend(lines(sentences::help(report, refusal)));
     let changes = sentences::advice(report);
     if !changes.is_empty() {
         let head = "each of these frees memory where the most is missing, but may not be enough";
-        blocks.push(Block::Paragraph(say(head)));
-        blocks.extend(changes.into_iter().map(Block::Under));
+        blocks.extend(paragraphs([head.to_string()]));
+        blocks.extend(under(changes));
     }
     blocks
 }
 
 pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
-    let names = sentences::names("constraints: ", &report.constraints);
-    names.into_iter().map(Block::Paragraph).collect()
+    paragraphs(names("constraints: ", &report.constraints))
 }
 
 /// Are the differences from the prediction shown? If the cuts differ, only programs read them.
@@ -191,9 +194,9 @@ pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
 pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let found = plan::recommended(report).into_iter();
-    let block = |sentence: Sentence| match form {
-        Form::Terminal => Block::Verdict(fits, Some(sentence)),
-        _ => Block::Line(say("recommended: ").and(sentence)),
+    let block = |sentence: String| match form {
+        Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
+        _ => Block::Line(format!("recommended: {sentence}").into()),
     };
     found.map(block).collect()
 }
@@ -225,14 +228,13 @@ pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
 pub(super) fn coverage(report: &Report, _: Form) -> Vec<Block> {
     let coverage = report.memory.coverage.iter();
     let coverage = coverage.filter(|coverage| coverage.recorded > 0);
-    coverage
-        .map(|coverage| Block::Paragraph(sentences::coverage(coverage)))
-        .collect()
+    paragraphs(coverage.map(sentences::coverage))
 }
 
 pub(super) fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let warnings = report.warnings_for_people();
     let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
-    let warnings = warnings.into_iter().map(sentences::whole);
+    let warnings = warnings.into_iter();
+    let warnings = warnings.map(|warning| Phrase::List(warning).to_string());
     label.into_iter().chain(lines(warnings)).collect()
 }

@@ -1,8 +1,9 @@
 //! The sentences that several forms show, each written once.
 //!
-//! A [`Sentence`] distinguishes text, numbers, and names from files. The terminal writes amounts in
-//! the requested units; Markdown and the page escape names. Sentences begin with a small letter and
-//! have no full stop. Forms add these if they need them.
+//! `format!` makes them, and marks each [`Phrase`] that is put in: numbers, and names from files. A
+//! [`Sentence`] has the phrases apart. The terminal writes amounts in the requested units; Markdown
+//! and the page escape names. Sentences begin with a small letter and have no full stop. Forms add
+//! these if they need them.
 
 mod explain;
 mod pipeline;
@@ -10,31 +11,17 @@ mod refusal;
 
 pub(super) use explain::{explain, tied_weights};
 pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
-pub(super) use refusal::{advice, given, help, in_the_way, refusal};
+pub(super) use refusal::{advice, given, help, in_the_way, obstacles, proves};
 
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, Units};
 use crate::escape::printable;
 use crate::model::{Framework, PseudoLayers};
 use crate::wording::{capital, counted, grouped};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
-
-/// Returns `text` followed by `names` with commas between; `None` without names.
-pub(super) fn names<'a>(
-    text: &str,
-    names: impl IntoIterator<Item = &'a String>,
-) -> Option<Sentence> {
-    let names = names.into_iter().map(|name| Sentence::from(code(name)));
-    let names = Sentence::join(names, ", ");
-    (!names.phrases.is_empty()).then(|| say(text).and(names))
-}
-
-/// Wraps text that is shown unchanged, such as a warning.
-pub(super) fn whole(text: String) -> Sentence {
-    Phrase::List(text).into()
-}
 
 /// A sentence in phrases.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -43,14 +30,8 @@ pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
 }
 
-impl From<Phrase> for Sentence {
-    fn from(phrase: Phrase) -> Self {
-        Self::default().phrase(phrase)
-    }
-}
-
 /// A phrase of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Phrase {
     /// Text of this program.
@@ -73,24 +54,29 @@ pub(super) enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// Makes a sentence of text.
-pub(super) fn say(text: impl Into<String>) -> Sentence {
-    Sentence::default().text(text)
+/// Stands before and after a phrase in text. JSON has no such character.
+const MARK: char = '\0';
+
+impl fmt::Display for Phrase {
+    /// Writes the phrase as JSON between marks.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        write!(formatter, "{MARK}{json}{MARK}")
+    }
 }
 
-/// Puts `phrases` into `text`, one in place of each `{}`.
-pub(super) fn fill<const N: usize>(text: &str, phrases: [Phrase; N]) -> Sentence {
-    let mut pieces = text.split("{}");
-    let begin = say(pieces.next().unwrap_or_default());
-    let pairs = phrases.into_iter().zip(pieces);
-    pairs.fold(begin, |sentence, (phrase, text)| {
-        sentence.phrase(phrase).text(text)
-    })
-}
-
-/// A number, or other text of this program.
-pub(super) fn text(text: impl ToString) -> Phrase {
-    Phrase::Text(text.to_string())
+impl From<String> for Sentence {
+    /// Separates text and marked phrases.
+    fn from(text: String) -> Self {
+        let pieces = text.split(MARK).enumerate();
+        let phrases = pieces.filter_map(|(place, piece)| match place % 2 {
+            0 => Some(Phrase::Text(piece.to_string())).filter(|_| !piece.is_empty()),
+            _ => serde_json::from_str(piece).ok(),
+        });
+        Self {
+            phrases: phrases.collect(),
+        }
+    }
 }
 
 /// A name that may come from a file.
@@ -113,49 +99,40 @@ pub(super) fn stages(stages: &[LayerNames]) -> Phrase {
     Phrase::Stages(stages.to_vec())
 }
 
+/// Joins phrases or sentences into one text with commas.
+pub(super) fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
+    let all: Vec<String> = all.map(|one| one.to_string()).collect();
+    all.join(", ")
+}
+
+/// Returns `text` followed by `names` with commas between; `None` without names.
+pub(super) fn names(text: &str, names: &[String]) -> Option<String> {
+    let all = with_commas(names.iter().map(code));
+    (!names.is_empty()).then(|| format!("{text}{all}"))
+}
+
 impl Sentence {
-    /// Adds a phrase. Text continues text before it.
-    fn phrase(mut self, phrase: Phrase) -> Self {
-        match (self.phrases.last_mut(), phrase) {
-            (_, Phrase::Text(more)) if more.is_empty() => {}
-            (Some(Phrase::Text(text)), Phrase::Text(more)) => text.push_str(&more),
-            (_, phrase) => self.phrases.push(phrase),
-        }
-        self
-    }
-
-    pub(super) fn text(self, text: impl Into<String>) -> Self {
-        self.phrase(Phrase::Text(text.into()))
-    }
-
-    /// Adds the phrases of another sentence.
-    pub(super) fn and(self, other: Sentence) -> Self {
-        other.phrases.into_iter().fold(self, Self::phrase)
-    }
-
-    /// Adds the phrases of another sentence if there is one.
-    pub(super) fn and_if(self, other: Option<Sentence>) -> Self {
-        self.and(other.unwrap_or_default())
-    }
-
-    /// Joins sentences into one, with `between` between them.
-    pub(super) fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
-        let mut all = Sentence::default();
-        for sentence in sentences {
-            if !all.phrases.is_empty() {
-                all = all.text(between);
-            }
-            all = all.and(sentence);
-        }
-        all
-    }
-
     /// Returns the sentence with a capital letter at its start.
     pub(super) fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = capital(text);
         }
         self
+    }
+
+    /// Writes the sentence for a terminal: amounts in `units`, and whole lists of stages.
+    pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
+        let phrase = |phrase: &Phrase| match phrase {
+            Phrase::Text(text) => text.clone(),
+            Phrase::Amount(bytes) => units.amount(*bytes),
+            Phrase::Bytes(bytes) => units.short(*bytes),
+            Phrase::Count(count) => grouped(*count),
+            Phrase::Name(name) | Phrase::Code(name) => printable(name),
+            Phrase::List(list) => list.clone(),
+            Phrase::Layers(layers) => pseudo_layers.few(layers),
+            Phrase::Stages(stages) => pseudo_layers.all(stages),
+        };
+        self.phrases.iter().map(phrase).collect()
     }
 }
 
@@ -184,12 +161,12 @@ pub(super) fn verdict(report: &Report) -> String {
 }
 
 /// Gives the layers of each stage, and either how many IPUs they fit on or why they do not fit.
-pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sentence {
-    let line = Sentence::from(stages(&split.layers()));
+pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
+    let layers = stages(&split.layers());
     match fits {
-        Some(false) => line.text(" ").and(shortfall(report, split)),
-        Some(true) => line.text(" ").text(fits_on(report, split)),
-        None => line,
+        Some(false) => format!("{layers} {}", shortfall(report, split)),
+        Some(true) => format!("{layers} {}", fits_on(report, split)),
+        None => layers.to_string(),
     }
 }
 
@@ -209,80 +186,70 @@ fn fits_on(report: &Report, split: &Split) -> String {
 }
 
 /// Says which stage is nearest to its limit; `None` if the split does not fit.
-pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
+pub(super) fn most_memory(report: &Report) -> Option<String> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let stage = split.nearest_to_limit()?;
-    let tile = &stage.fullest_tile;
-    Some(fill(
-        "stage {} needs the most memory: {} of {} on tile {}",
-        [
-            text(stage.stage),
-            Amount(tile.bytes),
-            Bytes(tile.limit),
-            text(tile.tile),
-        ],
+    let (number, tile) = (stage.stage, &stage.fullest_tile);
+    let (bytes, limit, tile) = (Amount(tile.bytes), Bytes(tile.limit), tile.tile);
+    Some(format!(
+        "stage {number} needs the most memory: {bytes} of {limit} on tile {tile}"
     ))
 }
 
 /// Warns if more than 98 % of the limit is taken: exchange code between IPUs, which a profile of
 /// one IPU lacks, may not fit.
-pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
+pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
-    let line = "more than 98 % of the limit is taken, and a profile of one IPU has no code for \
-                exchange between IPUs: {} keeps room for it";
-    (is_close && bytes <= limit).then(|| fill(line, [code("--reserve")]))
+    (is_close && bytes <= limit).then(|| {
+        format!(
+            "more than 98 % of the limit is taken, and a profile of one IPU has no code for \
+             exchange between IPUs: {} keeps room for it",
+            code("--reserve")
+        )
+    })
 }
 
 /// Says that fewer IPUs than the split uses are enough.
-pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
+pub(super) fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let fewest = split.fewest_ipus?;
     let are = if fewest == 1 { "is" } else { "are" };
-    let ipus = format!("{} {are}", counted(fewest, "IPU"));
+    let ipus = counted(fewest, "IPU");
     let option = code(format!("--num-ipus {fewest}"));
-    (usize::try_from(fewest).ok()? < split.stages.len())
-        .then(|| fill("{} enough ({})", [text(ipus), option]))
+    let is_less = usize::try_from(fewest).ok()? < split.stages.len();
+    is_less.then(|| format!("{ipus} {are} enough ({option})"))
 }
 
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
-pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
+pub(super) fn shortfall(report: &Report, split: &Split) -> String {
     if !split.unplaced.is_empty() {
-        let line = "is as far as the search got; in no stage: {}";
-        return fill(line, [layers(&split.unplaced)]);
+        let unplaced = layers(&split.unplaced);
+        return format!("is as far as the search got; in no stage: {unplaced}");
     }
     let count = split.stages.len();
     if count > split.max_stages as usize {
         let max_ipus = counted(split.max_stages, "IPU");
-        return say(format!("has {} for {max_ipus}", counted(count, "stage")));
+        return format!("has {} for {max_ipus}", counted(count, "stage"));
     }
     let broken = report.given.as_ref().map(|given| &given.broken_constraints);
     if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
-        return fill("breaks {}", [name(broken.join(", "))]);
+        return format!("breaks {}", name(broken.join(", ")));
     }
     let begin = match split.is_given {
-        true => "does not fit: tile",
-        false => "is the best, but tile",
+        true => "does not fit:",
+        false => "is the best, but",
     };
     let Some(stage) = split.nearest_to_limit() else {
-        return Sentence::default();
+        return String::new();
     };
-    let tile = &stage.fullest_tile;
+    let (number, tile) = (stage.stage, &stage.fullest_tile);
     let over = Amount(tile.bytes.saturating_sub(tile.limit));
-    let of_stage = [
-        text(begin),
-        Count(tile.tile.into()),
-        text(stage.stage),
-        over,
-        Bytes(tile.limit),
-    ];
-    fill("{} {} of stage {} is {} over the limit of {}", of_stage)
+    let (tile, limit) = (Count(tile.tile.into()), Bytes(tile.limit));
+    format!("{begin} tile {tile} of stage {number} is {over} over the limit of {limit}")
 }
 
 /// Says for each position that it is too large for any number of IPUs.
-pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
-    let split = report.split.iter();
-    let too_large =
-        split.flat_map(|split| split.too_large.iter().map(|layer| (layer, split.limit)));
+pub(super) fn too_large(report: &Report) -> Vec<String> {
     let is_by_regex = report.provenance.layer_name_regex.is_some();
     let help = match &*report.provenance.memory_model {
         "full" if is_by_regex => {
@@ -290,28 +257,28 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
         }
         _ => "more IPUs do not help",
     };
-    let sentence = |(layer, limit): (&LayerMemory, u64)| {
+    let sentence = |layer: &LayerMemory, limit: u64| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
-        let meaning = meaning.map(|meaning| format!(" ({meaning})"));
+        let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
+        let own_name = name(capital(&report.pseudo_layers.named(&layer.name)));
         let bytes = layer.fullest_tile_bytes;
-        fill(
-            "{}{} by itself needs {} on tile {}, {} over the limit: {}",
-            [
-                name(capital(&report.pseudo_layers.named(&layer.name))),
-                text(meaning.unwrap_or_default()),
-                Amount(bytes),
-                text(layer.fullest_tile),
-                Bytes(bytes.saturating_sub(limit)),
-                text(help),
-            ],
+        let over = Bytes(bytes.saturating_sub(limit));
+        let (bytes, tile) = (Amount(bytes), layer.fullest_tile);
+        format!(
+            "{own_name}{meaning} by itself needs {bytes} on tile {tile}, {over} over the limit: {help}"
         )
     };
-    too_large.map(sentence).collect()
+    let split = report.split.iter();
+    let too_large = split.flat_map(|split| {
+        let layers = split.too_large.iter();
+        layers.map(|layer| sentence(layer, split.limit))
+    });
+    too_large.collect()
 }
 
 /// Says how much of the fullest tile is explained, and by what, and how much of it is assigned to
 /// several positions only because they use it.
-pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
+pub(super) fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
         format!("{:.2} %", hundredths as f64 / 100.0)
@@ -320,27 +287,20 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
         0 => String::new(),
         bytes => format!(" ({} in every place that uses it)", share(bytes.into())),
     };
-    let explained = i128::from(coverage.recorded) - i128::from(coverage.rest);
+    let explained = share(i128::from(coverage.recorded) - i128::from(coverage.rest));
     let [in_layers, assigned, overhead] =
         [coverage.layers, coverage.assigned, coverage.overhead].map(|bytes| share(bytes.into()));
-    let rest = format!(
-        ", is attributed: {in_layers} to layers, {assigned} to other operations{by_touch}, {overhead} to \
-         every stage",
-    );
-    fill(
-        "{} of the fullest tile of the whole model, tile {} with {}{}",
-        [
-            text(share(explained)),
-            text(coverage.tile),
-            Amount(coverage.recorded),
-            text(rest),
-        ],
+    let (tile, recorded) = (coverage.tile, Amount(coverage.recorded));
+    format!(
+        "{explained} of the fullest tile of the whole model, tile {tile} with {recorded}, is \
+         attributed: {in_layers} to layers, {assigned} to other operations{by_touch}, {overhead} to \
+         every stage"
     )
 }
 
 /// Says whether the split is proven to be the best, by which numbers, and what lower numbers would
 /// need; `None` without a proof.
-pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
+pub(super) fn proof(proof: &Proof) -> Option<String> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
         .map(|number| format!("{} {}", number.objective.key(), number.integer_program))
@@ -355,43 +315,23 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
             "not all splits could be tried; in every split the slowest stage takes at least "
         }
     };
-    let least = proof.step_at_least;
-    let least = least.map(|step| fill(", and every step at least {}", [Count(step)]));
-    let optimal = say(agree)
-        .and(name(numbers.join(", ")).into())
-        .and_if(least);
-    let lower = proof.bottlenecks.iter().map(|bottleneck| {
+    let mut text = format!("{agree}{}", name(numbers.join(", ")));
+    if let Some(step) = proof.step_at_least {
+        text += &format!(", and every step at least {}", Count(step));
+    }
+    for bottleneck in &proof.bottlenecks {
         let needs = match bottleneck.stages_needed {
-            Some(stages) => format!(" needs {}", counted(stages, "stage")),
-            None => " is too little for any split".to_string(),
+            Some(stages) => format!("needs {}", counted(stages, "stage")),
+            None => "is too little for any split".to_string(),
         };
         let number = format!("{} {}", bottleneck.objective.key(), bottleneck.below);
-        fill("{}{}", [name(number), text(needs)])
-    });
-    let all = [optimal].into_iter().chain(lower);
-    let is_proven = proof.optimal || proof.step_at_least.is_some();
-    is_proven.then(|| Sentence::join(all, "; "))
-}
-
-impl Sentence {
-    /// Writes the sentence for a terminal: amounts in `units`, and whole lists of stages.
-    pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        let phrase = |phrase: &Phrase| match phrase {
-            Phrase::Text(text) => text.clone(),
-            Phrase::Amount(bytes) => units.amount(*bytes),
-            Phrase::Bytes(bytes) => units.short(*bytes),
-            Phrase::Count(count) => grouped(*count),
-            Phrase::Name(name) | Phrase::Code(name) => printable(name),
-            Phrase::List(list) => list.clone(),
-            Phrase::Layers(layers) => pseudo_layers.few(layers),
-            Phrase::Stages(stages) => pseudo_layers.all(stages),
-        };
-        self.phrases.iter().map(phrase).collect()
+        text += &format!("; {} {needs}", name(number));
     }
+    (proof.optimal || proof.step_at_least.is_some()).then_some(text)
 }
 
 /// Gives a difference in bytes with its sign, in parentheses.
-fn in_parentheses(change: i64) -> Sentence {
+fn in_parentheses(change: i64) -> String {
     let sign = if change < 0 { "-" } else { "+" };
-    fill("({}{})", [text(sign), Bytes(change.unsigned_abs())])
+    format!("({sign}{})", Bytes(change.unsigned_abs()))
 }

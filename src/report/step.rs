@@ -1,7 +1,7 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use super::Report;
-use super::sentences::{Amount, Count, Sentence, code, fill, text};
+use super::sentences::{Amount, Count, code};
 use crate::search::{Candidate, PipelineCosts, SearchResult};
 use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};
@@ -158,7 +158,7 @@ fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
 }
 
 /// Gives the time of a step and its parts; empty if the split does not fit.
-pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
+pub(super) fn sentences(report: &Report) -> Vec<String> {
     let fits = report.split.as_ref().is_some_and(|split| split.fits);
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
         return Vec::new();
@@ -167,78 +167,79 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
     lines.extend((stages > 1).then(|| made_up_of(step)));
     lines.extend(streaming(step));
-    let least = step.at_least_cycles;
-    let least = least.filter(|&least| least < step.cycles).map(Count);
-    let line = "not all splits could be tried: no step takes fewer than {} cycles";
-    lines.extend(least.map(|least| fill(line, [least])));
+    let least = step.at_least_cycles.filter(|&least| least < step.cycles);
+    lines.extend(least.map(|least| {
+        let least = Count(least);
+        format!("not all splits could be tried: no step takes fewer than {least} cycles")
+    }));
     if let Some(limit) = step.max_milliseconds {
         let verdict = if step.is_within { "within" } else { "over" };
-        let line = format!("a step is {verdict} the {limit} ms of {{}}");
-        lines.push(fill(&line, [code("--max-step-ms")]));
+        let option = code("--max-step-ms");
+        lines.push(format!("a step is {verdict} the {limit} ms of {option}"));
     }
     lines
 }
 
-fn time(step: &StepFacts) -> Sentence {
+fn time(step: &StepFacts) -> String {
     let batches = counted(step.micro_batches, "micro-batch");
     let why = match step.micro_batches_by_default && step.micro_batches > 1 {
         true => " (assumed; give your number with --micro-batches)",
         false => "",
     };
-    let head = [text(batches), text(why), Count(step.cycles)];
-    let mut line = fill("a step of {}{} takes {} cycles", head);
+    let mut line = format!(
+        "a step of {batches}{why} takes {} cycles",
+        Count(step.cycles)
+    );
     if let Some(milliseconds) = step.milliseconds {
-        line = line.text(format!(", {} ms", three_digits(milliseconds)));
+        line += &format!(", {} ms", three_digits(milliseconds));
     }
     if let Some(samples) = step.samples_per_second {
-        line = line.text(format!(", {} samples a second", three_digits(samples)));
+        line += &format!(", {} samples a second", three_digits(samples));
     }
     match (step.replicas, step.samples_per_second) {
         (1, _) => line,
-        (replicas, Some(_)) => line.text(format!(" on {replicas} replicas")),
-        (replicas, None) => line.text(format!(" on each of {replicas} replicas")),
+        (replicas, Some(_)) => format!("{line} on {replicas} replicas"),
+        (replicas, None) => format!("{line} on each of {replicas} replicas"),
     }
 }
 
-fn made_up_of(step: &StepFacts) -> Sentence {
+fn made_up_of(step: &StepFacts) -> String {
     let share = |cycles: u64| {
         let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
         format!("{share:.1} %")
     };
-    let mut line = fill(
-        "stage {} is the slowest; a pipeline that is always full would take {} % of the step, \
-         filling and draining take {}",
-        [
-            Count(step.slowest_stage.into()),
-            text(format!("{:.1}", step.efficiency * 100.0)),
-            text(share(step.ramp_cycles)),
-        ],
-    );
-    line = match step.copy_cycles {
-        Some(0) => line,
-        Some(copies) if copies.saturating_mul(1000) < step.cycles => line,
-        Some(copies) => line.text(format!(", copies between IPUs {}", share(copies))),
-        None => line.text(", the time of copies between IPUs is unknown without a clock frequency"),
+    let slowest = Count(step.slowest_stage.into());
+    let (efficiency, ramps) = (step.efficiency * 100.0, share(step.ramp_cycles));
+    let copies = match step.copy_cycles {
+        Some(copies) if copies == 0 || copies.saturating_mul(1000) < step.cycles => String::new(),
+        Some(copies) => format!(", copies between IPUs {}", share(copies)),
+        None => {
+            ", the time of copies between IPUs is unknown without a clock frequency".to_string()
+        }
     };
-    match step.update_cycles {
-        0 => line,
-        update => line.text(format!(", the update {}", share(update))),
-    }
+    let update = match step.update_cycles {
+        0 => String::new(),
+        update => format!(", the update {}", share(update)),
+    };
+    format!(
+        "stage {slowest} is the slowest; a pipeline that is always full would take \
+         {efficiency:.1} % of the step, filling and draining take {ramps}{copies}{update}"
+    )
 }
 
 /// Says how many bytes are loaded and stored outside the IPUs, and whether their time is counted.
-fn streaming(step: &StepFacts) -> Option<Sentence> {
+fn streaming(step: &StepFacts) -> Option<String> {
     let bytes = Amount(step.streamed_bytes?);
-    Some(match step.streaming_is_counted {
-        Some(true) => fill(
-            "this includes the time to load and store {} outside the IPUs",
-            [bytes],
+    let (includes, give) = match step.streaming_is_counted {
+        Some(true) => ("includes", String::new()),
+        _ => (
+            "does not include",
+            format!(": give {}", code("--streaming-bandwidth")),
         ),
-        _ => fill(
-            "this does not include the time to load and store {} outside the IPUs: give {}",
-            [bytes, code("--streaming-bandwidth")],
-        ),
-    })
+    };
+    Some(format!(
+        "this {includes} the time to load and store {bytes} outside the IPUs{give}"
+    ))
 }
 
 /// Formats a number with at least three significant digits, and at most three decimals.

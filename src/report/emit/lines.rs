@@ -3,7 +3,7 @@
 
 use super::pipeline::Pipeline;
 use crate::escape::printable;
-use crate::report::sentences;
+use crate::report::sentences::{self, Sentence};
 use crate::report::{Split, Units};
 use crate::wording::grouped;
 use schemars::JsonSchema;
@@ -213,7 +213,7 @@ impl Line {
                 Some(free.to_string()).filter(|_| free > 0)
             }
             _ => {
-                let shortfall = sentences::shortfall(report, split);
+                let shortfall = Sentence::from(sentences::shortfall(report, split));
                 let shortfall = shortfall.plain(Units::Bytes, report.pseudo_layers);
                 Some(printable(&shortfall)).filter(|_| !split.fits)
             }

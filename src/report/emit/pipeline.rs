@@ -5,7 +5,8 @@ use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
 use super::module::Modules;
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::{Estimate, NO_VERDICT, Report, Split, Units, sentences};
+use crate::report::sentences::{self, Sentence};
+use crate::report::{Estimate, NO_VERDICT, Report, Split, Units};
 use crate::time::USUAL_MICRO_BATCHES;
 use crate::wording::grouped;
 
@@ -143,6 +144,12 @@ impl<'a> Pipeline<'a> {
     pub(super) fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }
+
+    /// Returns a sentence as plain text, with a capital letter and a full stop.
+    fn full_sentence(self, text: String) -> String {
+        let sentence = Sentence::from(text).capital();
+        sentence.plain(Units::Bytes, self.report.pseudo_layers) + "."
+    }
 }
 
 /// Adds the notes that every form has. The first one warns of a split that does not fit.
@@ -154,15 +161,9 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     } else {
         notes.add(format!("WARNING: {NO_VERDICT}."));
     }
-    for sentence in pipeline
-        .report
-        .estimate
-        .iter()
-        .flat_map(Estimate::sentences)
-    {
-        let text = sentence.capital();
-        let text = text.plain(Units::Bytes, pipeline.report.pseudo_layers);
-        notes.add(format!("{text}."));
+    let estimate = pipeline.report.estimate.iter();
+    for sentence in estimate.flat_map(Estimate::sentences) {
+        notes.add(pipeline.full_sentence(sentence));
     }
     if !pipeline.split.unplaced.is_empty() {
         notes.add("There is nothing to paste: some layers are in no stage.");
@@ -178,11 +179,7 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
         pipeline.out_returns(stages).then(|| text.into())
     });
     notes.add(match &pipeline.report.pipeline {
-        Some(facts) => {
-            let chosen = sentences::named(facts).capital();
-            let chosen = chosen.plain(Units::Bytes, pipeline.report.pseudo_layers);
-            format!("{chosen}.")
-        }
+        Some(facts) => pipeline.full_sentence(sentences::named(facts)),
         None => "Pipeline: none, since neither --memory-model classic nor --solver greedy \
                  computes what a pipeline keeps."
             .to_string(),

@@ -1,9 +1,7 @@
 //! Sentences about a compilation, and about the prediction for it.
 
 use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
-use crate::report::sentences::{
-    Amount, Bytes, Count, Phrase, Sentence, code, fill, say, stages, text,
-};
+use crate::report::sentences::{Amount, Bytes, Count, code, stages};
 use crate::wording::listed;
 use crate::wording::{counted, signed_share};
 
@@ -22,138 +20,139 @@ pub(in crate::report) fn verdict(fit: &Fit) -> String {
 
 /// Says which IPUs do not fit, or else which one is nearest to its limit; then what the profile
 /// lacks or cannot show.
-pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
-    let mut lines: Vec<Sentence> = fit.over().map(over).collect();
+pub(in crate::report) fn lines(fit: &Fit) -> Vec<String> {
+    let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
         lines.extend(fit.nearest_to_limit().map(nearest));
     }
     if fit.replicas > 1 {
         let replicas = fit.replicas;
-        lines.push(say(if fit.listed_replicas > 1 {
-            format!("compiled for {replicas} identical replicas; the profile lists all of them")
+        let listed = if fit.listed_replicas > 1 {
+            "all"
         } else {
-            format!("compiled for {replicas} identical replicas; the profile lists one of them")
-        }));
+            "one"
+        };
+        lines.push(format!(
+            "compiled for {replicas} identical replicas; the profile lists {listed} of them"
+        ));
     }
     if fit.variables.is_none() {
-        let lost = "the profile has no lowered variables, so popliner cannot show what a pipeline \
-                    keeps, and at which step a tile is fullest; record it with {}";
-        lines.push(fill(lost, [code("autoReport.outputLoweredVars")]));
+        lines.push(format!(
+            "the profile has no lowered variables, so popliner cannot show what a pipeline keeps, \
+             and at which step a tile is fullest; record it with {}",
+            code("autoReport.outputLoweredVars")
+        ));
     }
     lines
 }
 
-fn over(ipu: &IpuFit) -> Sentence {
-    let tile = &ipu.fullest_tile;
-    let over = tile.bytes.checked_sub(tile.limit).filter(|&over| over > 0);
-    let over = over.map(|over| fill(", {} over the limit", [Bytes(over)]));
-    let are = if ipu.tiles_over == 1 {
+fn over(ipu: &IpuFit) -> String {
+    let (number, tile) = (ipu.ipu, &ipu.fullest_tile);
+    let by = match tile.bytes.saturating_sub(tile.limit) {
+        0 => String::new(),
+        over => format!(", {} over the limit", Bytes(over)),
+    };
+    let beyond = match ipu.overflowed {
+        0 => String::new(),
+        bytes => format!(", with {} beyond the memory of their tiles", Amount(bytes)),
+    };
+    let tiles = if ipu.tiles_over == 1 {
         "tile is"
     } else {
         "tiles are"
     };
-    let overflowed = Some(ipu.overflowed).filter(|&bytes| bytes > 0);
-    let beyond = ", with {} beyond the memory of their tiles";
-    fill(
-        "IPU {} does not fit: tile {} has {}",
-        [text(ipu.ipu), Count(tile.tile.into()), Amount(tile.bytes)],
+    let over = Count(ipu.tiles_over.into());
+    let (bytes, limit, tile) = (
+        Amount(tile.bytes),
+        Bytes(tile.limit),
+        Count(tile.tile.into()),
+    );
+    format!(
+        "IPU {number} does not fit: tile {tile} has {bytes}{by} of {limit}; {over} {tiles} \
+         over{beyond}"
     )
-    .and_if(over)
-    .and(fill(
-        " of {}; {} {} over",
-        [Bytes(tile.limit), Count(ipu.tiles_over.into()), text(are)],
-    ))
-    .and_if(overflowed.map(|bytes| fill(beyond, [Amount(bytes)])))
 }
 
-fn nearest(ipu: &IpuFit) -> Sentence {
-    let tile = &ipu.fullest_tile;
-    let line = "IPU {} is nearest to the limit: tile {} has {} of {}";
-    let (tile, bytes, limit) = (tile.tile, tile.bytes, tile.limit);
-    fill(
-        line,
-        [
-            text(ipu.ipu),
-            Count(tile.into()),
-            Amount(bytes),
-            Bytes(limit),
-        ],
-    )
+fn nearest(ipu: &IpuFit) -> String {
+    let (number, tile) = (ipu.ipu, &ipu.fullest_tile);
+    let (bytes, limit, tile) = (
+        Amount(tile.bytes),
+        Bytes(tile.limit),
+        Count(tile.tile.into()),
+    );
+    format!("IPU {number} is nearest to the limit: tile {tile} has {bytes} of {limit}")
 }
 
 /// Says how the prediction compares: how stages and IPUs were matched, where the cuts differ, the
 /// difference of each stage, which stage is nearest to its limit, and which reserve would have been
 /// enough.
-pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
-    let mut lines = vec![say(match against.matched_by {
+pub(in crate::report) fn against(against: &Against) -> Vec<String> {
+    let matched_by = match against.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
         MatchedBy::Order => {
             "stages and IPUs were matched in order, since no names of layers say what runs where \
              (is there a debug.cbor, and does the layer regex match its names?)"
         }
-    })];
+    };
+    let mut lines = vec![matched_by.to_string()];
     if let Some(cut) = &against.cut_elsewhere {
         lines.push(elsewhere(cut, against));
         return lines;
     }
     lines.extend(against.stages.iter().map(stage));
     lines.extend(against.nearest_to_limit().map(|nearest| {
+        let (stage, bytes) = (nearest.stage, Amount(nearest.free.unsigned_abs()));
         let are = if nearest.free < 0 {
             "over it"
         } else {
             "are free"
         };
-        let bytes = Amount(nearest.free.unsigned_abs());
-        fill(
-            "stage {} is nearest to its limit: {} {}",
-            [text(nearest.stage), bytes, text(are)],
-        )
+        format!("stage {stage} is nearest to its limit: {bytes} {are}")
     }));
     lines.extend(against.reserve.map(reserve));
     lines
 }
 
 /// Gives the `--reserve` that every stage would have needed.
-fn reserve(bytes: u64) -> Sentence {
+fn reserve(bytes: u64) -> String {
     match bytes {
-        0 => fill(
-            "the prediction was enough for every stage: no {} was needed",
-            [code("--reserve")],
-        ),
-        _ => fill(
-            "with {} the prediction would have been enough for every stage",
-            [code(format!("--reserve {bytes}"))],
-        ),
+        0 => {
+            let option = code("--reserve");
+            format!("the prediction was enough for every stage: no {option} was needed")
+        }
+        _ => {
+            let option = code(format!("--reserve {bytes}"));
+            format!("with {option} the prediction would have been enough for every stage")
+        }
     }
 }
 
 /// Gives the differences of a stage.
-fn stage(stage: &StageAgainst) -> Sentence {
+fn stage(stage: &StageAgainst) -> String {
     let on = format!("stage {} on IPU {}", stage.stage, stage.ipu);
     if stage.difference == 0 {
-        return say(on + ": as predicted");
+        return on + ": as predicted";
     }
     let share = signed_share(stage.difference, stage.predicted);
-    let [bytes, more] = more_or_less(stage.difference);
-    let worst = stage.worst_part().map(|(part, difference)| {
-        let [bytes, more] = more_or_less(difference);
-        fill(", most of all {}: {} {}", [text(part), bytes, more])
-    });
-    fill(
-        "{}: {} {} than predicted ({})",
-        [text(on), bytes, more, text(share)],
+    let worst = stage
+        .worst_part()
+        .map_or(String::new(), |(part, difference)| {
+            format!(", most of all {part}: {}", more_or_less(difference))
+        });
+    format!(
+        "{on}: {} than predicted ({share}){worst}",
+        more_or_less(stage.difference)
     )
-    .and_if(worst)
 }
 
 /// Returns the bytes of a difference, and its direction.
-fn more_or_less(difference: i64) -> [Phrase; 2] {
+fn more_or_less(difference: i64) -> String {
     let more = if difference < 0 { "less" } else { "more" };
-    [Amount(difference.unsigned_abs()), text(more)]
+    format!("{} {more}", Amount(difference.unsigned_abs()))
 }
 
 /// Says that the pipeline was cut elsewhere than predicted.
-fn elsewhere(cut: &CutElsewhere, against: &Against) -> Sentence {
+fn elsewhere(cut: &CutElsewhere, against: &Against) -> String {
     let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
     let other = match (cut.ipus, numbers.len()) {
         (Some(count), _) => format!(
@@ -164,14 +163,13 @@ fn elsewhere(cut: &CutElsewhere, against: &Against) -> Sentence {
         (None, 1) => format!("stage {} has other layers", numbers[0]),
         (None, _) => format!("stages {} have other layers", listed(&numbers)),
     };
-    let recorded = Some(&cut.recorded).filter(|recorded| !recorded.is_empty());
-    let recorded = recorded.map(|own| fill("; the IPUs have the layers {}", [stages(own)]));
-    say(format!(
-        "the pipeline was cut elsewhere than predicted: {other}"
-    ))
-    .and_if(recorded)
-    .and(fill(
-        " (predict the split that was compiled, with {} or {}, and compare with that)",
-        ["--layers-per-ipu", "--check-splits"].map(code),
-    ))
+    let recorded = match cut.recorded.as_slice() {
+        [] => String::new(),
+        recorded => format!("; the IPUs have the layers {}", stages(recorded)),
+    };
+    let [per_ipu, check] = ["--layers-per-ipu", "--check-splits"].map(code);
+    format!(
+        "the pipeline was cut elsewhere than predicted: {other}{recorded} (predict the split that \
+         was compiled, with {per_ipu} or {check}, and compare with that)"
+    )
 }

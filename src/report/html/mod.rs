@@ -11,8 +11,9 @@
 mod tests;
 
 use super::json::Document;
+use super::sentences::{self, Sentence};
 use super::terminal::{self, TextStyle};
-use super::{Report, Units, sentences};
+use super::{Report, Units};
 use crate::escape::json_in_script;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
@@ -104,7 +105,7 @@ fn without_scripts(report: &Report) -> String {
         terminal::for_people(&ipus, &TextStyle::default())
     });
     let refusal = report.refusal.iter().map(|refusal| {
-        let proves = sentences::refusal(refusal).proves.capital();
+        let proves = Sentence::from(sentences::proves(refusal)).capital();
         proves.plain(Units::Bytes, report.pseudo_layers)
     });
     let head = [report.heading()].into_iter();

@@ -1,7 +1,7 @@
 //! Sentences about the pipeline of the stages, about the memory that other pipelines would need, and
 //! about another micro-batch.
 
-use super::{Amount, Count, Sentence, code, fill, in_parentheses, name, say, stages, text};
+use super::{Amount, Count, code, in_parentheses, name, stages};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::step::three_digits;
@@ -9,7 +9,7 @@ use crate::report::{BestSplit, Estimate, PipelineFacts, Report, StageUpdate};
 use crate::wording::{counted, grouped};
 
 /// Says which pipeline was chosen and why, and how the profile was recorded.
-pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
+pub(in crate::report) fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
@@ -38,43 +38,37 @@ fn elsewhere(facts: &PipelineFacts) -> String {
 }
 
 /// Says that the profile has no optimizer state to move elsewhere.
-fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
-    let is_none = facts.state_bytes == Some(0);
-    is_none.then(|| {
-        say(format!(
-            "the profile has no optimizer state, so {} only makes updates and passes count \
-             separately",
-            facts.pipeline.state
-        ))
+fn no_state(facts: &PipelineFacts) -> Option<String> {
+    let state = facts.pipeline.state;
+    (facts.state_bytes == Some(0)).then(|| {
+        format!(
+            "the profile has no optimizer state, so {state} only makes updates and passes count \
+             separately"
+        )
     })
 }
 
 /// Says that the update of weights decides the peak, so that moving state gains nothing.
-fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
+fn deciding(stage: u32, update: &StageUpdate) -> String {
     let of = match update.weights.as_slice() {
-        [] => Sentence::default(),
-        [one] => fill(" of {}", [name(one)]),
+        [] => String::new(),
+        [one] => format!(" of {}", name(one)),
         [first, ..] => {
-            let count = text(update.weights.len());
-            fill(" of {} weights at once, such as {}", [count, name(first)])
+            let count = update.weights.len();
+            format!(" of {count} weights at once, such as {}", name(first))
         }
     };
-    say(format!("stage {stage} needs the most memory in the update"))
-        .and(of)
-        .and(fill(
-            ": {} on tile {}, {} of them for the update; the passes need {}. Split into N parts \
-             (serialised), the update would need an Nth of that",
-            [
-                Amount(update.bytes),
-                text(update.tile),
-                Amount(update.taken),
-                Amount(update.in_passes),
-            ],
-        ))
+    let [bytes, taken, passes] = [update.bytes, update.taken, update.in_passes].map(Amount);
+    let tile = update.tile;
+    format!(
+        "stage {stage} needs the most memory in the update{of}: {bytes} on tile {tile}, {taken} of \
+         them for the update; the passes need {passes}. Split into N parts (serialised), the \
+         update would need an Nth of that"
+    )
 }
 
 /// Names the pipeline, and says whether the tool chose it.
-fn chosen(facts: &PipelineFacts) -> Sentence {
+fn chosen(facts: &PipelineFacts) -> String {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         _ if facts.pipeline.schedule == Schedule::None => return named(facts),
         (false, false) => "as requested",
@@ -86,31 +80,28 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
         true => "; the optimizer state in the first place of --optimizer-state auto that fits",
         false => "",
     };
-    named(facts).text(format!(" ({why}{found})"))
+    format!("{} ({why}{found})", named(facts))
 }
 
 /// Names the pipeline; if there is none, says why.
-pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
-    let framework = facts.framework;
-    if facts.pipeline.schedule == Schedule::None {
+pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
+    let (framework, schedule) = (facts.framework, facts.pipeline.schedule);
+    let elsewhere = elsewhere(facts);
+    if schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
             (false, _) => {
-                " as requested: it adds no pipeline costs to the one-IPU compilation".to_string()
+                "as requested: it adds no pipeline costs to the one-IPU compilation".to_string()
             }
-            (true, false) => " since inference keeps nothing for several batches".to_string(),
+            (true, false) => "since inference keeps nothing for several batches".to_string(),
             (true, true) => format!(
-                " since pipelines of {framework} are written by hand, so popliner cannot know what \
-                 they keep"
+                "since pipelines of {framework} are written by hand, so popliner cannot know what \
+                 they keep; see {}",
+                code("--schedule")
             ),
         };
-        let elsewhere = elsewhere(facts);
-        let line = say(format!("pipeline: schedule none{elsewhere},{why}"));
-        return match facts.schedule_by_default && facts.is_training {
-            true => line.and(fill("; see {}", [code("--schedule")])),
-            false => line,
-        };
+        return format!("pipeline: schedule none{elsewhere}, {why}");
     }
-    let what = match facts.is_training {
+    let recompute = match facts.is_training {
         true => format!(", recompute {}", facts.pipeline.recompute),
         false => String::new(),
     };
@@ -121,106 +112,101 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
         (true, Accumulator::Float16) => ", 16-bit accumulators",
         (true, Accumulator::Float32) => ", 32-bit accumulators",
     };
-    say(format!(
-        "pipeline: schedule {}{what}{accumulators}{}",
-        facts.pipeline.schedule,
-        elsewhere(facts)
-    ))
+    format!("pipeline: schedule {schedule}{recompute}{accumulators}{elsewhere}")
 }
 
 /// Says which numbers are less exact because of how the profile was recorded.
-fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
-    let has_state_elsewhere = facts.recorded_state_off_chip || facts.recorded_state_sharded;
+fn recorded(facts: &PipelineFacts) -> Option<String> {
+    let state = match (facts.recorded_state_off_chip, facts.recorded_state_sharded) {
+        (false, false) => "",
+        (true, false) => ", and with tensors that are loaded from outside the IPUs",
+        (false, true) => ", and with tensors that are gathered from replicas",
+        (true, true) => {
+            ", and with tensors that are loaded from outside the IPUs and gathered from replicas"
+        }
+    };
     let is_usual = facts.recorded_accumulation && !facts.recorded_recomputation;
-    if !facts.trains() || is_usual && !has_state_elsewhere {
+    if !facts.trains() || is_usual && state.is_empty() {
         return None;
     }
-    let with = |is_so| if is_so { "with" } else { "without" };
-    let line = say(format!(
-        "recorded {} gradient accumulation and {} recomputation",
-        with(facts.recorded_accumulation),
-        with(facts.recorded_recomputation)
-    ));
-    let line = match (facts.recorded_state_off_chip, facts.recorded_state_sharded) {
-        (false, false) => line,
-        (true, false) => line.text(", and with tensors that are loaded from outside the IPUs"),
-        (false, true) => line.text(", and with tensors that are gathered from replicas"),
-        (true, true) => line.text(
-            ", and with tensors that are loaded from outside the IPUs and gathered from replicas",
-        ),
-    };
     let accumulation = "accumulators are added for the weights that are updated, and gradients \
                         end with the passes";
     let recomputation = "the profile has only the activations that recomputation keeps";
-    Some(
-        match (facts.recorded_accumulation, facts.recorded_recomputation) {
-            (false, false) => line.text(format!(": {accumulation}")),
-            (true, false) => line.text(": the profile has these only while they are used"),
-            (true, true) => line.text(format!(": {recomputation}")),
-            (false, true) => line.text(format!(": {accumulation}; {recomputation}")),
-        },
-    )
+    let so = match (facts.recorded_accumulation, facts.recorded_recomputation) {
+        (false, false) => accumulation.to_string(),
+        (true, false) => "the profile has these only while they are used".to_string(),
+        (true, true) => recomputation.to_string(),
+        (false, true) => format!("{accumulation}; {recomputation}"),
+    };
+    let with = |is_so| if is_so { "with" } else { "without" };
+    let accumulation = with(facts.recorded_accumulation);
+    let recomputation = with(facts.recorded_recomputation);
+    Some(format!(
+        "recorded {accumulation} gradient accumulation and {recomputation} recomputation{state}: {so}"
+    ))
 }
 
 /// Says how to turn on recomputation if the tool chose it, and what the split needs without it.
-fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
-    let bytes = facts.without_recomputation?;
+fn by_default(facts: &PipelineFacts) -> Option<String> {
+    let bytes = Amount(facts.without_recomputation?);
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
     let head = match facts.framework {
         _ if !is_ours => return None,
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "turn recomputation on, as the configuration of --emit does",
     };
-    Some(fill(
-        "{}; without it this split needs {} on its fullest tile ({})",
-        [text(head), Amount(bytes), code("--recompute none")],
+    let option = code("--recompute none");
+    Some(format!(
+        "{head}; without it this split needs {bytes} on its fullest tile ({option})"
     ))
 }
 
 /// Returns a line for each other pipeline, if the split fits in the chosen one.
-pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<Sentence> {
+pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<String> {
     let line = |other: &BestSplit| match other.fits {
-        true => needing(other, " the best split "),
+        true => needing(other, ""),
         false => other_split(other),
     };
     facts.alternatives.iter().map(line).collect()
 }
 
 /// Says whether the best split with changed options fits, its memory, and the time of a step.
-pub(in crate::report) fn other_split(alternative: &BestSplit) -> Sentence {
+pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
     match alternative.fits {
-        true => needing(alternative, " it fits: the best split "),
-        false => needing(alternative, " it does not fit: the best split "),
+        true => needing(alternative, " it fits:"),
+        false => needing(alternative, " it does not fit:"),
     }
 }
 
 /// Gives the memory that the best split needs with other options, and the time of its step.
-fn needing(alternative: &BestSplit, verdict: &str) -> Sentence {
-    let bytes = Amount(alternative.fullest_tile_bytes);
-    let split = [
-        code(&*alternative.options),
-        text(verdict),
+fn needing(alternative: &BestSplit, verdict: &str) -> String {
+    let options = code(&*alternative.options);
+    let (split, bytes) = (
         stages(&alternative.stages),
-        bytes,
-    ];
-    fill("with {}{}{} needs {} ", split)
-        .and(in_parentheses(alternative.change))
-        .text(" on its fullest tile")
-        .and_if(time(alternative))
+        Amount(alternative.fullest_tile_bytes),
+    );
+    let change = in_parentheses(alternative.change);
+    let time = time(alternative).unwrap_or_default();
+    format!(
+        "with {options}{verdict} the best split {split} needs {bytes} {change} on its fullest \
+         tile{time}"
+    )
 }
 
 /// Gives the time of a step, if the split fits.
-fn time(alternative: &BestSplit) -> Option<Sentence> {
+fn time(alternative: &BestSplit) -> Option<String> {
     let step = alternative.step.as_ref().filter(|_| alternative.fits)?;
-    let time = say(format!(
-        ", and a step of {} takes {} ms",
-        counted(step.micro_batches, "micro-batch"),
-        three_digits(step.milliseconds?)
-    ));
+    let time = three_digits(step.milliseconds?);
     let bytes = step.streamed_bytes;
     let streamed = bytes.filter(|_| step.streaming_is_counted == Some(false));
-    let more = " and the time to load and store {} outside the IPUs";
-    Some(time.and_if(streamed.map(|bytes| fill(more, [Amount(bytes)]))))
+    let streamed = streamed.map_or(String::new(), |bytes| {
+        let bytes = Amount(bytes);
+        format!(" and the time to load and store {bytes} outside the IPUs")
+    });
+    let batches = counted(step.micro_batches, "micro-batch");
+    Some(format!(
+        ", and a step of {batches} takes {time} ms{streamed}"
+    ))
 }
 
 impl Estimate {
@@ -233,17 +219,18 @@ impl Estimate {
     }
 
     /// Says that the numbers are an estimate, and gives the largest micro-batch that fits.
-    pub(in crate::report) fn sentences(&self) -> [Sentence; 2] {
-        let numbers = [Count(self.micro_batch), Count(self.recorded_micro_batch)];
-        let largest = match self.largest_micro_batch {
-            Some(largest) => fill(
-                "the largest micro-batch that fits, by the same estimate, is {}",
-                [Count(largest)],
-            ),
-            None => say("not even a micro-batch of 1 fits, by the same estimate"),
+    pub(in crate::report) fn sentences(&self) -> [String; 2] {
+        let [wanted, recorded] = [self.micro_batch, self.recorded_micro_batch].map(Count);
+        let largest = match self.largest_micro_batch.map(Count) {
+            Some(largest) => {
+                format!("the largest micro-batch that fits, by the same estimate, is {largest}")
+            }
+            None => "not even a micro-batch of 1 fits, by the same estimate".to_string(),
         };
-        let what = "this is an estimate for micro-batches of {}, and the profile was recorded with \
-                    {}: compile it to be sure";
-        [fill(what, numbers), largest]
+        let estimate = format!(
+            "this is an estimate for micro-batches of {wanted}, and the profile was recorded with \
+             {recorded}: compile it to be sure"
+        );
+        [estimate, largest]
     }
 }
