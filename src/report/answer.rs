@@ -23,8 +23,7 @@ pub struct Proof {
     /// and the dynamic program agrees in every number; for `time`, every split that could be faster
     /// was tried. A search without proof, or a given split, has `false` and no numbers.
     pub optimal: bool,
-    /// For `time`, a lower bound on the cycles of a step of any split that fits; otherwise absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// For `time`, a lower bound on the cycles of a step of any split that fits; otherwise `null`.
     pub step_at_least: Option<u64>,
     /// Proof for each number by which splits are compared, the most important first. If
     /// the fastest split was searched for (`time`), there is one entry: the fewest possible cycles of
@@ -57,7 +56,6 @@ pub struct Refusal {
     /// The fewest IPUs on which a split fits; `null` if no number is enough.
     pub fewest_ipus: Option<u32>,
     /// The best split on the fewest IPUs that are enough and that the framework accepts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_more_ipus: Option<BestSplit>,
     /// Constraints and tied weights that keep layers together that are too large as one stage.
     pub kept_together: Vec<String>,
@@ -65,7 +63,6 @@ pub struct Refusal {
     /// fits, or if there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
     /// The stage that lacks the most memory, and changes that would free memory there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFacts>,
 }
 
@@ -81,7 +78,6 @@ pub struct AdviceFacts {
     pub bytes: u64,
     /// The largest variables that are live on `tile` at its peak; empty if their names are unknown,
     /// such as for a saved model.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<LiveVariable>,
     /// The changes, the most certain first.
     pub changes: Vec<Advice>,

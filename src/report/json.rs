@@ -98,14 +98,10 @@ pub struct Configuration {
     /// The text to paste; `null` if the form cannot be written.
     pub text: Option<String>,
     /// The notes of a form without comments.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(default)]
     pub notes: String,
     /// Why the form cannot be written; `null` if it can.
     pub problem: Option<String>,
     /// The lines of every split that can be tried (`what_if`); empty without such data.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
     pub lines: Vec<Line>,
 }
 

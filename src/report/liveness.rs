@@ -129,7 +129,6 @@ pub struct LiveSteps {
     /// Other tiles than `fullest`, each once. With a split, the fullest tile of each stage, as far as
     /// the bound on numbers in a report allows; without a split, the next fullest tiles of the whole
     /// model. Each lists its largest variables; all of them together list at most 15,000.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<TileAtSteps>,
 }
 

@@ -126,67 +126,49 @@ pub struct Report {
     pub layers: Vec<LayerMemory>,
     /// The pipeline that the memory of stages is computed for, if the requested search supports
     /// pipelines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<PipelineFacts>,
     /// The split and its verdict, when one was requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// The micro-batch that all numbers of stages and steps are estimated for, if it is not the
     /// profile's (`--at-micro-batch`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
     /// The proof that the split is the best.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// Why there is no split that fits, and what would help.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
     /// Comparison of a given split with the best one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<GivenSplit>,
     /// The constraints on the split, as the user gave them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
     /// Weights that several layers use, most bytes first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tied_weights: Vec<TiedWeightFacts>,
     /// Groups of layers that share variables, most bytes first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_variables: Vec<SharedVariables>,
     /// The boundaries between stages; empty without a split.
     pub cuts: Vec<Cut>,
-    /// The memory of the whole model over the steps of the program; absent if the profile has no
+    /// The memory of the whole model over the steps of the program; `null` if the profile has no
     /// steps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Liveness>,
     /// The live variables at chosen steps, if a page was requested and the profile can be read for
     /// names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_steps: Option<LiveSteps>,
     /// The best split for each number of IPUs, if requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
     /// The whole configurations that fit, if requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanFacts>,
     /// The bytes of every other split, if a split and a page were requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
     /// The time of one step of the pipeline, if the profile has cycles and a split was requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepFacts>,
     /// Cycles of layers and stages, if the profile has cycles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
     /// Whether a recorded compilation fits, IPU by IPU, if requested. Then the report has no layers
     /// and no split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// Warnings about unusual files, or about layers that fit badly, as sentences.
     pub warnings: Vec<String>,
     /// Contradictions in the profile. If one of them is refused, there is no verdict, and nothing
     /// is said to fit.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
 }
 

@@ -15,18 +15,14 @@ pub struct PipelineFacts {
     #[serde(flatten)]
     pub pipeline: Pipeline,
     /// Is the place of the state the first one in which the model fits?
-    #[serde(default, skip_serializing_if = "is_default")]
     pub state_is_first_fit: bool,
     /// Bytes of the state that is not on the chip, over all tiles of all stages, before it is
-    /// divided among replicas; absent if all state is on the chip.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// divided among replicas; `null` if all state is on the chip.
     pub state_bytes: Option<u64>,
     /// Was the profile recorded with tensors that are loaded from outside the IPUs, such as
     /// optimizer state? Then it has these tensors only while they are used.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_off_chip: bool,
     /// Was the profile recorded with tensors that are gathered from several replicas?
-    #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_sharded: bool,
     /// Was the schedule left open, and chosen among the framework's schedules?
     pub schedule_by_default: bool,
@@ -46,7 +42,6 @@ pub struct PipelineFacts {
     pub without_recomputation: Option<u64>,
     /// The best splits in other pipelines, in the order in which a user would try them; empty if
     /// they were not searched.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<BestSplit>,
 }
 
@@ -64,14 +59,7 @@ impl PipelineFacts {
             chosen(self.recompute_by_default).then(|| format!("--recompute={recompute}"));
         schedule.into_iter().chain(recompute).collect()
     }
-}
 
-/// Is the value a default, which JSON leaves out?
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-impl PipelineFacts {
     /// Does the pipeline train the model?
     pub(super) fn trains(&self) -> bool {
         self.is_training && self.pipeline.is_on()
@@ -89,10 +77,8 @@ pub struct StagePipeline {
     /// possible; `null` if that makes no difference.
     pub late_restores: Option<u64>,
     /// The largest variables that the stage stashes on its fullest tile.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stashed: Vec<LiveVariable>,
     /// The weight update, if optimizer state is not on the chip between updates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<StageUpdate>,
 }
 

@@ -27,7 +27,6 @@ pub struct PlanFacts {
     pub rows: Vec<BestSplit>,
     /// Is the first row recommended? If nothing fits with the requested place of optimizer state,
     /// rows with another place are not recommended.
-    #[serde(default)]
     pub has_recommendation: bool,
 }
 

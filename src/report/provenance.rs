@@ -17,8 +17,7 @@ pub struct Provenance {
     pub files: Files,
     /// The memory model: `full` or `classic`; `recorded` if nothing was predicted.
     pub memory_model: String,
-    /// The regex that found the layers; absent if none was used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The regex that found the layers; `null` if none was used.
     pub layer_name_regex: Option<String>,
     /// The machine that the model was compiled for.
     pub target: TargetFacts,

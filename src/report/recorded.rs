@@ -22,7 +22,6 @@ pub struct RecordedMemory {
     /// How much of the fullest tile the model explains; `null` if nothing was recorded.
     pub coverage: Option<CoverageFacts>,
     /// The bytes on each tile, if a page was requested and bytes of tiles were recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tile_map: Option<TileMap>,
 }
 
@@ -61,11 +60,9 @@ pub struct TileMap {
     pub categories: Vec<TileCategory>,
     /// Number of other categories with bytes. The smallest ones are left out if there would be too
     /// many numbers.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u32,
-    /// The largest variables of each tile; absent if names of variables cannot be looked up, such
+    /// The largest variables of each tile; `null` if names of variables cannot be looked up, such
     /// as for a saved model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<TileVariables>,
 }
 
@@ -78,7 +75,6 @@ pub struct TileCategory {
     pub bytes: Vec<u64>,
     /// The part of `bytes` at addresses that several variables share, each at other steps; empty if
     /// no tile has any. The other bytes of all categories are at most the bytes in use on a tile.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overlapped: Vec<u64>,
 }
 
@@ -106,12 +102,6 @@ pub struct VariableKind {
     pub category: String,
     /// Is the variable live on every step?
     pub always_live: bool,
-}
-
-/// Serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
@@ -168,8 +158,7 @@ pub struct LayerCycles {
     pub name: Option<String>,
     /// Cycles of the layer.
     pub cycles: u64,
-    /// The time of the cycles, in milliseconds; absent if the profile lacks the target's clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The time of the cycles, in milliseconds; `null` if the profile lacks the target's clock.
     pub milliseconds: Option<f64>,
     /// The part of `cycles` that exchanges between tiles take; compute sets take the rest.
     pub exchange: u64,
@@ -185,15 +174,13 @@ pub struct StageCycles {
     /// Cycles of the stage's layers, each counted once.
     pub cycles: u64,
     /// Cycles of a micro-batch, with recomputation in the pipeline and without the update.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch_cycles: Option<u64>,
-    /// The time of a micro-batch, in milliseconds; absent if the profile lacks the target's clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The time of a micro-batch, in milliseconds; `null` if the profile lacks the target's clock.
     pub micro_batch_milliseconds: Option<f64>,
     /// The part of `cycles` that exchanges between tiles take; compute sets take the rest.
     pub exchange: u64,
-    /// The stage's cycles by pass; cycles of the update are for a step. Absent without a pipeline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The stage's cycles by pass; cycles of the update are for a step. `null` without a
+    /// pipeline.
     pub passes: Option<PassCycles>,
 }
 

@@ -18,11 +18,9 @@ pub struct Split {
     pub max_stages: u32,
     /// Bytes that a stage may take on each tile, by IPU, if they differ. Then `limit` is the
     /// highest one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs that are enough and that the framework accepts; absent if they were not
+    /// The fewest IPUs that are enough and that the framework accepts; `null` if they were not
     /// searched, such as for a given split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_ipus: Option<u32>,
     /// Was the split given, to be compared with the best one?
     pub is_given: bool,
@@ -30,7 +28,6 @@ pub struct Split {
     pub stages: Vec<Stage>,
     /// The modules that each position of the layer order calls in the model's code. Out is after
     /// all layers, even if it runs on the first IPU.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<ModuleCalls>,
     /// Layers that the search could not place in a stage.
     pub unplaced: LayerNames,
@@ -66,8 +63,7 @@ pub struct Stage {
     pub all_tiles_curve: Option<Curve>,
     /// Bytes over the steps on the fullest tile.
     pub fullest_tile_curve: Option<Curve>,
-    /// The stage in the pipeline; absent without a pipeline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The stage in the pipeline; `null` without a pipeline.
     pub pipeline: Option<StagePipeline>,
     /// The largest variables on the fullest tile at its peak; `null` if their names are unknown,
     /// such as in a saved model.
@@ -87,8 +83,7 @@ pub struct FullestTile {
     pub free: i64,
     /// The predicted bytes by kind of contents.
     pub parts: Parts,
-    /// The code in the overhead; absent by the classic rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The code in the overhead; `null` by the classic rules.
     pub overhead_code: Option<OverheadCode>,
     /// The first step at which live variables take the most bytes on this tile; `null` if the stage
     /// has no steps.
@@ -151,7 +146,6 @@ pub struct Cut {
     pub duplicated: u64,
     /// The effect of moving one layer across the cut, for each side that keeps another layer; empty
     /// if it was not computed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<Move>,
 }
 

@@ -35,11 +35,9 @@ pub struct StepFacts {
     /// include copies.
     pub copy_cycles: Option<u64>,
     /// Bytes that the step loads from memory outside the IPUs and stores there, on all IPUs of a
-    /// replica; absent if all state is on the chip.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// replica; `null` if all state is on the chip.
     pub streamed_bytes: Option<u64>,
     /// Does `cycles` include the time of `streamed_bytes`? Only with `--streaming-bandwidth`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_is_counted: Option<bool>,
     /// The stage with the most cycles for a micro-batch; the first one of a tie.
     pub slowest_stage: u32,

@@ -30,8 +30,7 @@ pub struct WhatIf {
     pub bytes: Vec<u64>,
     /// Bytes over a cut at each boundary except the first and the last.
     pub cut_bytes: Vec<u64>,
-    /// The cycles of a micro-batch; absent if the profile has no cycles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The cycles of a micro-batch; `null` if the profile has no cycles.
     pub cycles: Option<PositionCycles>,
     /// The best split for each number of IPUs, ascending, within the limits of the run; if none
     /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
@@ -41,10 +40,8 @@ pub struct WhatIf {
     pub constraints: Vec<CheckedConstraint>,
     /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
     /// one for each. Empty without a command line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memories: Vec<u64>,
     /// Reserved bytes of each of `memories`; the rest is the limit.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reserves: Vec<u64>,
     /// The arguments about the model and the constraints on a split, with which a command line for
     /// another split begins. Empty without a command line.

@@ -20,14 +20,12 @@ const MIN_SHARE: u64 = 1000;
 pub struct Advice {
     /// The kind of change.
     pub change: Change,
-    /// The weight that the change is about; absent for other changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The weight that the change is about; `null` for other changes.
     pub weight: Option<String>,
     /// Bytes that the change frees on the fullest tile. If it is no option of `popliner`, an upper
     /// bound.
     pub frees: u64,
     /// Is the change enough for some split on as many IPUs? Only tried for half the micro-batch.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_enough: bool,
 }
 

@@ -98,7 +98,6 @@ pub struct PositionCycles {
     pub recomputes: Vec<bool>,
     /// Further numbers for the time of a step; `None` if Out runs on the first IPU, or if optimizer
     /// state is streamed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepNumbers>,
     /// Is Out in the first position? Then a pipeline of several stages ends there, and every stage
     /// has a stage after it.

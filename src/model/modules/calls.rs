@@ -12,32 +12,21 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleCalls {
     /// The outermost module whose call begins with the position and does not continue after it;
-    /// absent if no module that runs once begins there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` if no module that runs once begins there.
     pub begin: Option<String>,
     /// The innermost module that begins with `begin`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<String>,
     /// Number of operations of the position before `begin`, outside any module that begins there;
-    /// absent for 0.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// 0 without such operations.
     pub operations_before: u32,
     /// The innermost module that was called before the position and is still running at its start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
-    /// The module whose output is the output of the position; absent if the position ends inside a
+    /// The module whose output is the output of the position; `null` if the position ends inside a
     /// module.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Keras layers, in execution order: the first modules below the model. Absent for other
+    /// Keras layers, in execution order: the first modules below the model. Empty for other
     /// frameworks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top: Vec<String>,
-}
-
-/// Should the field be left out of JSON?
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// By operation of the forward pass: the modules that are being called, from the outermost in.

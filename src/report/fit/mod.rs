@@ -29,7 +29,6 @@ pub struct Fit {
     /// Bytes that each tile may take: the highest limit of any IPU.
     pub limit: u64,
     /// The limits by IPU, if they differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
     /// Number of tiles of each IPU. Tiles are numbered across all IPUs.
     pub tiles_per_ipu: u32,
@@ -48,7 +47,6 @@ pub struct Fit {
     /// Every IPU that the profile lists.
     pub ipus: Vec<IpuFit>,
     /// The comparison with the prediction, if one was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
 }
 
@@ -154,7 +152,6 @@ pub struct Against {
     pub predicted_stages: u32,
     /// Evidence that the cuts differ from the prediction. Then the numbers of the stages do not
     /// measure the prediction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_elsewhere: Option<CutElsewhere>,
     /// The bytes of `--reserve` that would have covered every stage: the highest reserve of any
     /// stage. `null` if the cuts differ, or if one of the profiles contradicts itself.

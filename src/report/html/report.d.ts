@@ -1,9 +1,9 @@
 // The report as its schema has it: written by `BLESS=1 cargo test json_schema::`.
 declare namespace Json {
-  type Report = { configuration?: Configuration[]; constraints?: string[]; contradictions?: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables?: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights?: TiedWeightFacts[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
+  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: TiedWeightFacts[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
-  type Advice = { change: Change; frees: number; is_enough?: boolean; weight?: string | null; };
-  type AdviceFacts = { bytes: number; changes: Advice[]; largest?: LiveVariable[]; layers: (string | null)[]; tile: number; };
+  type Advice = { change: Change; frees: number; is_enough: boolean; weight?: string | null; };
+  type AdviceFacts = { bytes: number; changes: Advice[]; largest: LiveVariable[]; layers: (string | null)[]; tile: number; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
   type BestSplit = { change: number; command: string; cut_bytes: number; ends: number[]; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; is_shortest: boolean; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
@@ -17,11 +17,11 @@ declare namespace Json {
   type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-micro-batch" | "half-precision";
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
-  type Configuration = { form: string; lines?: Line[]; notes?: string; problem?: string | null; text?: string | null; };
+  type Configuration = { form: string; lines: Line[]; notes: string; problem?: string | null; text?: string | null; };
   type Contradiction = { bytes?: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
-  type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves?: Move[]; };
+  type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves: Move[]; };
   type CutElsewhere = { ipus?: number | null; recorded: ((string | null)[])[]; stages: number[]; };
   type DocumentFormat = "popliner-report";
   type EstimateFacts = { largest_micro_batch?: number | null; micro_batch: number; recorded_micro_batch: number; };
@@ -39,11 +39,11 @@ declare namespace Json {
   type LayerCycles = { cycles: number; exchange: number; milliseconds?: number | null; name?: string | null; passes: PassCycles; };
   type LayerMemory = { fullest_tile: number; fullest_tile_bytes: number; module?: string | null; name?: string | null; parts: Parts; total: number; };
   type Line = { begins?: boolean | null; items?: string[]; note?: boolean; position?: number | null; stages?: [number, number] | null; text: string[]; };
-  type LiveSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others?: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
+  type LiveSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
   type LiveVariable = { bytes: number; category: string; layers: (string | null)[]; name: string; };
   type Liveness = { all_tiles: Curve; bands: Band[]; fullest_tile: number; fullest_tile_curve: Curve; peak_variables?: PeakVariables | null; steps: number; turn?: number | null; };
   type MatchedBy = "layers" | "order";
-  type ModuleCalls = { begin?: string | null; inside?: string | null; leaf?: string | null; operations_before?: number; output?: string | null; top?: string[]; };
+  type ModuleCalls = { begin?: string | null; inside?: string | null; leaf?: string | null; operations_before: number; output?: string | null; top: string[]; };
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
   type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
@@ -55,7 +55,7 @@ declare namespace Json {
   type PeakVariables = { bytes: number; categories: CategorySum[]; count: number; largest: LiveVariable[]; step: number; tile: number; };
   type Phrase = { text: string; } | { amount: number; } | { bytes: number; } | { count: number; } | { name: string; } | { list: string; } | { code: string; } | { layers: (string | null)[]; } | { stages: ((string | null)[])[]; };
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
-  type PipelineFacts = { accumulator: Accumulator; alternatives?: BestSplit[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip?: boolean; recorded_state_sharded?: boolean; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_bytes?: number | null; state_is_first_fit?: boolean; without_recomputation?: number | null; };
+  type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip: boolean; recorded_state_sharded: boolean; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_bytes?: number | null; state_is_first_fit: boolean; without_recomputation?: number | null; };
   type PlanFacts = { has_recommendation?: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
@@ -75,12 +75,12 @@ declare namespace Json {
   type SectionData = { blocks: Block[]; id: string; title: string; };
   type Sentence = Phrase[];
   type SharedVariables = { bytes: number; layers: (string | null)[]; };
-  type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules?: ModuleCalls[]; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
+  type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
   type SplitEnds = { ends: number[]; fits: boolean; ipus: number; };
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageAgainst = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };
-  type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed?: LiveVariable[]; update?: StageUpdate | null; };
+  type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed: LiveVariable[]; update?: StageUpdate | null; };
   type StageUpdate = { at_least: number; bytes: number; decides: boolean; in_passes: number; taken: number; tile: number; weights: string[]; };
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
   type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
@@ -90,13 +90,13 @@ declare namespace Json {
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
   type TiedWeightFacts = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
   type TileAtSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; tile: number; variables: VariableAtSteps[]; };
-  type TileCategory = { bytes: number[]; name: string; overlapped?: number[]; };
-  type TileMap = { categories: TileCategory[]; left_out?: number; variables?: TileVariables | null; };
+  type TileCategory = { bytes: number[]; name: string; overlapped: number[]; };
+  type TileMap = { categories: TileCategory[]; left_out: number; variables?: TileVariables | null; };
   type TileParts = { accumulators: number; control_code: number; exchange_code: number; gaps: number; global_exchange_code: number; host_exchange_code: number; stash: number; variables: number; vertex_code: number; vertex_state: number; };
   type TileTotals = { always_live: number[]; fullest: number; not_always_live: number[]; total: number[]; with_gaps?: number[] | null; };
   type TileVariables = { kinds: VariableKind[]; largest: (([number, number])[])[]; most: number; tiles: number[]; };
   type VariableAtSteps = { bytes: number; category: string; is_always_live: boolean; layers: (string | null)[]; live: ([number, number])[]; name: string; };
   type VariableKind = { always_live: boolean; category: string; name: string; };
-  type WhatIf = { arguments: string[]; best: SplitEnds[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories?: number[]; reserves?: number[]; };
+  type WhatIf = { arguments: string[]; best: SplitEnds[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
   type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
 }

@@ -8,7 +8,7 @@
 const knownTiles = () => {
   const own = report.live_steps;
   if (!own || isHuge) return [];
-  return [own, ...(own.others ?? [])].map((one, place) => ({
+  return [own, ...own.others].map((one, place) => ({
     ...one, at: place ? `/live_steps/others/${place - 1}` : '/live_steps',
   }));
 };

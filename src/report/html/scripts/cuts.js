@@ -37,7 +37,7 @@ const tryable = () => {
 
   /** The memory of a tile and the reserve: one pair for all IPUs, or a pair for each. */
   const limits = split.limits ?? [split.limit];
-  let said = (data.memories ?? []).map((memory, ipu) => [memory, data.reserves?.[ipu] ?? 0]);
+  let said = data.memories.map((memory, ipu) => [memory, data.reserves[ipu] ?? 0]);
   if (limits.length === 1) said = said.filter((one, place) => !place || String(one) !== String(said[0]));
   const isSaid = String(said.map(([memory, reserve]) => memory - reserve)) === String(limits);
   const pairs = isSaid ? said : limits.map((one) => [one, 0]);

@@ -9,7 +9,7 @@ const addProof = (parent) => {
   if (!report.proof) return;
   const part = addPart(parent, 'proof', 'Proof');
   add(part, 'p', 'The objective was ').append(report.proof.objective, '.');
-  if (report.proof.optimal || report.proof.step_at_least !== undefined) addSentences(part, 'proof');
+  if (report.proof.optimal || typeof report.proof.step_at_least === 'number') addSentences(part, 'proof');
   else add(part, 'p', 'There is no proof that this split is the best: you gave it, no split fits, or the search proves nothing.');
   addTableAt(part, 'Numbers that splits are compared by, the most important first', '/proof/objectives',
     [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);

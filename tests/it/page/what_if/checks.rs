@@ -132,8 +132,8 @@ fn check_totals(shown: &Shown, judged: &Value) {
     let sent: u64 = numbers(&judged["cuts"], "/bytes").iter().sum();
     let highest = |all: &[u64]| *all.iter().max().expect("a number");
     let mut expected = vec![format!("{}bytes", highest(&bytes)), format!("{sent}bytes")];
-    if let Some(execution) = judged.get("execution") {
-        let cycles = numbers(&execution["stages"], "/micro_batch_cycles");
+    if !judged["execution"].is_null() {
+        let cycles = numbers(&judged["execution"]["stages"], "/micro_batch_cycles");
         expected.push(format!("{}cycles", highest(&cycles)));
     }
     let totals = shown.totals.iter().map(|total| total.replace(',', ""));
