@@ -2,10 +2,9 @@
 //! blocks of a transformer; the model's code places operations before and after them.
 //! `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` are made of them.
 
-use super::lines::{COUNTS, FREE, LAST_STAGE, Lines, NUMBERS, STAGE, STAGES};
+use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
 use super::pipeline::Pipeline;
 use crate::escape::printable;
-use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use std::ops::Range;
 
@@ -45,64 +44,6 @@ fn block(name: &str) -> Option<&str> {
         begin += part.len();
     }
     None
-}
-
-/// The keys of a configuration for gradient accumulation, replicas, a checkpoint for each layer,
-/// state off the chip, and sharded state; empty for a setting that the configuration lacks.
-pub(super) type Keys = [&'static str; 5];
-
-/// Returns the training settings of a pipeline with `stages` stages as keys and values; empty
-/// unless the model is known to be trained.
-pub(super) fn settings(
-    pipeline: Pipeline<'_>,
-    keys: Keys,
-    stages: usize,
-) -> Vec<(&'static str, String)> {
-    let Some(steps) = pipeline.accumulation(stages) else {
-        return Vec::new();
-    };
-    let mut values = vec![steps.to_string()];
-    if let Some(training) = pipeline.training() {
-        values.push(pipeline.replicas().to_string());
-        values.push((training.recompute == Recompute::Layer).to_string());
-        values.push(training.state.is_off_chip().to_string());
-        values.push(training.state.is_sharded().to_string());
-    }
-    let settings = keys.into_iter().zip(values);
-    settings.filter(|(key, _)| !key.is_empty()).collect()
-}
-
-/// Writes each training setting on a line of its own.
-pub(super) fn write_settings(
-    pipeline: Pipeline<'_>,
-    keys: Keys,
-    text: &mut Lines<'_>,
-    line: impl Fn(&str, &str) -> String,
-) {
-    for place in 0..settings(pipeline, keys, 1).len() {
-        text.by_stages(|stages| {
-            let settings = settings(pipeline, keys, stages);
-            settings.get(place).map(|(key, value)| line(key, value))
-        });
-    }
-}
-
-/// Warns if the code that reads these configurations ignores the chosen schedule or recomputation.
-pub(super) fn limits(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, place: &str) {
-    let training = pipeline.training();
-    let training = training.map(|training| (training.recompute, training.schedule));
-    let (does, option) = match training {
-        Some((_, Schedule::Sequential)) => (
-            "runs a pipeline",
-            "setExecutionStrategy(poptorch.ShardedExecution(...))",
-        ),
-        Some((Recompute::None, _)) => ("recomputes", "_Popart.set(\"autoRecomputation\", 0)"),
-        _ => return,
-    };
-    notes.add(format!(
-        "WARNING: this code {does}. To run the split as computed, call {option} on the options in \
-         {place}."
-    ));
 }
 
 /// Returns, for each position, `item` for the first layer of a block and an empty string for any
@@ -184,91 +125,33 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     firsts.iter().map(unique).collect()
 }
 
-/// Writes the configurations of Graphcore's examples for PopTorch. BERT and ViT read them as YAML,
-/// GPT-2 as options of its command.
-pub(super) fn examples(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let items = items(pipeline, "1", notes);
-    notes.listed(&items, |notes| {
-        notes.add(format!(
-            "BERT and ViT take these keys in a configuration, GPT-2 as options, such as \
-             --layers-per-ipu {NUMBERS}. ViT calls replicated_tensor_sharding enable_rts."
-        ));
-    });
-    if pipeline.report.pseudo_layers == PseudoLayers::InAndOut {
-        notes.add(
-            "BERT and GPT-2 run Out on IPU 0: compute that with --out-on first. ViT runs it on IPU \
-             3.",
-        );
+/// Returns the parts of Graphcore's BERT for TensorFlow 2 at each position: In, blocks and Out.
+pub(super) fn parts_of_bert(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) -> Vec<String> {
+    const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
+    let mut items = items(pipeline, "\"hid\"", notes);
+    items[0] = "\"emb\"".to_string();
+    match (pipeline.report.pseudo_layers, items.last_mut()) {
+        // Operations after the layers run in the stage of the last layer.
+        (PseudoLayers::NoneFirst, Some(last)) => {
+            let before = if last.is_empty() { "" } else { ", " };
+            last.push_str(&format!("{before}{OUT}"));
+        }
+        _ => items.push(OUT.to_string()),
     }
-    limits(pipeline, notes, "ipu_options.py");
-    text.listed(&items, |text| {
-        text.add(format!("layers_per_ipu: [{COUNTS}]"))
-    });
-    text.add(format!("ipus_per_replica: {STAGES}"));
-    if pipeline.is_inference() {
-        text.by_stages(|stages| {
-            let stages = pipeline.forward_stages(stages);
-            Some(format!("device_iterations: {stages}  # or more"))
-        });
-    }
-    let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
-    let mut modules = pipeline.split.modules.iter();
-    let is_vit = modules.any(|calls| calls.begin.as_deref().is_some_and(is_vit));
-    let keys = [
-        "gradient_accumulation",
-        "replication_factor",
-        "recompute_checkpoint_every_layer",
-        "optimizer_state_offchip",
-        if is_vit {
-            "enable_rts"
-        } else {
-            "replicated_tensor_sharding"
-        },
-    ];
-    write_settings(pipeline, keys, text, |key, value| format!("{key}: {value}"));
+    items
 }
 
-/// The keys of the training settings in Optimum.
-const OPTIMUM: Keys = [
-    "gradient_accumulation_steps",
-    "replication_factor",
-    "recompute_checkpoint_every_layer",
-    "optimizer_state_offchip",
-    "replicated_tensor_sharding",
-];
-
-/// Writes `ipu_config.json` of Optimum for IPUs. `--ipu_config_overrides` sets the same keys.
-pub(super) fn optimum(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let items = items(pipeline, "1", notes);
-    limits(pipeline, notes, "IPUConfig.to_options");
-    generation(pipeline, notes);
-    if pipeline.is_inference() {
-        notes.add("Optimum runs inference stage by stage, not as a pipeline.");
+impl Pipeline<'_> {
+    /// Is the model a ViT, by the names of its modules?
+    pub(super) fn is_vit(self) -> bool {
+        let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
+        let mut modules = self.split.modules.iter();
+        modules.any(|calls| calls.begin.as_deref().is_some_and(is_vit))
     }
-    notes.add("Save the lines as ipu_config.json, or change the configuration of a model with");
-    notes.listed(&items, |notes| {
-        notes.by_stages(|stages| {
-            // Lists have spaces, since commas separate keys.
-            let settings = settings(pipeline, OPTIMUM, stages).into_iter();
-            let settings = settings.map(|(key, value)| format!("{key}={value},"));
-            Some(format!(
-                "--ipu_config_overrides \"ipus_per_replica={STAGES},{}layers_per_ipu=[{NUMBERS}]\"",
-                settings.collect::<String>()
-            ))
-        });
-    });
-    text.add("{");
-    text.add(format!("  \"ipus_per_replica\": {STAGES},"));
-    let line = |key: &str, value: &str| format!("  \"{key}\": {value},");
-    write_settings(pipeline, OPTIMUM, text, line);
-    text.listed(&items, |text| {
-        text.add(format!("  \"layers_per_ipu\": [{COUNTS}]"))
-    });
-    text.add("}");
 }
 
 /// Notes the constraint of generation, which compiles the encoder and the decoder separately.
-fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
+pub(super) fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
     let layers: Vec<(u32, &str)> = pipeline.layers().collect();
     let encoder = layers.iter().rfind(|(_, name)| is_of("encoder", name));

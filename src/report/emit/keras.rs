@@ -3,45 +3,9 @@
 //! lists its calls in the order in which they run.
 
 use super::lines::{Lines, STAGE};
-use super::pipeline::{self as comments, Pipeline};
+use super::pipeline::Pipeline;
 use crate::escape::{printable, quoted};
-use crate::memory::{Recompute, Schedule};
 use crate::model::{Framework, PseudoLayers};
-
-/// Gives each Keras layer of an existing model its stage. One of the next two goes in the middle.
-const ASSIGN: [&str; 2] = [
-    "\nstage = 0\nassignments = model.get_pipeline_stage_assignment()\nfor assignment in assignments:",
-    "    assignment.pipeline_stage = stage\nmodel.set_pipeline_stage_assignment(assignments)",
-];
-const BY_NAME: &str = "    stage = pipeline_stages.get(assignment.layer.name, stage)";
-const BY_BEGINNING: &str = r#"    name = assignment.layer.name
-    for layer, stage_of_layer in pipeline_stages.items():
-        if name == layer or name.startswith((layer + "_", layer + "/")):
-            stage = stage_of_layer"#;
-
-pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let has_names = pipeline.has_keras_names();
-    stages(pipeline, has_names, notes, text);
-    text.add("}");
-    text.by_stages(|stages| {
-        let ipus = pipeline.ipus_of_stages(stages);
-        Some(format!("device_mapping = [{ipus}]"))
-    });
-    if has_names || pipeline.modules.layer.is_some() {
-        notes.add("The loop sets the stages of an existing functional or Sequential model:");
-        notes.add("a Keras layer without an entry goes into the stage of the one before it.");
-        let find = if has_names { BY_NAME } else { BY_BEGINNING };
-        text.add([ASSIGN[0], find, ASSIGN[1]].join("\n"));
-    } else {
-        notes.add("Call each layer inside keras.ipu.PipelineStage(pipeline_stages[its name]).");
-        notes.add(
-            "Give --module with the names of Keras layers, such as 'block{}', for a loop that sets \
-             the stages of an existing model.",
-        );
-        text.add("");
-    }
-    options(pipeline, notes, text);
-}
 
 impl<'a> Pipeline<'a> {
     /// Returns the names of the Keras layers that a position calls.
@@ -65,7 +29,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Does each layer begin with a new Keras layer? False if one Keras layer spans several layers.
-    fn has_keras_names(self) -> bool {
+    pub(super) fn has_keras_names(self) -> bool {
         let is_free = self.is_keras() && self.modules.layer.is_none();
         is_free
             && self
@@ -85,8 +49,8 @@ fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<St
 }
 
 /// Writes an entry for each Keras layer.
-fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let modules = pipeline.modules;
+pub(super) fn stages(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    let (modules, has_names) = (pipeline.modules, pipeline.has_keras_names());
     let known = |place| {
         if has_names {
             pipeline.keras_layers(place)
@@ -142,78 +106,5 @@ fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: 
             let last = pipeline.forward_stages(stages).saturating_sub(1);
             Some(entry(name, &last.to_string()))
         });
-    }
-}
-
-/// Writes the options of the pipeline that the memory of the stages was computed for.
-fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    if pipeline.accumulation(1).is_none() {
-        if !pipeline.is_inference() {
-            notes
-                .add("Training also needs gradient_accumulation_steps_per_replica in the options.");
-        }
-        text.add("model.set_pipelining_options(device_mapping=device_mapping)");
-        return;
-    }
-    text.add("model.set_pipelining_options(\n    device_mapping=device_mapping,");
-    text.by_stages(|stages| {
-        let steps = pipeline.accumulation(stages)?;
-        Some(format!(
-            "    gradient_accumulation_steps_per_replica={steps},  # or a multiple"
-        ))
-    });
-    let Some(training) = pipeline.training() else {
-        text.add(")");
-        return;
-    };
-    let schedules = [
-        Schedule::TfGrouped,
-        Schedule::TfInterleaved,
-        Schedule::Sequential,
-    ];
-    comments::schedule(pipeline, notes, "Keras", &schedules);
-    let schedule = match training.schedule {
-        Schedule::TfGrouped => Some("Grouped"),
-        Schedule::TfInterleaved => Some("Interleaved"),
-        Schedule::Sequential => Some("Sequential"),
-        Schedule::None | Schedule::Popart => None,
-    };
-    if let Some(schedule) = schedule {
-        text.add(format!(
-            "    pipeline_schedule=ipu.ops.pipelining_ops.PipelineSchedule.{schedule},"
-        ));
-    }
-    let elsewhere = [
-        (
-            training.state.is_off_chip(),
-            "offload_weight_update_variables",
-        ),
-        (
-            training.state.is_sharded(),
-            "replicated_optimizer_state_sharding",
-        ),
-    ];
-    for (_, option) in elsewhere.into_iter().filter(|&(is_so, _)| is_so) {
-        text.add(format!("    {option}=True,"));
-    }
-    text.add(")");
-    if pipeline.replicas() > 1 {
-        notes.add(format!(
-            "There are {0} replicas: select {0} times as many IPUs as one replica needs.",
-            training.replicas
-        ));
-    }
-    let recomputes = if training.recompute == Recompute::None {
-        "False"
-    } else {
-        "True"
-    };
-    text.add(format!("config.allow_recompute = {recomputes}"));
-    notes.add("model is the Keras model, config its IPUConfig, and ipu is tensorflow.python.ipu.");
-    if training.recompute == Recompute::Layer {
-        notes.add(
-            "Pass the output of each layer through ipu.ops.pipelining_ops.recomputation_checkpoint\
-             (...), so that each is recomputed by itself.",
-        );
     }
 }

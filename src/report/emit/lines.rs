@@ -24,12 +24,6 @@ pub(super) const STAGES: &str = slot!("stages");
 pub(super) const LAST_STAGE: &str = slot!("last-stage");
 /// Bytes on the fullest tile of any stage.
 pub(super) const FULLEST: &str = slot!("fullest");
-/// Number of items of each stage, from the first stage on, with commas between.
-pub(super) const COUNTS: &str = slot!("counts");
-/// Number of items of each stage, with spaces between.
-pub(super) const NUMBERS: &str = slot!("numbers");
-/// Items of each stage as lists in brackets; items after all stages are a list of their own.
-pub(super) const LISTS: &str = slot!("lists");
 /// Number of IPUs without a stage. If it is 0, the line is left out.
 pub(super) const FREE: &str = slot!("free");
 /// The reason why the split does not fit. If it fits, the line is left out.
@@ -69,6 +63,8 @@ pub(super) struct Lines<'a> {
     pipeline: Pipeline<'a>,
     /// What a note's line begins with; `None` for lines that are not notes.
     mark: Option<&'static str>,
+    /// The item of a list at each position, for lines with numbers or lists of items.
+    pub(super) items: Vec<String>,
     pub(super) all: Vec<Line>,
 }
 
@@ -78,6 +74,7 @@ impl<'a> Lines<'a> {
         Self {
             pipeline,
             mark,
+            items: Vec::new(),
             all: Vec::new(),
         }
     }
@@ -85,15 +82,6 @@ impl<'a> Lines<'a> {
     /// Adds a line that every split has.
     pub(super) fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
-    }
-
-    /// Adds lines in which the items of stages are put in.
-    pub(super) fn listed(&mut self, items: &[String], write: impl FnOnce(&mut Self)) {
-        let first = self.all.len();
-        write(self);
-        for line in &mut self.all[first..] {
-            line.items = items.to_vec();
-        }
     }
 
     /// Adds a line in which the stage of a position is put in.
@@ -152,13 +140,18 @@ impl<'a> Lines<'a> {
         });
         let mut text: Vec<String> = pieces.collect();
         text[0].insert_str(0, self.mark.unwrap_or_default());
+        let is_list = |slot: &String| ["counts", "numbers", "lists"].contains(&slot.as_str());
+        let has_list = text.iter().skip(1).step_by(2).any(is_list);
         self.all.push(Line {
             text,
             position,
             begins,
             stages,
             note: self.mark == Some(""),
-            items: Vec::new(),
+            items: match has_list {
+                true => self.items.clone(),
+                false => Vec::new(),
+            },
         });
     }
 }

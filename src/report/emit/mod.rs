@@ -19,9 +19,9 @@ mod pipeline;
 mod pipeline_splits;
 mod popart;
 mod poptorch;
+mod template;
 #[cfg(test)]
 mod tests;
-mod tf_stages;
 
 pub(crate) use counts::blocks;
 pub use lines::Line;
@@ -142,16 +142,7 @@ fn written(form: Form, pipeline: Pipeline<'_>) -> Result<Vec<Line>, EmitError> {
     let mut text = Lines::new(pipeline, None);
     pipeline::begin(pipeline, &mut notes);
     if pipeline.split.unplaced.is_empty() {
-        let (notes, text) = (&mut notes, &mut text);
-        match form {
-            Form::Examples => counts::examples(pipeline, notes, text),
-            Form::Optimum => counts::optimum(pipeline, notes, text),
-            Form::Poptorch => poptorch::write(pipeline, notes, text)?,
-            Form::Popart => popart::write(pipeline, notes, text),
-            Form::Keras => keras::write(pipeline, notes, text),
-            Form::TfStages => tf_stages::write(pipeline, notes, text),
-            Form::PipelineSplits => pipeline_splits::write(pipeline, notes, text),
-        }
+        template::write(form, pipeline, &mut notes, &mut text)?;
     }
     notes.all.append(&mut text.all);
     Ok(notes.all)

@@ -186,39 +186,3 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     });
     notes.add("Set the available memory proportion of the profile on all IPUs.");
 }
-
-/// Notes the smallest number of batches that a pipeline needs, if the configuration does not set
-/// it. `inference` and `training` are the framework's names for the number.
-pub(super) fn batches(
-    pipeline: Pipeline<'_>,
-    notes: &mut Lines<'_>,
-    inference: &str,
-    training: &str,
-) {
-    notes.by_stages(|stages| {
-        let all = pipeline.forward_stages(stages);
-        let least = Schedule::Popart.least_accumulation(all);
-        let both = format!(" for inference, and {training} of at least {least} for training");
-        let both = if pipeline.is_inference() { "" } else { &both };
-        let text = format!("The pipeline needs {inference} of at least {all}{both}.");
-        let is_said = all < 2 || pipeline.accumulation(stages).is_some();
-        (!is_said).then_some(text)
-    });
-}
-
-/// Warns if a framework lacks the schedule; `known` are the schedules that it has.
-pub(super) fn schedule(
-    pipeline: Pipeline<'_>,
-    notes: &mut Lines<'_>,
-    framework: &str,
-    known: &[Schedule],
-) {
-    let schedule = pipeline.training().map(|training| training.schedule);
-    let foreign = schedule.filter(|schedule| !known.contains(schedule));
-    if let (Some(schedule), Some(first)) = (foreign, known.first()) {
-        notes.add(format!(
-            "WARNING: {framework} has no schedule {schedule}. Compute the split with --schedule \
-             {first}."
-        ));
-    }
-}

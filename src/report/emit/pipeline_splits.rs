@@ -2,33 +2,13 @@
 //! 0 has no entry. The CNNs for PopTorch name modules without parts, with slashes; the CNNs for
 //! TensorFlow name Keras layers.
 
-use super::counts::{self, Keys};
 use super::lines::Lines;
-use super::pipeline::{Checkpoints, Pipeline};
+use super::pipeline::Pipeline;
 use crate::escape::quoted;
-use crate::model::{Framework, PseudoLayers};
+use crate::model::Framework;
 
-pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    if pipeline.report.pseudo_layers == PseudoLayers::OutWithIn {
-        notes.if_out_returns(
-            "There is nothing to paste: pipeline_splits cannot say that Out is on IPU 0. See \
-             --out-on.",
-        );
-        text.by_stages(|stages| (stages < 2).then(|| NO_SPLITS.into()));
-        return;
-    }
-    notes.add(
-        "Each entry begins the next IPU; what runs before the first entry is on IPU 0. For YOLOv4, \
-         write dots instead of slashes.",
-    );
-    text.by_stages(|stages| {
-        let key = if stages > 1 {
-            "pipeline_splits:"
-        } else {
-            NO_SPLITS
-        };
-        Some(key.into())
-    });
+/// Writes the module at which each IPU except the first begins.
+pub(super) fn entries(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     for (position, layer) in pipeline.layers() {
         let given = pipeline.modules.layer.map(|template| template.text(layer));
         let module = given.or_else(|| module(pipeline, position));
@@ -39,30 +19,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
         let module = given.or_else(|| module(pipeline, out));
         text.begin((out, true), &entry(module, "Out"));
     }
-    counts::write_settings(pipeline, KEYS, text, |key, value| format!("{key}: {value}"));
-    counts::limits(pipeline, notes, "utils/ipu_settings.py");
-    if pipeline.checkpoints() == Checkpoints::Layers {
-        notes.add("Name the last module of each layer in recompute_checkpoints.");
-    }
-    if pipeline.is_keras() {
-        notes.add(
-            "The CNNs for TensorFlow call these keys gradient_accumulation_count, num_replicas, \
-             recomputation and optimizer_state_offloading.",
-        );
-    }
 }
-
-/// One stage, in which no module begins another.
-const NO_SPLITS: &str = "pipeline_splits: []";
-
-/// The keys of the training settings in Graphcore's CNN examples for PopTorch.
-const KEYS: Keys = [
-    "gradient_accumulation",
-    "replicas",
-    "",
-    "offload_optimizer",
-    "enable_optimizer_rts",
-];
 
 /// Returns the first module without parts that a position calls, or its first Keras layer.
 fn module(pipeline: Pipeline<'_>, position: u32) -> Option<String> {

@@ -3,50 +3,14 @@
 
 use super::lines::{Lines, STAGE};
 use super::module::{self, EmitError};
-use super::pipeline::{self as comments, Checkpoints, Pipeline};
+use super::pipeline::{Checkpoints, Pipeline};
 use crate::escape::printable;
-use crate::memory::{Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
-pub(super) fn write(
-    pipeline: Pipeline<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) -> Result<(), EmitError> {
-    options(pipeline, text);
-    text.add("");
-    blocks(pipeline, notes, text)?;
-    notes.by_stages(|stages| {
-        let after = if pipeline.out_returns(stages) {
-            ""
-        } else {
-            ", and what runs after the last block is on the last IPU"
-        };
-        Some(format!(
-            "What runs before the first block is on IPU 0{after}."
-        ))
-    });
-    let schedules = [Schedule::Popart, Schedule::Sequential];
-    comments::schedule(pipeline, notes, "PopTorch", &schedules);
-    let takes = match pipeline.report.pipeline {
-        Some(_) if pipeline.is_inference() => "poptorch.inferenceModel takes",
-        Some(_) => "poptorch.trainingModel takes",
-        None => {
-            comments::batches(pipeline, notes, "deviceIterations", "gradientAccumulation");
-            "PopTorch takes"
-        }
-    };
-    notes.add(format!(
-        "{} is the object that {takes} with the options; --module-root gives it another name.",
-        pipeline.root()
-    ));
-    checkpoints(pipeline, notes, text)
-}
-
 impl<'a> Pipeline<'a> {
     /// Returns the name of the model in the user's code.
-    fn root(self) -> &'a str {
+    pub(super) fn root(self) -> &'a str {
         self.modules.root.unwrap_or("model")
     }
 
@@ -71,7 +35,7 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 }
 
 /// Writes the position that begins each block, in execution order.
-fn blocks(
+pub(super) fn blocks(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,
     text: &mut Lines<'_>,
@@ -150,78 +114,8 @@ fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
     notes.begin((position, true), &text);
 }
 
-/// Writes the options of the model, which the functions that compile it take.
-fn options(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
-    text.add("options = poptorch.Options()");
-    text.by_stages(|stages| {
-        let strategy = match pipeline.is_sequential() {
-            true => "ShardedExecution",
-            false => "PipelinedExecution",
-        };
-        let numbers = match pipeline.out_returns(stages) {
-            true => "AutoIncrement",
-            false => "SameAsIpu",
-        };
-        (stages > 1).then(|| {
-            format!(
-                "options.setExecutionStrategy(poptorch.{strategy}(poptorch.AutoStage.{numbers}))"
-            )
-        })
-    });
-    text.by_stages(|stages| match pipeline.accumulation(stages) {
-        Some(steps) => Some(format!(
-            "options.Training.gradientAccumulation({steps})  # or more"
-        )),
-        None if stages > 1 && pipeline.is_inference() => {
-            let stages = pipeline.forward_stages(stages);
-            Some(format!("options.deviceIterations({stages})  # or more"))
-        }
-        None => None,
-    });
-    of_training(pipeline, text);
-    text.by_stages(|stages| {
-        let text = "options.autoRoundNumIPUs(True)  # PopTorch takes 1, 2, 4, 8, ... IPUs";
-        (!stages.is_power_of_two()).then(|| text.to_string())
-    });
-}
-
-/// Writes the settings of recomputation, state and accumulators.
-fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
-    let Some(training) = pipeline.training() else {
-        return;
-    };
-    // PopTorch recomputes stages by default in a pipeline, and nothing elsewhere. The numbers are
-    // values of PopART's RecomputationType.
-    let recompute = match (training.recompute, training.schedule) {
-        (Recompute::None, Schedule::Sequential) => None,
-        (Recompute::None, _) => Some(0),
-        (_, Schedule::Sequential) => Some(4),
-        (Recompute::Stage | Recompute::Layer, _) => None,
-    };
-    if let Some(kind) = recompute {
-        text.add(format!(
-            "options._Popart.set(\"autoRecomputation\", {kind})"
-        ));
-    }
-    let mut settings = String::new();
-    if training.state.is_off_chip() {
-        settings += ".useOnChipStorage(False)";
-    }
-    if training.state.is_sharded() {
-        settings += ".useReplicatedTensorSharding(True)";
-    }
-    if pipeline.replicas() > 1 {
-        text.add(format!("options.replicationFactor({})", training.replicas));
-    }
-    if !settings.is_empty() {
-        text.add(format!(
-            "options.TensorLocations.setOptimizerLocation(poptorch.TensorLocationSettings(){settings})"
-        ));
-    }
-}
-
 /// Writes the checkpoints, which keep the outputs of layers that are not recomputed.
-fn checkpoints(
+pub(super) fn checkpoints(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,
     text: &mut Lines<'_>,

@@ -1,0 +1,194 @@
+//! The templates of the forms (`forms`), which look like the text that they become.
+//!
+//! A line after `# ` is a note. Words in brackets at the start of a line are conditions, which must
+//! all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a condition. A
+//! line with only a word after `@` stands for the lines of a function, and `@end` ends the form.
+
+use super::lines::Lines;
+use super::module::EmitError;
+use super::pipeline::{Checkpoints, Pipeline};
+use super::{Form, counts, keras, pipeline_splits, popart, poptorch};
+use crate::memory::{Recompute, Schedule};
+use crate::model::PseudoLayers;
+
+impl Form {
+    fn template(self) -> &'static str {
+        match self {
+            Form::Examples => include_str!("forms/examples.txt"),
+            Form::Optimum => include_str!("forms/optimum.txt"),
+            Form::Poptorch => include_str!("forms/poptorch.txt"),
+            Form::Popart => include_str!("forms/popart.txt"),
+            Form::Keras => include_str!("forms/keras.txt"),
+            Form::TfStages => include_str!("forms/tf-stages.txt"),
+            Form::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
+        }
+    }
+}
+
+/// Writes the lines of a form for every split that `pipeline` has.
+pub(super) fn write<'a>(
+    form: Form,
+    pipeline: Pipeline<'a>,
+    notes: &mut Lines<'a>,
+    text: &mut Lines<'a>,
+) -> Result<(), EmitError> {
+    for line in form.template().lines() {
+        let (conditions, line) = conditions_of(line);
+        let hold = |stages| {
+            let mut conditions = conditions.split_whitespace();
+            conditions.all(|condition| pipeline.holds(condition, stages))
+        };
+        match (line.strip_prefix('@'), line.strip_prefix("# ")) {
+            (Some(_), _) if !hold(pipeline.split.stages.len()) => {}
+            (Some("end"), _) => break,
+            (Some("blocks"), _) => poptorch::blocks(pipeline, notes, text)?,
+            (Some("checkpoints"), _) => poptorch::checkpoints(pipeline, notes, text)?,
+            (Some("parts"), _) => popart::parts(pipeline, text),
+            (Some("stages"), _) => keras::stages(pipeline, notes, text),
+            (Some("entries"), _) => pipeline_splits::entries(pipeline, text),
+            (Some("generation"), _) => counts::generation(pipeline, notes),
+            (Some(items), _) => {
+                let items = match items {
+                    "parts-of-bert" => counts::parts_of_bert(pipeline, notes),
+                    _ => counts::items(pipeline, "1", notes),
+                };
+                (notes.items, text.items) = (items.clone(), items);
+            }
+            (None, note) => {
+                let lines = if note.is_some() {
+                    &mut *notes
+                } else {
+                    &mut *text
+                };
+                let line = note.unwrap_or(line);
+                lines.by_stages(|stages| {
+                    let filled = hold(stages).then(|| pipeline.filled(line, stages));
+                    filled.flatten()
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Separates the conditions of a line from the rest.
+fn conditions_of(line: &str) -> (&str, &str) {
+    let conditions = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+    conditions.map_or(("", line), |(conditions, line)| {
+        (conditions, line.strip_prefix(' ').unwrap_or(line))
+    })
+}
+
+impl Pipeline<'_> {
+    fn holds(self, condition: &str, stages: usize) -> bool {
+        match condition.strip_prefix('!') {
+            Some(condition) => self.condition(condition, stages) == Some(false),
+            None => self.condition(condition, stages) == Some(true),
+        }
+    }
+
+    /// Does a condition hold for a split into this many stages? `None` if no condition has the
+    /// name.
+    fn condition(self, name: &str, stages: usize) -> Option<bool> {
+        let (training, order) = (self.training(), self.report.pseudo_layers);
+        let state = training.map(|training| training.state);
+        let recompute = training.map_or(Recompute::None, |training| training.recompute);
+        Some(match name {
+            "several" => stages > 1,
+            "power-of-two" => stages.is_power_of_two(),
+            "pipelined" => stages > 1 && !self.is_sequential(),
+            "out-returns" => self.out_returns(stages),
+            "none-first" => order == PseudoLayers::NoneFirst,
+            "in-and-out" => order == PseudoLayers::InAndOut,
+            "out-with-in" => order == PseudoLayers::OutWithIn,
+            "unknown" => self.report.pipeline.is_none(),
+            "inference" => self.is_inference(),
+            "accumulates" => self.accumulation(stages).is_some(),
+            "training" => training.is_some(),
+            "popart" | "sequential" | "tf-grouped" | "tf-interleaved" => {
+                training.is_some_and(|training| training.schedule.to_string() == name)
+            }
+            "recomputes" => recompute != Recompute::None,
+            "layer-checkpoints" => self.checkpoints() == Checkpoints::Layers,
+            "stage-checkpoints" => self.checkpoints() == Checkpoints::Stages,
+            "off-chip" => state.is_some_and(|state| state.is_off_chip()),
+            "sharded" => state.is_some_and(|state| state.is_sharded()),
+            "replicated" => self.replicas() > 1,
+            "vit" => self.is_vit(),
+            "keras" => self.is_keras(),
+            "keras-names" => self.has_keras_names(),
+            "looped" => self.has_keras_names() || self.modules.layer.is_some(),
+            _ => return None,
+        })
+    }
+
+    /// Puts the values for a split into this many stages into a line; `None` if one is unknown.
+    fn filled(self, line: &str, stages: usize) -> Option<String> {
+        let mut pieces = line.split('$');
+        let mut text = pieces.next()?.to_string();
+        for piece in pieces {
+            let end = piece.find(|c: char| c != '-' && !c.is_ascii_lowercase());
+            let (name, rest) = piece.split_at(end.unwrap_or(piece.len()));
+            text += &self.value(name, stages)?;
+            text += rest;
+        }
+        Some(text)
+    }
+
+    fn value(self, name: &str, stages: usize) -> Option<String> {
+        let forward_stages = self.forward_stages(stages);
+        Some(match name {
+            "forward-stages" => forward_stages.to_string(),
+            "least" => Schedule::Popart
+                .least_accumulation(forward_stages)
+                .to_string(),
+            "steps" => self.accumulation(stages)?.to_string(),
+            "ipus" => self.ipus_of_stages(stages),
+            "replicas" => self.replicas().to_string(),
+            "schedule" => self.training()?.schedule.to_string(),
+            "strategy" if self.is_sequential() => "ShardedExecution".to_string(),
+            "strategy" => "PipelinedExecution".to_string(),
+            "auto-stage" if self.out_returns(stages) => "AutoIncrement".to_string(),
+            "auto-stage" => "SameAsIpu".to_string(),
+            "root" => self.root().to_string(),
+            // Other values depend on where the split is cut.
+            _ => match self.condition(name, stages) {
+                Some(holds) => holds.to_string(),
+                None => format!("\0{name}\0"),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::emit::Modules;
+    use crate::report::testing::report;
+    use clap::ValueEnum;
+
+    #[test]
+    fn templates_have_only_conditions_and_values_that_there_are() {
+        let (report, modules) = (report(), Modules::default());
+        let split = report.split.as_ref().unwrap();
+        let pipeline = Pipeline {
+            report: &report,
+            split,
+            modules: &modules,
+            most_stages: None,
+        };
+        let lines = Form::value_variants().iter();
+        for line in lines.flat_map(|form| form.template().lines()) {
+            let (conditions, line) = conditions_of(line);
+            for condition in conditions.split(' ').filter(|name| !name.is_empty()) {
+                let name = condition.trim_start_matches('!');
+                assert!(pipeline.condition(name, 2).is_some(), "{condition}");
+            }
+            let filled = pipeline.filled(line, 2).unwrap_or_default();
+            for slot in filled.split('\0').skip(1).step_by(2) {
+                let known = ["stages", "counts", "numbers", "lists"];
+                assert!(known.contains(&slot), "{slot} in {line}");
+            }
+        }
+    }
+}
