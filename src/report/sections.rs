@@ -2,13 +2,9 @@
 //! terminal, Markdown and CSV walk this one table, so a new section is one line. The page has all
 //! sections as data, and shows a section where a script asks for its name.
 
-use super::Report;
-use super::section_blocks::{
-    Block, against, categories, constraints, coverage, cuts, differences, estimate, explanation,
-    given, ipus, layers, parts, pipeline, plan_of, proof, recommendation, refusal, split, step_of,
-    sweep, tied_weights, tried, verdict, warnings,
-};
+use super::section_blocks::Block;
 use super::table::{Form, Table};
+use super::{Report, section_blocks};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -48,8 +44,6 @@ pub enum Part {
     Document,
 }
 
-use Part::{Answer, Coverage, Document, Explanation, Plan, Proof};
-
 const ALL: &[Form] = &[Form::Terminal, Form::Markdown, Form::Page, Form::Csv];
 const PEOPLE: &[Form] = &[Form::Terminal, Form::Markdown, Form::Page];
 const DOCUMENTS: &[Form] = &[Form::Markdown, Form::Page];
@@ -58,69 +52,49 @@ const TERMINAL: &[Form] = &[Form::Terminal];
 const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
+/// Declares the sections, each with its name, its heading, its part of a terminal's output, the forms
+/// that have it, and the function of `section_blocks` that makes its blocks.
+macro_rules! sections {
+    ($($id:literal $title:literal $part:ident $forms:ident $blocks:ident;)*) => {
+        [$(Section {
+            id: $id,
+            title: $title,
+            part: Part::$part,
+            forms: $forms,
+            blocks: section_blocks::$blocks,
+        }),*]
+    };
+}
+
 /// All sections, in order.
-pub(super) static SECTIONS: [Section; 24] = [
-    Section::new("verdict", "Verdict", Part::Verdict, PEOPLE, verdict),
-    Section::new("split", "Split", Part::Table, ALL, split),
-    Section::new("ipus", "IPUs", Part::Table, ALL, ipus),
-    Section::new("categories", "Categories", Document, CSV, categories),
-    Section::new("estimate", "Estimate", Answer, PEOPLE, estimate),
-    Section::new("step", "Step", Answer, PEOPLE, step_of),
-    Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
-    Section::new("proof", "Proof", Proof, SCREENS, proof),
-    Section::new("tied-weights", "Tied weights", Answer, PEOPLE, tied_weights),
-    Section::new("given", "Beside the best", Answer, PEOPLE, given),
-    Section::new("refusal", "Why it does not fit", Answer, PEOPLE, refusal),
-    Section::new(
-        "constraints",
-        "Constraints",
-        Document,
-        DOCUMENTS,
-        constraints,
-    ),
-    Section::new("against", "Against the prediction", Answer, ALL, against),
-    Section::new("differences", "Differences", Answer, PEOPLE, differences),
-    Section::new("parts", "Parts", Document, PROGRAMS_TOO, parts),
-    Section::new("cuts", "Cuts", Document, DOCUMENTS, cuts),
-    Section::new("sweep", "Numbers of IPUs", Document, DOCUMENTS, sweep),
-    Section::new(
-        "recommendation",
-        "Recommended",
-        Part::Recommendation,
-        PEOPLE,
-        recommendation,
-    ),
-    Section::new("plan", "Plan", Plan, PEOPLE, plan_of),
-    Section::new("tried", "Tried", Proof, PEOPLE, tried),
-    Section::new(
-        "explanation",
-        "Explanation",
-        Explanation,
-        TERMINAL,
-        explanation,
-    ),
-    Section::new("layers", "Layers", Document, PROGRAMS_TOO, layers),
-    Section::new("coverage", "Coverage", Coverage, PEOPLE, coverage),
-    Section::new("warnings", "Warnings", Document, DOCUMENTS, warnings),
+pub(super) static SECTIONS: [Section; 24] = sections![
+    "verdict" "Verdict" Verdict PEOPLE verdict;
+    "split" "Split" Table ALL split;
+    "ipus" "IPUs" Table ALL ipus;
+    "categories" "Categories" Document CSV categories;
+    "estimate" "Estimate" Answer PEOPLE estimate;
+    "step" "Step" Answer PEOPLE step_of;
+    "pipeline" "Pipeline" Answer PEOPLE pipeline;
+    "proof" "Proof" Proof SCREENS proof;
+    "tied-weights" "Tied weights" Answer PEOPLE tied_weights;
+    "given" "Beside the best" Answer PEOPLE given;
+    "refusal" "Why it does not fit" Answer PEOPLE refusal;
+    "constraints" "Constraints" Document DOCUMENTS constraints;
+    "against" "Against the prediction" Answer ALL against;
+    "differences" "Differences" Answer PEOPLE differences;
+    "parts" "Parts" Document PROGRAMS_TOO parts;
+    "cuts" "Cuts" Document DOCUMENTS cuts;
+    "sweep" "Numbers of IPUs" Document DOCUMENTS sweep;
+    "recommendation" "Recommended" Recommendation PEOPLE recommendation;
+    "plan" "Plan" Plan PEOPLE plan_of;
+    "tried" "Tried" Proof PEOPLE tried;
+    "explanation" "Explanation" Explanation TERMINAL explanation;
+    "layers" "Layers" Document PROGRAMS_TOO layers;
+    "coverage" "Coverage" Coverage PEOPLE coverage;
+    "warnings" "Warnings" Document DOCUMENTS warnings;
 ];
 
 impl Section {
-    const fn new(
-        id: &'static str,
-        title: &'static str,
-        part: Part,
-        forms: &'static [Form],
-        blocks: fn(&Report, Form) -> Vec<Block>,
-    ) -> Self {
-        Self {
-            id,
-            title,
-            part,
-            forms,
-            blocks,
-        }
-    }
-
     /// Does this form have the section?
     pub(super) fn is_in(&self, form: Form) -> bool {
         self.forms.contains(&form)
