@@ -76,7 +76,7 @@ pub use recorded::{
     StageCycles, TileCategory, TileMap, TileTotals, TileVariables, VariableKind,
 };
 pub use sections::{Part, Section, tables_of};
-pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
+pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
 pub use step::StepFacts;
 pub use table::{Form, Table};
 pub use table_forms::{Format, write_csv};

@@ -1,6 +1,7 @@
 //! The pipeline of the stages, and the memory that other pipelines would need.
 
 use super::build::Inputs;
+use super::recorded::sum;
 use super::{BestSplit, LiveVariable};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Framework, Rules};
@@ -147,7 +148,7 @@ impl Inputs<'_> {
             return None;
         }
         let state = self.memory.streamed_state().ok()?;
-        Some(state.into_iter().fold(0, u64::saturating_add))
+        Some(sum(&state))
     }
 
     /// Returns the memory of a stage during the weight update.

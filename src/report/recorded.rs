@@ -312,8 +312,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Adds numbers; a sum that overflows is `u64::MAX`.
-fn sum(numbers: &[u64]) -> u64 {
+/// Adds numbers. The sum of a damaged report that overflows is `u64::MAX`.
+pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 

@@ -1,6 +1,6 @@
 //! The split: stages, how full they are, and the bytes that flow between them.
 
-use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline};
+use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, TileParts};
 use crate::memory::Parts;
 use crate::model::ModuleCalls;
 use schemars::JsonSchema;
@@ -83,28 +83,11 @@ pub struct FullestTile {
     pub free: i64,
     /// The predicted bytes by kind of contents.
     pub parts: Parts,
-    /// The code in the overhead; `null` by the classic rules.
-    pub overhead_code: Option<OverheadCode>,
+    /// The code in the overhead, which every stage needs; its other parts are 0. `null` by the classic rules.
+    pub overhead_code: Option<TileParts>,
     /// The first step at which live variables take the most bytes on this tile; `null` if the stage
     /// has no steps.
     pub peak_step: Option<u32>,
-}
-
-/// Code on a tile that every stage needs, whatever its layers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OverheadCode {
-    /// Code of vertex types.
-    pub vertex_code: u64,
-    /// State of vertex instances.
-    pub vertex_state: u64,
-    /// Code of internal exchanges.
-    pub exchange_code: u64,
-    /// Control code.
-    pub control_code: u64,
-    /// Code of exchanges with the host.
-    pub host_exchange_code: u64,
-    /// Code of exchanges between IPUs.
-    pub global_exchange_code: u64,
 }
 
 /// How full the tiles of a stage are, each tile at its own peak.
@@ -190,21 +173,6 @@ impl Stage {
         let count = self.layers.len() - usize::from(self.has_out);
         let layers = self.layers[..count].iter();
         layers.flatten().map(String::as_str)
-    }
-}
-
-impl OverheadCode {
-    /// Returns the sum of all kinds of code.
-    pub fn total(&self) -> u64 {
-        let parts = [
-            self.vertex_code,
-            self.vertex_state,
-            self.exchange_code,
-            self.control_code,
-            self.host_exchange_code,
-            self.global_exchange_code,
-        ];
-        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 

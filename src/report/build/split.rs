@@ -6,7 +6,7 @@ use crate::memory::{PlacedStage, StageMemory};
 use crate::report::fit::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
 use crate::report::split::histogram;
 use crate::report::{
-    Cut, FullestTile, Fullness, LayerMemory, Move, OverheadCode, Split, Stage, StagePipeline,
+    Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, StagePipeline, TileParts,
 };
 use crate::search::{Answer, SearchResult, free_bytes};
 use crate::solve::Limits;
@@ -80,7 +80,7 @@ impl Inputs<'_> {
     }
 
     /// Returns the code on a tile that every stage has; `None` by the classic rules.
-    fn overhead_code(&self, tile: usize) -> Option<OverheadCode> {
+    fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
@@ -88,13 +88,14 @@ impl Inputs<'_> {
             let found = categories.find(|category| category.name == wanted);
             found.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
         };
-        Some(OverheadCode {
+        Some(TileParts {
             vertex_code,
             vertex_state,
             exchange_code,
             control_code,
             host_exchange_code: category(HOST_EXCHANGE),
             global_exchange_code: category(GLOBAL_EXCHANGE),
+            ..TileParts::default()
         })
     }
 

@@ -1,12 +1,12 @@
 //! A split as configuration that can be pasted.
 //!
-//! Each form is in a file of its own and is a pure function of the [`Report`], of the module names
-//! that the user gave ([`Modules`]) and of the module names in the profile
-//! ([`ModuleCalls`](crate::model::ModuleCalls)). Notes
-//! for the user are comments above the configuration; a comment line has at least two words, so
-//! that it is not mistaken for the name of a section. JSON has no comments, so its notes are apart.
-//! If no module name is known, the form has a placeholder that no framework accepts, and a comment
-//! that says what to write.
+//! Each form is a template (`forms`, which `template` reads) and a pure function of the [`Report`],
+//! of the module names that the user gave ([`Modules`]) and of the module names in the profile
+//! ([`ModuleCalls`](crate::model::ModuleCalls)). A file of its own has the lines that depend on the
+//! layers. Notes for the user are comments above the configuration; a comment line has at least two
+//! words, so that it is not mistaken for the name of a section. JSON has no comments, so its notes
+//! are apart. If no module name is known, the form has a placeholder that no framework accepts, and
+//! a comment that says what to write.
 //!
 //! A split that does not fit is still written, under a warning. A split that leaves layers out is
 //! not written: the result is only notes.

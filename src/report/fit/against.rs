@@ -83,18 +83,23 @@ impl StageAgainst {
         }
     }
 
-    /// Returns the recorded less the predicted bytes of each part, in the order of
-    /// [`TileParts::NAMES`].
-    pub fn part_differences(&self) -> [i64; TileParts::NAMES.len()] {
-        let (predicted, recorded) = (self.predicted_parts.bytes(), self.recorded_parts.bytes());
-        std::array::from_fn(|part| free_bytes(recorded[part], predicted[part]))
+    /// Returns each part with its name, its predicted and its recorded bytes, and their difference.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = (&'static str, u64, u64, i64)> {
+        let recorded = self.recorded_parts.named();
+        let parts = self.predicted_parts.named().into_iter().zip(recorded);
+        parts.map(|((name, predicted), (_, recorded))| {
+            let difference = free_bytes(recorded, predicted);
+            (name, predicted, recorded, difference)
+        })
     }
 
     /// Returns the part that contributes most to the difference, with its own difference in bytes:
     /// the largest one of the same sign, the first of a tie. `None` if the fullest tile is as full
     /// as predicted.
     pub fn worst_part(&self) -> Option<(&'static str, i64)> {
-        let named = TileParts::NAMES.into_iter().zip(self.part_differences());
+        let named = self
+            .parts()
+            .map(|(name, _, _, difference)| (name, difference));
         let same_way = |part: &(_, i64)| part.1 != 0 && part.1.signum() == self.difference.signum();
         let off = named.rev().filter(same_way);
         off.max_by_key(|(_, difference)| difference.unsigned_abs())

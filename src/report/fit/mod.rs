@@ -17,6 +17,7 @@ pub use build::FitInputs;
 
 use crate::model::CodeKind;
 use crate::profile::PipelineName;
+use crate::report::recorded::sum;
 use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -247,39 +248,25 @@ pub(in crate::report) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(in crate::report) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// Names of the parts, in the order of [`TileParts::bytes`].
-    pub const NAMES: [&'static str; 10] = [
-        "variables",
-        "stash",
-        "accumulators",
-        "vertex code",
-        "vertex state",
-        "exchange code",
-        "control code",
-        "host exchange code",
-        "global exchange code",
-        "gaps",
-    ];
-
-    /// Returns the bytes of each part, in the order of [`TileParts::NAMES`].
-    pub fn bytes(&self) -> [u64; 10] {
+    /// Returns each part with its name, in the order of tables.
+    pub fn named(&self) -> [(&'static str, u64); 10] {
         [
-            self.variables,
-            self.stash,
-            self.accumulators,
-            self.vertex_code,
-            self.vertex_state,
-            self.exchange_code,
-            self.control_code,
-            self.host_exchange_code,
-            self.global_exchange_code,
-            self.gaps,
+            ("variables", self.variables),
+            ("stash", self.stash),
+            ("accumulators", self.accumulators),
+            ("vertex code", self.vertex_code),
+            ("vertex state", self.vertex_state),
+            ("exchange code", self.exchange_code),
+            ("control code", self.control_code),
+            ("host exchange code", self.host_exchange_code),
+            ("global exchange code", self.global_exchange_code),
+            ("gaps", self.gaps),
         ]
     }
 
     /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
-        sum(&self.bytes())
+        sum(&self.named().map(|(_, bytes)| bytes))
     }
 
     /// Adds the bytes of a lowered variable with this category. Only `name` distinguishes stash and
@@ -330,9 +317,4 @@ impl TileParts {
         }
         self
     }
-}
-
-/// Adds bytes; the sum of a damaged report that overflows is `u64::MAX`.
-fn sum(bytes: &[u64]) -> u64 {
-    bytes.iter().copied().fold(0, u64::saturating_add)
 }

@@ -1,11 +1,10 @@
 //! Tables of a compilation, and of the prediction for it.
 
-use super::{IpuFit, StageAgainst, TileParts};
+use super::{IpuFit, StageAgainst};
 use crate::report::Report;
 use crate::report::cell::Cell;
 use crate::report::fields::{Field, fields, items, placed, table};
 use crate::report::table::Table;
-use crate::search::free_bytes;
 use crate::wording::signed_share;
 
 const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
@@ -105,22 +104,20 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
 /// predicted bytes.
 pub(in crate::report) fn parts(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let parts = against
-        .flat_map(|against| &against.stages)
-        .flat_map(|stage| {
-            let bytes = stage.predicted_parts.bytes().into_iter();
-            let bytes = bytes.zip(stage.recorded_parts.bytes());
-            let parts = TileParts::NAMES.into_iter().zip(bytes);
-            let used = parts.filter(|(_, (predicted, recorded))| predicted.max(recorded) > &0);
-            used.map(move |part| (stage, part))
-        });
-    table!("against-parts", parts, |(stage, (part, (predicted, recorded)))| {
+    let stages = against.flat_map(|against| &against.stages);
+    let parts = stages.flat_map(|stage| {
+        let used = stage
+            .parts()
+            .filter(|(_, predicted, recorded, _)| predicted.max(recorded) > &0);
+        used.map(move |part| (stage, part))
+    });
+    table!("against-parts", parts, |(stage, (part, predicted, recorded, difference))| {
         Count "Stage": stage.stage,
         Count "IPU": stage.ipu,
         Text "Part": part,
         Bytes "Predicted": predicted,
         Bytes "Recorded": recorded,
-        Change "Difference": free_bytes(recorded, predicted),
+        Change "Difference": difference,
     })
 }
 

@@ -30,7 +30,7 @@ declare namespace Json {
   type Files = { debug?: string | null; profile: string; saved_model: boolean; };
   type Fit = { against?: Against | null; fits: boolean; has_names: boolean; ipus: IpuFit[]; limit: number; limits?: number[] | null; listed_replicas: number; replicas: number; steps?: number | null; tiles_per_ipu: number; variables?: number | null; };
   type Framework = "popart" | "poptorch" | "popxl" | "tensorflow" | "poplar";
-  type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: OverheadCode | null; parts: Parts; peak_step?: number | null; tile: number; };
+  type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: TileParts | null; parts: Parts; peak_step?: number | null; tile: number; };
   type Fullness = { histogram: Bucket[]; median: number; percentile_95: number; };
   type GivenSplit = { best: BestSplit; broken_constraints: string[]; };
   type IpuFit = { categories: CategoryBytes[]; curve?: Curve | null; cycles?: number | null; fits: boolean; fullest_tile: RecordedTileFacts; ipu: number; layers?: (string | null)[] | null; named?: NamedBytes | null; overflowed: number; tiles: Fullness; tiles_over: number; total: number; };
@@ -48,7 +48,6 @@ declare namespace Json {
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
   type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
   type OverLimit = { bytes: number; layers: (string | null)[]; step?: number | null; tile: number; };
-  type OverheadCode = { control_code: number; exchange_code: number; global_exchange_code: number; host_exchange_code: number; vertex_code: number; vertex_state: number; };
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
   type PassCycles = { backward: number; forward: number; recomputed: number; update: number; };
   type Peak = { bytes: number; step: number; };
@@ -56,7 +55,7 @@ declare namespace Json {
   type Phrase = { text: string; } | { amount: number; } | { bytes: number; } | { count: number; } | { name: string; } | { list: string; } | { code: string; } | { layers: (string | null)[]; } | { stages: ((string | null)[])[]; };
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
   type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip: boolean; recorded_state_sharded: boolean; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_bytes?: number | null; state_is_first_fit: boolean; without_recomputation?: number | null; };
-  type PlanFacts = { has_recommendation?: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
+  type PlanFacts = { has_recommendation: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
   type ProvenBottleneck = { below: string; objective: Objective; stages_needed?: number | null; };

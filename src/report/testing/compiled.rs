@@ -18,7 +18,7 @@ const TOTALS: [u64; 12] = [
 /// The fullest tile of each IPU of [`compiled`].
 const FULLEST: [u32; 3] = [1, 6, 11];
 
-/// Recorded bytes of each fullest tile by part, in the order of [`TileParts::bytes`].
+/// Recorded bytes of each fullest tile by part, in the order of [`TileParts::named`].
 const RECORDED: [[u64; 10]; 3] = [
     [
         300_000, 90_000, 50_000, 60_000, 30_000, 40_000, 20_000, 6_000, 4_000, 500,
