@@ -2,8 +2,7 @@
 //! orders. `src/saved/tests` alters such files.
 
 use crate::support::models::pairs;
-use crate::support::{FIXTURES, Run, model, one_line, popliner, run_fixture, sample_pair};
-use popliner::saved;
+use crate::support::{FIXTURES, Run, popliner, run_fixture};
 use std::path::Path;
 
 const OPTIONS: [&str; 14] = [
@@ -77,7 +76,7 @@ fn mix_ups_of_profiles_and_saved_files_are_named() {
         ("--fit", "--fit judges a profile"),
     ] {
         let run = on(&file, options);
-        assert!(one_line(&run, 2).contains(message), "{run:?}");
+        run.refuses(2, &[message]);
     }
 }
 
@@ -98,20 +97,6 @@ fn a_saved_model_is_known_and_loaded() {
     for (length, message) in [(3, "cut off"), (100, "cut off"), (0, "the file is empty")] {
         std::fs::write(&file, &whole[..length]).unwrap();
         let run = on(&file, "");
-        assert!(one_line(&run, 3).contains(message), "{length}: {run:?}");
+        run.refuses(3, &[message]);
     }
-}
-
-#[test]
-fn the_real_sample_is_far_smaller() {
-    let Some([profile, debug]) = sample_pair() else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("firehose.saved");
-    let model = model(&profile, &debug);
-    saved::save(&model, &path).unwrap();
-    assert_eq!(saved::load(&path).unwrap(), model);
-    let size = |path: &Path| path.metadata().unwrap().len();
-    assert!(size(&path) * 50 < size(&profile), "{}", size(&path));
 }

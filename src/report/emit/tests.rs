@@ -1,4 +1,5 @@
-//! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them.
+//! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them, and the
+//! goldens have In and Out in stages of their own and on one IPU.
 
 use super::*;
 use crate::model::{Layering, ModuleCalls, Positions, PseudoLayers};
@@ -132,130 +133,39 @@ fn a_module_begins_one_block() {
     assert!(code(&text.unwrap()).ends_with(expected));
 }
 
-/// Returns a report with In as a stage of its own, then layers, then Out as a stage of its own.
-fn alone() -> Report {
-    split(&[&[], &["0", "1"], &["2"], &[]], 4)
+/// Returns a form with the modules of layers.
+fn written(form: Form, split: &Report) -> String {
+    emit(form, split, &of_layers(&template("model.layer[{}]"))).unwrap()
 }
 
-/// Returns a report in which In and Out run on the first IPU.
-fn returning(stages: &[&[&str]]) -> Report {
-    report_of(PseudoLayers::OutWithIn, stages, stages.len() as u32)
-}
-
-/// Returns a form with the modules of layers, and (`named`) with the modules of In and Out.
-fn written(form: Form, split: &Report, named: bool) -> String {
-    let layer = template("model.layer[{}]");
-    let modules = Modules {
-        before: named.then_some("model.embedding"),
-        after: named.then_some("model.head"),
-        ..of_layers(&layer)
-    };
-    emit(form, split, &modules).unwrap()
-}
-
+/// With one stage, Out is on the first IPU anyway.
 #[test]
-fn in_and_out_alone_have_stages_of_their_own() {
-    let split = alone();
-    let text = written(Form::Examples, &split, false);
-    assert_eq!(
-        code(&text),
-        "layers_per_ipu: [0, 2, 1, 0]\nipus_per_replica: 4\n"
-    );
-    let text = written(Form::Poptorch, &split, true);
-    let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
-                    poptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
-                    poptorch.BeginBlock(model.layer[2], ipu_id=2)\n\
-                    poptorch.BeginBlock(model.head, ipu_id=3)\n";
-    assert!(code(&text).ends_with(expected), "{text}");
-    let text = written(Form::PipelineSplits, &split, true);
-    let expected =
-        "pipeline_splits:\n- \"model.layer[0]\"\n- \"model.layer[2]\"\n- \"model.head\"\n";
-    assert_eq!(code(&text), expected);
-    let text = written(Form::Keras, &split, true);
-    assert!(text.contains("{\n    \"model.embedding\": 0,\n    \"model.layer[0]\": 1,"));
-    assert!(text.contains("\"model.head\": 3,\n}\ndevice_mapping = [0, 1, 2, 3]\n"));
-    let text = written(Form::Popart, &split, true);
-    let head = "with builder.virtualGraph(3), builder.pipelineStage(3):\n    \
-                ...  # what runs after the layers, starting with model.head\n";
-    assert!(text.ends_with(head), "{text}");
-}
-
-/// A placeholder for a missing name is no text that a framework would accept.
-#[test]
-fn modules_without_a_name_have_a_placeholder() {
-    let split = alone();
-    let text = written(Form::Poptorch, &split, false);
-    let head = "poptorch.BeginBlock(..., ipu_id=3)  # replace ... with ";
-    assert_eq!(code(&text).matches("BeginBlock").count(), 3, "{text}");
-    assert!(code(&text).lines().last().unwrap().starts_with(head));
-    let text = written(Form::PipelineSplits, &split, false);
-    has(&text, "- \"<Out>\"  # write its first module (--module");
-    let text = written(Form::Keras, &split, false);
-    for part in ["of In are unknown. Name", "of Out are unknown. Name"] {
-        assert!(
-            text.contains(&format!("WARNING: the Keras layers {part}")),
-            "{text}"
-        );
-    }
-    // In and Out need no name if layers are in the same stage.
-    let beside = report_of(PseudoLayers::InAndOut, &[&["0"], &["1"]], 2);
+fn out_on_the_only_ipu_needs_no_word() {
+    let one = report_of(PseudoLayers::OutWithIn, &[&["0", "1"]], 1);
     for &form in Form::value_variants() {
-        let text = written(form, &beside, false);
+        let text = written(form, &one);
+        let out = "Out (the operations after the layers) runs";
         assert!(
-            !text.contains("replace ... with") && !text.contains("<"),
+            !text.contains(out) && !text.contains("nothing to paste"),
             "{text}"
         );
-    }
-}
-
-#[test]
-fn out_returns_to_the_first_ipu() {
-    let split = returning(&[&["0"], &["1"]]);
-    let text = written(Form::Examples, &split, false);
-    assert_eq!(code(&text), "layers_per_ipu: [1, 1]\nipus_per_replica: 2\n");
-    has(&text, "Out (head, loss) on IPU 0: make sure");
-    let text = written(Form::Poptorch, &split, true);
-    let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
-                    poptorch.BeginBlock(model.layer[1], ipu_id=1)\n\
-                    poptorch.BeginBlock(model.head, ipu_id=0)\n";
-    assert!(code(&text).ends_with(expected), "{text}");
-    // Two IPUs run three pipeline stages.
-    has(&text, "AutoStage.AutoIncrement");
-    has(&text, "at least 3 for inference");
-    assert!(!text.contains("after the last block"), "{text}");
-    let text = written(Form::Poptorch, &split, false);
-    assert!(code(&text).contains("BeginBlock(..., ipu_id=0)  # replace ... with"));
-    let text = written(Form::Keras, &split, true);
-    assert!(text.contains("\"model.head\": 2,\n}\ndevice_mapping = [0, 1, 0]\n"));
-    let text = written(Form::Popart, &split, false);
-    assert!(text.contains("virtualGraph(0), builder.pipelineStage(2):\n"));
-    let text = written(Form::PipelineSplits, &split, true);
-    assert_eq!(code(&text), "");
-    has(&text, "cannot say that Out is on IPU 0");
-    for &form in Form::value_variants() {
-        let text = written(form, &returning(&[&["0", "1"]]), false);
-        assert!(
-            !text.contains("Out (the operations after the layers) runs"),
-            "{text}"
-        );
-        assert!(!text.contains("nothing to paste"), "{text}");
     }
 }
 
 #[test]
 fn the_classic_model_knows_no_out() {
     let split = report_of(PseudoLayers::NoneFirst, &[&[], &["0"], &["1"]], 3);
-    let text = written(Form::Examples, &split, false);
+    let text = written(Form::Examples, &split);
     assert_eq!(
         code(&text),
         "layers_per_ipu: [0, 1, 1]\nipus_per_replica: 3\n"
     );
-    let text = written(Form::Poptorch, &split, false);
+    let text = written(Form::Poptorch, &split);
     let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=2)\n";
     assert!(code(&text).ends_with(expected), "{text}");
     for &form in Form::value_variants() {
-        let text = written(form, &split, false);
+        let text = written(form, &split);
         assert!(!text.contains("None") && !text.contains("Out"), "{text}");
     }
     let layer = template("layer{}");

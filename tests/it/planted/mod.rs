@@ -23,6 +23,7 @@ fn models_have_what_was_recorded_and_planted() {
         let subject = kind.subject();
         let _checking = Checking(&subject.name);
         whole::check(&subject);
+        subject.is_saved_and_loaded();
         subject.programs_have_one_owner();
         if !matches!(kind, Kind::Sample(_)) {
             attributed::check(&subject);

@@ -10,6 +10,7 @@ use popliner::model::{
     PlacementOptions,
 };
 use popliner::profile::Profile;
+use popliner::saved::{from_bytes, to_bytes};
 use regex::Regex;
 use tempfile::TempDir;
 
@@ -115,6 +116,15 @@ impl Subject {
     pub fn placement(&self) -> Placement {
         let options = PlacementOptions::default();
         Placement::full(&self.model, &self.layering, &options).expect("few sets")
+    }
+
+    /// A saved model is smaller than its profile, comes back, and is saved in the same bytes.
+    pub fn is_saved_and_loaded(&self) {
+        let bytes = to_bytes(&self.model).expect("a file");
+        let loaded = from_bytes(&bytes).expect("a model");
+        assert!(loaded == self.model && to_bytes(&loaded).expect("a file") == bytes);
+        let profile = self.files[0].metadata().expect("a profile").len();
+        assert!((bytes.len() as u64) < profile, "{}", bytes.len());
     }
 
     /// No program counts twice: a program that owns code or state belongs to at most one group, and
