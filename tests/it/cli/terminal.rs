@@ -1,7 +1,7 @@
 //! Output on a terminal: nothing wider than the terminal, bars if there is room, and colour only if
 //! it is wanted. Goldens show the output to a pipe.
 
-use crate::support::{DEFAULT_REGEX, Words, command, finish, profile, python, root, run_fixture};
+use crate::support::{DEFAULT_REGEX, Words, command, finish, profile, python, root};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use textwrap::core::display_width;
@@ -81,33 +81,6 @@ fn a_terminal_without_utf_8_gets_ascii() {
         return;
     };
     assert!(text.is_ascii() && text.contains("##"), "{text}");
-}
-
-#[test]
-fn a_pipe_gets_no_bars_and_units_as_asked() {
-    let drawn = |units: &str| {
-        let run = run_fixture(
-            "popart-bert-inference",
-            &format!("--solve --num-ipus=3 {units}"),
-        );
-        assert!(
-            run.err.is_ascii() && !run.err.contains('\u{1b}'),
-            "{}",
-            run.err
-        );
-        (run.out, run.err)
-    };
-    let plain = drawn("");
-    assert_eq!(drawn("--units=bytes"), plain);
-    for (units, cell, over) in [
-        ("KiB", "652.8 KiB", "28.8 KiB over the limit of 624.0 KiB"),
-        ("auto", "652.8 KiB", "28.8 KiB over the limit of 624.0 KiB"),
-        ("MiB", "0.7 MiB", "0.1 MiB over the limit of 0.7 MiB"),
-    ] {
-        let (out, err) = drawn(&format!("--units={units}"));
-        assert_eq!(out, plain.0, "JSON stays in bytes");
-        assert!(err.contains(cell) && err.contains(over), "{units}: {err}");
-    }
 }
 
 #[test]

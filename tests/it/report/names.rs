@@ -1,39 +1,9 @@
-//! Names of layers and hostile texts in every form of a report.
+//! Hostile texts in every form of a report.
 
-use crate::support::{profile, root, run_fixture, sections, typed};
+use crate::support::{profile, root, typed};
 use popliner::report::{Report, html, markdown, write_csv, write_json};
 use serde::Deserialize;
 use serde_json::Value;
-
-/// Options that write every form with the layers of stages.
-const FORMS: &str = "--solve --num-ipus=4 --sweep --explain --format=tsv --export-csv=- \
-                     --export-markdown=- --export-html=-";
-
-/// The first and the last layer of the first stage, and all its layers, in every form: In is the
-/// first layer, Out may be with it, and None is the first one of the classic model.
-#[test]
-fn names_are_the_same_in_every_form() {
-    for (option, [first, last, layers]) in [
-        ("", ["In", "1", "In 0 1"]),
-        ("--out-on=first", ["In Out", "0", "In 0 Out"]),
-        ("--memory-model=classic", ["None", "0", "None 0"]),
-    ] {
-        let run = run_fixture("popart-bert-inference", &format!("{FORMS} {option}"));
-        run.exits(0).says(&format!("\nStage 0, layers {layers}: "));
-        let sections = sections(&run.out);
-        for (form, part) in [
-            ("sweep", format!("\t{layers} | ")),
-            ("solve", format!("\n0\t{first}\t{last}\t{layers}\t")),
-            ("stages", format!("\n0,{first},{last},{layers},")),
-            ("export-markdown", format!("| 0 | {layers} |")),
-            ("export-html", format!("     0  {layers}  ")),
-        ] {
-            let section = sections.iter().find(|(name, _)| name == form);
-            let (_, text) = section.expect("a form");
-            assert!(text.contains(&part), "{part:?} in {form}: {text}");
-        }
-    }
-}
 
 /// Texts that try to become markup, a formula, a command of a terminal, or another line.
 const HOSTILE: [&str; 4] = [

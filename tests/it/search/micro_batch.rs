@@ -1,7 +1,8 @@
-//! Another micro-batch than in the profile: every form says that the numbers are an estimate.
+//! Another micro-batch than in the profile. The golden `estimate` says in each form that the numbers
+//! are an estimate.
 
 use super::{TRAINING, report};
-use crate::support::{DEFAULT_REGEX, run_fixture};
+use crate::support::DEFAULT_REGEX;
 use serde_json::Value;
 
 const FIXTURES: [&str; 3] = [TRAINING, "popart-bert-inference", "large-embedding"];
@@ -27,19 +28,4 @@ fn the_largest_fits_and_one_more_does_not() {
             assert_eq!(report["estimate"]["largest_micro_batch"], *largest);
         }
     }
-}
-
-#[test]
-fn every_form_calls_it_an_estimate() {
-    let options = "--solve --num-ipus=4 --micro-batch=8 --at-micro-batch=9";
-    let with = |form: &str| run_fixture(TRAINING, &format!("{options} {form}"));
-    let heading = ", by an estimate for micro-batches of 9";
-    with("--emit=layers-per-ipu")
-        .says(", by an estimate\n")
-        .says("This is an estimate for micro-batches of 9, ")
-        .prints("# This is an estimate for micro-batches of 9, ");
-    with("--export-markdown=-").prints(&format!("{heading}\n"));
-    with("--export-html=-")
-        .prints("this is an estimate for micro-batches of ")
-        .prints(heading);
 }

@@ -3,7 +3,7 @@
 
 use super::{TRAINING, number, report, stages};
 use crate::support::models::generate;
-use crate::support::{DEFAULT_REGEX, cases, contexts, popliner, run_fixture};
+use crate::support::{DEFAULT_REGEX, contexts, popliner, run_fixture};
 use serde_json::Value;
 
 #[test]
@@ -78,37 +78,6 @@ fn streaming_takes_the_time_of_its_bytes() {
         (more - nanoseconds as f64 / 1e6).abs() < 1e-3,
         "{more} {nanoseconds}"
     );
-}
-
-/// The forms that `report::emit::pipelines` does not run with a framework's own switches.
-#[test]
-fn configurations_have_the_switches_of_their_framework() {
-    let forms = "
-        examples
-            optimizer_state_offchip: true
-            replicated_tensor_sharding: true
-            replication_factor: 4
-        optimum
-            \"optimizer_state_offchip\": true
-            \"replicated_tensor_sharding\": true
-            \"replication_factor\": 4
-        pipeline-splits
-            offload_optimizer: true
-            enable_optimizer_rts: true
-            replicas: 4
-    ";
-    for (form, switches) in cases(forms) {
-        let emit = |more: &str| {
-            let fixed = "--num-ipus=4 --module=model.layer[{}] -q";
-            run_fixture(TRAINING, &format!("--emit={form} {fixed} {more}"))
-        };
-        let plain = emit("");
-        let elsewhere = emit("--optimizer-state=sharded-off-chip --replicas=4");
-        for switch in switches {
-            assert!(!plain.out.contains(switch), "{switch}: {plain:?}");
-            elsewhere.prints(switch);
-        }
-    }
 }
 
 /// Returns the messages and the report of a PopART model that trains with moments, with changed

@@ -91,13 +91,3 @@ fn keras_model(layers: &[(String, usize)], stage_of_out: usize) -> Value {
     model.push(("head".to_string(), stage_of_out));
     json!(model)
 }
-
-#[test]
-fn keras_without_module_names_has_no_loop() {
-    let (stages, text) = emitted("tensorflow-cnn", &["--num-ipus=4"], "keras");
-    let Some(found) = parsed("keras", &text) else {
-        return;
-    };
-    assert_eq!(found["entries"], json!(placed(&stages)), "{text}");
-    assert_eq!(found["model"], Value::Null, "{text}");
-}
