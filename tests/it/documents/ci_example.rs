@@ -1,8 +1,8 @@
 //! The example of a CI job: valid YAML, whole steps, and existing options. Its scripts and the
 //! action run on the fixtures.
 
-use super::action::{Job, Values, filled_in, step, steps, yaml};
-use crate::support::{piped, run_fixture, skip, try_finish};
+use super::action::{Job, Values, filled_in, has, step, steps, yaml};
+use crate::support::run_fixture;
 use serde_yaml_ng::Value;
 
 /// The action of this repository, as the example names it.
@@ -176,16 +176,6 @@ fn the_job_fails_when_a_step_takes_longer_than_its_budget() {
     }
 }
 
-/// Is jq on the path? GitHub's machines have it. Skips if not.
-#[track_caller]
-fn has_jq() -> bool {
-    let found = try_finish(piped("jq").arg("--version")).is_some();
-    if !found {
-        skip("there is no jq on the path");
-    }
-    found
-}
-
 /// Jobs pass artifacts from one folder to the next.
 #[test]
 fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
@@ -205,7 +195,7 @@ fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
     assert_eq!(ci.run(COMPILED_FITS), 0);
     ci.has("summary.md", "## The compiled model fits on 4 IPUs");
     ci.has("summary.md", "Against the prediction:");
-    if has_jq() {
+    if has("jq") {
         assert_eq!(ci.run(KEEP), 0);
         // The next prediction uses this reserve in place of a tenth.
         assert_eq!(ci.check(), 0);
@@ -230,7 +220,7 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     drop(connection);
     assert_eq!(ci.run(COMPILED_FITS), 1);
     assert!(ci.job.path("fit.md").is_file());
-    if has_jq() {
+    if has("jq") {
         assert_eq!(ci.run(KEEP), 0);
         assert_eq!(ci.job.read("reserve.txt"), "1204\n");
     }

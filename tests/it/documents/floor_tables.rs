@@ -4,21 +4,19 @@
 #[path = "../../../examples/floor/tables.rs"]
 mod tables;
 
-use popliner::profile::{CompiledProfile, Profile, ProfileError, VariableLists};
+use crate::support::profile;
+use popliner::profile::{CompiledProfile, Profile, VariableLists};
 use rusqlite::Connection;
 use std::path::Path;
-use std::sync::LazyLock;
 use tables::{FIT, OPTIONAL, TABLES, all, of_fit};
 use tempfile::TempDir;
 
-/// A fixture with every required table, with calls and code copies, and with the compiler's
-/// estimates of cycles.
-const FIXTURE: &str = "fixtures/poptorch-bert-training/profile.pop";
-/// A fixture with executions.
-const EXECUTED: &str = "fixtures/poplar-mlp/profile.pop";
-
-/// A compiled pipeline that was executed.
-const COMPILED: &str = "fixtures/training-pipelined/profile.pop";
+/// Fixtures that together have a value in every column of the list: one with calls, code copies and
+/// estimates of cycles, and one that was executed.
+const FIXTURES: [&str; 2] = ["poptorch-bert-training", "poplar-mlp"];
+/// The same for `--fit`: a compiled pipeline that was executed, and a model with bytes that
+/// overflowed.
+const COMPILED: [&str; 2] = ["training-pipelined", "poplar-mlp"];
 
 type Tables = Vec<(&'static str, Vec<&'static str>)>;
 
@@ -32,18 +30,13 @@ fn columns(tables: &[(&'static str, &'static [&'static str])]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Writes a profile with only these tables and columns; `without` leaves out one column. Reads it.
-fn reduced<T>(
-    tables: Tables,
-    fixture: &str,
-    without: Option<Column>,
-    read: impl Fn(&Path) -> T,
-) -> T {
+/// Writes a profile with only these tables and columns; `without` leaves out one column.
+fn reduced(tables: &Tables, fixture: &str, without: Option<Column>) -> TempDir {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("reduced.pop");
-    let connection = Connection::open(&path).unwrap();
+    let connection = Connection::open(directory.path().join("profile.pop")).unwrap();
     let attach = "ATTACH DATABASE ?1 AS whole";
-    connection.execute(attach, [fixture]).unwrap();
+    let whole = profile(fixture).display().to_string();
+    connection.execute(attach, [whole]).unwrap();
     // The file is read once and thrown away, for each column.
     let unsafely = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
     connection.execute_batch(unsafely).unwrap();
@@ -59,7 +52,29 @@ fn reduced<T>(
         connection.execute_batch(&sql).unwrap();
     }
     connection.execute_batch("COMMIT").unwrap();
-    read(&path)
+    directory
+}
+
+/// Checks that `read` reads all columns in these tables, and nothing else. It returns what it read
+/// as text; `None` if it refuses the profile.
+fn reads_all(
+    fixtures: [&str; 2],
+    tables: &Tables,
+    columns: &[Column],
+    read: impl Fn(&Path) -> Option<String>,
+) {
+    let whole = fixtures.map(|fixture| read(&profile(fixture)).expect("a profile"));
+    let differs = |without: Option<Column>| {
+        let mut pairs = fixtures.iter().zip(&whole);
+        pairs.any(|(fixture, whole)| {
+            let folder = reduced(tables, fixture, without);
+            read(&folder.path().join("profile.pop")).as_ref() != Some(whole)
+        })
+    };
+    assert!(!differs(None), "the library reads more");
+    for &column in columns {
+        assert!(differs(Some(column)), "{column:?} is read for nothing");
+    }
 }
 
 /// Returns the members of each list. The number of their stretches in memory depends on how threads
@@ -72,7 +87,6 @@ fn members(lists: &VariableLists) -> Vec<Vec<u32>> {
 }
 
 /// Prints everything that was read, except the path and the statements that only witnesses need.
-/// Equal text means equal data.
 fn dump(profile: &Profile) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
@@ -87,86 +101,18 @@ fn dump(profile: &Profile) -> String {
     )
 }
 
-/// Reads a fixture without one column.
-fn without(fixture: &str, column: Option<Column>) -> Result<String, ProfileError> {
-    reduced(all(), fixture, column, |path| {
-        Profile::read(path).map(|profile| dump(&profile))
-    })
-}
-
-/// The content of two fixtures.
-static WHOLE: LazyLock<[(&str, String); 2]> = LazyLock::new(|| {
-    let whole = |fixture| dump(&Profile::read(Path::new(fixture)).unwrap());
-    [FIXTURE, EXECUTED].map(|fixture| (fixture, whole(fixture)))
-});
-
-/// Does the content depend on this column?
-fn matters(column: Column) -> bool {
-    let mut fixtures = WHOLE.iter();
-    fixtures.any(|(fixture, whole)| without(fixture, Some(column)).unwrap() != *whole)
+#[test]
+fn the_library_reads_what_the_floor_reads() {
+    let columns = [columns(TABLES), columns(OPTIONAL)].concat();
+    reads_all(FIXTURES, &all(), &columns, |path| {
+        Profile::read(path).ok().map(|profile| dump(&profile))
+    });
 }
 
 #[test]
-fn the_library_reads_nothing_that_the_floor_leaves_out() {
-    for (fixture, whole) in &*WHOLE {
-        let is_equal = *whole == without(fixture, None).unwrap();
-        assert!(is_equal, "{fixture} differs");
-    }
-}
-
-/// Columns that only name variables. Their tables are optional, but are read.
-const NAMES: [Column; 6] = [
-    ("vars_info", "name_base_id"),
-    ("vars_info", "unlowered_var_id"),
-    ("vars_string_table", "id"),
-    ("vars_string_table", "string"),
-    ("debug_ids", "variable_id"),
-    ("debug_ids", "ids"),
-];
-
-#[test]
-fn the_library_reads_all_that_the_floor_reads() {
-    for column in columns(TABLES) {
-        match without(FIXTURE, Some(column)) {
-            Ok(_) if NAMES.contains(&column) => {
-                assert!(matters(column), "{column:?} is read for nothing");
-            }
-            Err(ProfileError::MissingColumn {
-                table,
-                column: missing,
-                ..
-            }) => assert_eq!((table, missing), column),
-            other => panic!("without {column:?}: {:?}", other.map(|_| ())),
-        }
-    }
-}
-
-#[test]
-fn the_library_reads_what_the_floor_reads_where_it_is_there() {
-    for column in columns(OPTIONAL) {
-        assert!(matters(column), "{column:?} is read for nothing");
-    }
-}
-
-/// Reads a compilation as text; `None` if it was refused.
-fn compiled(path: &Path) -> Option<String> {
-    let profile = CompiledProfile::read(path, true).ok()?;
-    Some(format!("{profile:?}"))
-}
-
-#[test]
-fn of_a_compilation_the_floor_reads_what_the_library_does() {
-    // The second fixture has bytes that overflowed.
-    let fixtures = [COMPILED, EXECUTED];
-    let whole = fixtures.map(|fixture| compiled(Path::new(fixture)).expect("a compilation"));
-    let differs = |without: Option<Column>| {
-        let mut pairs = fixtures.iter().zip(&whole);
-        pairs.any(|(fixture, whole)| {
-            reduced(of_fit(), fixture, without, compiled).as_ref() != Some(whole)
-        })
-    };
-    assert!(!differs(None), "the library reads more");
-    for column in columns(FIT) {
-        assert!(differs(Some(column)), "{column:?} is read for nothing");
-    }
+fn of_a_compilation_the_library_reads_what_the_floor_reads() {
+    reads_all(COMPILED, &of_fit(), &columns(FIT), |path| {
+        let profile = CompiledProfile::read(path, true).ok()?;
+        Some(format!("{profile:?}"))
+    });
 }

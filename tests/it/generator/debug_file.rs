@@ -49,34 +49,25 @@ pub fn contexts_parse_and_come_before_their_parents(case: &str, made: &Made) {
     let used = "SELECT debug_id FROM programs UNION SELECT debug_id FROM compute_sets";
     let used: Vec<u64> = rows(&made.profile, used, |row| row.get(0));
     assert!(used.iter().all(|id| ids.contains(id)), "{case}");
+    pairs_of_calls_resolve_to_operations(&contexts);
+}
+
+fn pairs_of_calls_resolve_to_operations(contexts: &[Context]) {
+    let is_operation = |context: &&Context| context["layer"] == Value::from("popart");
+    let operations = contexts.iter().filter(is_operation);
+    let operations: HashSet<u64> = operations.map(|own| uint(own, "id").unwrap()).collect();
+    let calls = contexts.iter();
+    for call in calls.filter(|own| own.contains_key("outlinedDebugContextIds")) {
+        let [outlined, replaced] =
+            ["outlinedDebugContextIds", "replacedDebugContextIds"].map(|key| ids(call, key));
+        assert_eq!(outlined.len(), replaced.len());
+        let mut all = outlined.iter().chain(&replaced);
+        assert!(all.all(|id| operations.contains(id)));
+    }
 }
 
 /// Reads a list such as `[12,13]`.
 pub fn ids(context: &Context, key: &str) -> Vec<u64> {
     let text = context[key].as_text().unwrap();
     serde_json::from_str(text).unwrap()
-}
-
-#[test]
-fn pairs_of_calls_resolve_to_operations() {
-    for (nested, expected) in [("", 3), ("--nested", 3 + 2 * 3)] {
-        let made = Made::of(&format!("--framework poptorch --outlined once {nested}"));
-        let contexts = contexts(made.directory.path()).0;
-        let is_operation = |context: &&Context| context["layer"] == Value::from("popart");
-        let operations = contexts.iter().filter(is_operation);
-        let operations: HashSet<u64> = operations.map(|own| uint(own, "id").unwrap()).collect();
-        let mut found = 0;
-        for call in contexts
-            .iter()
-            .filter(|own| own.contains_key("outlinedDebugContextIds"))
-        {
-            found += 1;
-            let outlined = ids(call, "outlinedDebugContextIds");
-            let replaced = ids(call, "replacedDebugContextIds");
-            assert_eq!(outlined.len(), replaced.len());
-            let mut all = outlined.iter().chain(&replaced);
-            assert!(all.all(|id| operations.contains(id)));
-        }
-        assert_eq!(found, expected);
-    }
 }

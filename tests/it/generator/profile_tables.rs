@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::support::{decode_diff_rle, sample};
+use crate::oracle::codec::differences;
+use crate::support::sample;
 
 use super::debug_file::contexts;
 use super::{Made, rows};
@@ -57,7 +58,7 @@ pub fn ids_of_variables_are_dense_and_sorted(case: &str, made: &Made) {
 fn sets(profile: &Connection) -> Vec<Vec<u64>> {
     let sql = "SELECT var_ids_diff_rle FROM compute_sets";
     rows(profile, sql, |row| {
-        Ok(decode_diff_rle(&row.get::<_, Vec<u8>>(0)?))
+        Ok(differences(&row.get::<_, Vec<u8>>(0)?))
     })
 }
 

@@ -1,8 +1,7 @@
 //! The step that posts the report to the pull request. Here, `gh` is a script that keeps comments
 //! as files; it needs `jq`, whose language the step uses.
 
-use super::{Job, Values, job::values};
-use crate::support::{piped, skip, try_finish};
+use super::{Job, Values, has, job::values};
 
 /// Answers like GitHub's interface, as far as the step uses it.
 const GH: &str = r#"
@@ -37,8 +36,7 @@ impl Job {
     /// Opens a pull request with a comment by a person, which looks like a comment of the action;
     /// `None` if the test is skipped.
     pub fn with_pull_request(self) -> Option<Self> {
-        if try_finish(piped("jq").arg("--version")).is_none() {
-            skip("there is no jq");
+        if !has("jq") {
             return None;
         }
         self.fake("gh", GH);

@@ -53,17 +53,23 @@ pub fn filled_in(mapping: &Value, known: impl Fn(&str) -> String) -> Values {
         .collect()
 }
 
+/// Is a program on the path? GitHub's machines have all that the steps use. Skips if not.
+#[track_caller]
+pub fn has(program: &str) -> bool {
+    let found = try_finish(piped(program).arg("--version")).is_some();
+    if !found {
+        skip(&format!("there is no {program}"));
+    }
+    found
+}
+
 /// A folder in which steps run.
 pub struct Job(tempfile::TempDir);
 
 impl Job {
     /// Makes an empty folder; `None` if the test is skipped.
     pub fn new() -> Option<Self> {
-        if try_finish(piped("bash").arg("--version")).is_none() {
-            skip("there is no bash");
-            return None;
-        }
-        Some(Self(tempfile::tempdir().expect("a folder")))
+        has("bash").then(|| Self(tempfile::tempdir().expect("a folder")))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

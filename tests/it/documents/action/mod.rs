@@ -6,7 +6,7 @@ mod job;
 mod readme;
 mod running;
 
-pub use job::{Job, Values, filled_in, step, steps, yaml};
+pub use job::{Job, Values, filled_in, has, step, steps, yaml};
 
 use super::read;
 use clap::{Arg, CommandFactory, ValueEnum};

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cli::goldens;
 use crate::support::models::{generate, share};
-use crate::support::{FORMS, command, each, finish, graph_file, popliner, sections};
+use crate::support::{FORMS, Words, command, each, finish, graph_file, popliner, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,20 +30,19 @@ const GRAPHS: [(&str, &str); 11] = [
 ];
 
 /// The forms of one run, and its report.
-struct Printed {
+pub struct Printed {
     forms: BTreeMap<String, String>,
     notes: String,
-    report: Value,
+    pub report: Value,
 }
 
 impl Printed {
-    fn of(graph: &str, framework: &str) -> Self {
+    pub fn of(graph: &str, framework: &str, mode: &str, options: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
-        write_model(folder.path(), graph, framework, "training");
-        let forms = FORMS.map(|form| format!("--emit={form}"));
-        let options = "--num-ipus=4 --mem-per-tile=2000000 --export-json=-";
-        let line = format!("{} {options} {}", folder.path().display(), forms.join(" "));
-        let run = popliner(line.split(' '));
+        write_model(folder.path(), graph, framework, mode);
+        let forms = FORMS.map(|form| format!("--emit={form}")).join(" ");
+        let profile = folder.path().display();
+        let run = popliner(format!("{profile} {options} --export-json=- {forms}").words());
         let mut forms: BTreeMap<String, String> = sections(&run.exits(0).out).into_iter().collect();
         let report = forms.remove("export-json").expect("a report");
         Self {
@@ -53,11 +52,11 @@ impl Printed {
         }
     }
 
-    fn form(&self, name: &str) -> &str {
+    pub fn form(&self, name: &str) -> &str {
         &self.forms[&format!("emit-{name}")]
     }
 
-    fn stages(&self) -> &[Value] {
+    pub fn stages(&self) -> &[Value] {
         self.report["split"]["stages"].as_array().expect("stages")
     }
 
@@ -67,14 +66,15 @@ impl Printed {
 }
 
 /// Writes the profile of a graph.
-pub fn write_model(folder: &Path, graph: &str, framework: &str, mode: &str) {
+fn write_model(folder: &Path, graph: &str, framework: &str, mode: &str) {
     let file = graph_file(graph).display().to_string();
     let options = format!("--graph {file} --framework {framework} --mode {mode} --tiles 4");
     generate(folder, &options);
 }
 
 fn check(&(graph, framework): &(&str, &str)) {
-    let printed = Printed::of(graph, framework);
+    let options = "--num-ipus=4 --mem-per-tile=2000000";
+    let printed = Printed::of(graph, framework, "training", options);
     let counts = check_counts(graph, &printed);
     check_lists(graph, &printed, counts);
     check_popart(graph, &printed);

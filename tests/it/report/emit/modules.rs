@@ -3,15 +3,14 @@
 //!
 //! With `SEEDS=0..1` all graphs run with more stages, by default a share of both.
 
-use super::graphs::write_model;
-use super::{numbered, parsed, read_json};
+use super::graphs::Printed;
+use super::{numbered, parsed};
 use crate::support::models::share;
-use crate::support::{each, graph_file, popliner, sections};
+use crate::support::{each, graph_file};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs::File;
-use tempfile::TempDir;
 
 /// Graphs of PyTorch. Most cuts of UNet and ALBERT are inside modules, or where a module runs
 /// again.
@@ -59,23 +58,15 @@ fn begun(calls: &[Vec<String>], blocks: &[(String, usize)]) -> Vec<usize> {
     begun
 }
 
-/// Returns the output of a run on the profile of a graph, and its report.
-fn printed(graph: &str, framework: &str, ipus: usize, form: &str) -> ([String; 2], Value) {
-    let folder = TempDir::new().expect("a folder");
-    write_model(folder.path(), graph, framework, "inference");
-    let options = format!("--num-ipus={ipus} --emit={form} --emit=pipeline-splits");
-    let line = format!("{} -q {options} --export-json=-", folder.path().display());
-    let run = popliner(line.split(' '));
-    let sections = sections(&run.exits(0).out);
-    let [form, splits, report] = <[_; 3]>::try_from(sections).expect("three");
-    ([form.1, splits.1], read_json(&report.1))
-}
-
 fn check(&(graph, ipus): &(&str, usize)) {
-    let (printed, report) = printed(graph, "poptorch", ipus, "poptorch");
+    let options = format!("--num-ipus={ipus}");
+    let printed = Printed::of(graph, "poptorch", "inference", &options);
     let calls = calls(graph);
     let known: HashSet<&String> = calls.iter().flatten().collect();
-    for one in report["split"]["modules"].as_array().expect("a list") {
+    for one in printed.report["split"]["modules"]
+        .as_array()
+        .expect("a list")
+    {
         for key in ["begin", "leaf", "inside", "output"] {
             let is_known = |path: &str| known.contains(&path.to_string());
             assert!(
@@ -85,7 +76,9 @@ fn check(&(graph, ipus): &(&str, usize)) {
         }
     }
     // A placeholder is no module, and Python reports that.
-    let text = printed[0].replace("BeginBlock(...,", "BeginBlock(model.none,");
+    let text = printed
+        .form("poptorch")
+        .replace("BeginBlock(...,", "BeginBlock(model.none,");
     let Some(found) = parsed("poptorch", &text) else {
         return;
     };
@@ -96,7 +89,7 @@ fn check(&(graph, ipus): &(&str, usize)) {
     assert_eq!(missing.len(), said, "{text}");
     let ipus: Vec<usize> = blocks.iter().map(|&(_, ipu)| ipu).collect();
     assert_eq!(begun(&calls, &blocks), ipus, "{graph}: {text}");
-    let splits: Value = serde_yaml_ng::from_str(&printed[1]).expect("YAML");
+    let splits: Value = serde_yaml_ng::from_str(printed.form("pipeline-splits")).expect("YAML");
     let splits = splits["pipeline_splits"].as_array();
     for module in splits.into_iter().flatten().filter_map(Value::as_str) {
         let is_known = known.contains(&module.replace('/', "."));
@@ -115,10 +108,11 @@ fn blocks_begin_at_modules_of_the_model() {
 #[test]
 fn counts_are_of_the_blocks_of_the_model() {
     for graph in ["bert", "t5", "bart", "clip"].iter().step_by(share(3)) {
-        let ([text, _], _) = printed(graph, "poptorch", 4, "examples");
+        let printed = Printed::of(graph, "poptorch", "inference", "--num-ipus=4");
+        let text = printed.form("examples");
         let blocks = read(graph, "blocks");
         let blocks: HashSet<&str> = blocks.iter().filter_map(Value::as_str).collect();
-        let found: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        let found: Value = serde_yaml_ng::from_str(text).expect("YAML");
         let counts = found["layers_per_ipu"].as_array().expect("counts").iter();
         let sum: u64 = counts.map(|count| count.as_u64().expect("a count")).sum();
         assert_eq!(sum, blocks.len() as u64, "{graph}: {text}");
@@ -130,7 +124,8 @@ fn counts_are_of_the_blocks_of_the_model() {
 #[test]
 fn stages_are_of_layers_of_the_model() {
     for graph in ["keras_resnet50", "keras_xception"] {
-        let ([text, splits], report) = printed(graph, "tensorflow", 4, "keras");
+        let printed = Printed::of(graph, "tensorflow", "inference", "--num-ipus=4");
+        let text = printed.form("keras");
         let operations = read(graph, "ops");
         let scopes = operations
             .iter()
@@ -149,9 +144,9 @@ fn stages_are_of_layers_of_the_model() {
         );
         let changes = stages.windows(2).filter(|pair| pair[0].1 < pair[1].1);
         let begun: Vec<&String> = changes.map(|pair| &pair[1].0).collect();
-        let count = report["split"]["stages"].as_array().expect("stages").len();
-        assert_eq!(begun.len() + 1, count, "{graph}: {text}");
-        let splits: Value = serde_yaml_ng::from_str(&splits).expect("YAML");
+        assert_eq!(begun.len() + 1, printed.stages().len(), "{graph}: {text}");
+        let splits = printed.form("pipeline-splits");
+        let splits: Value = serde_yaml_ng::from_str(splits).expect("YAML");
         assert_eq!(splits["pipeline_splits"], json!(begun), "{graph}");
     }
 }
