@@ -14,33 +14,6 @@ fn next_steps(run: &Run) -> Vec<String> {
     commands.map(String::from).collect()
 }
 
-#[test]
-fn the_first_ten_minutes_need_no_manual() {
-    for name in [
-        "popart-bert-inference",
-        "training-pipeline",
-        "tied-weights",
-        "large-embedding",
-        "poplar-mlp",
-    ] {
-        let folder = TempDir::new().expect("a folder");
-        let typed = |line: &str| typed(line, folder.path()).exits(0).clone();
-        let path = root().join("fixtures").join(name);
-        let first = typed(&format!("popliner '{}'", path.display()));
-        first
-            .says("\nIt does not fit on one IPU, ")
-            .says("\nSUCCESS: [ In ");
-        assert!(first.err.lines().count() <= 10, "{first:?}");
-        let steps = next_steps(&first);
-        assert_eq!(steps.len(), 3, "{first:?}");
-        typed(&steps[0]).prints("Stages: ");
-        typed(&steps[1]);
-        assert!(folder.path().join("report.html").exists());
-        let more = typed(&steps[2]);
-        assert_eq!(next_steps(&more).len(), 3, "{more:?}");
-    }
-}
-
 /// From an unknown folder to a configuration that a framework accepts. Each command except the
 /// first was printed by the command before.
 #[cfg(unix)]

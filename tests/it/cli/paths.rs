@@ -12,18 +12,12 @@ fn in_folder(work: impl FnOnce(&Path, [String; 2])) {
 
 #[cfg(unix)]
 #[test]
-fn pipes_are_neither_profiles_nor_debug_files_that_are_looked_for() {
-    in_folder(|folder, [profile, debug]| {
-        let make = |path: &str| {
-            finish(piped("mkfifo").arg(path)).exits(0);
-        };
+fn pipes_are_no_debug_files_that_are_looked_for() {
+    in_folder(|_, [profile, debug]| {
         std::fs::remove_file(&debug).expect("a file");
-        make(&debug);
+        finish(piped("mkfifo").arg(&debug)).exits(0);
         popliner([&*profile, "--solve"]).refuses(3, &["there is no debug.cbor beside"]);
         popliner([&*profile, "--fit"]).exits(1);
-        let pipe = folder.join("pipe.pop").display().to_string();
-        make(&pipe);
-        popliner([&*pipe, "--solve"]).refuses(3, &["this is a pipe or a device"]);
     });
 }
 
@@ -77,4 +71,12 @@ fn a_step_that_takes_too_long_is_a_failure_in_words_too() {
             "{run:?}"
         );
     }
+    let with = |options: &str| run_fixture("popart-bert-inference", options);
+    with("--solve --num-ipus=4 --max-step-ms=100000")
+        .exits(0)
+        .says("A step is within the 100000 ms of --max-step-ms");
+    with("--solve --num-ipus=4 --max-step-ms=0.001")
+        .exits(1)
+        .says("A step is over the 0.001 ms of --max-step-ms");
+    with("--plan --max-step-ms=0.001").exits(1);
 }

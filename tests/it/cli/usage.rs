@@ -78,15 +78,57 @@ const WRONG: &str = "
         model.0
     --emit=layers-per-ipu --layer-name-regex=nowhere
         nowhere
+    --solve --pin=9=0
+        there is no layer 9
+    --solve --pin=3
+        LAYER=IPU
+    --solve --pin=0=7 --num-ipus=4
+        --pin 0=7
+    --solve --pin=2=0 --cut-after=1
+        --pin 2=0 clashes with --cut-after 1
+    --solve --together=0,2 --cut-after=1
+        clashes with
+    --solve --cut-after=Out
+        no cut after the last
+    --solve --check-splits=2,1
+        in the order of the model
+    --solve --layers-per-ipu=1,1
+        add up to 2, but the model has 5 layers
+    --solve --layers-per-ipu=5 --check-splits=1
+        cannot be used with
+    --solve --mem-per-tile=1,2 --num-ipus=3
+        has 2 amounts
+    --solve --solver=greedy --pin=0=0
+        does not support constraints
+    --solve --solver=greedy --sweep
+        does not support --sweep
+";
+
+/// Options that no framework or model of memory has together, of a model that trains.
+const WRONG_IN_TRAINING: &str = "
+    --solve --solver=greedy --schedule=popart
+        --schedule: --solver greedy
+    --solve --memory-model=classic --recompute=stage
+        --recompute: --memory-model classic
+    --solve --memory-model=classic --accumulator=float32
+        --accumulator: 
+    --solve --schedule=sometimes
+        possible values: auto, none, popart
+    --solve --optimizer-state=sharded
+        state can only be shared by several replicas
+    --solve --at-micro-batch=9
+        --micro-batch <B>
 ";
 
 #[test]
 fn wrong_usage_ends_with_2() {
-    for (options, parts) in cases(WRONG) {
-        let run = fixture_with(&options);
-        assert_eq!(run.exits(2).out, "", "{options}");
-        for part in parts {
-            run.says(part);
+    for (fixture, list) in [(FIXTURE, WRONG), ("training-pipeline", WRONG_IN_TRAINING)] {
+        for (options, parts) in cases(list) {
+            let run = run_fixture(fixture, &options);
+            assert_eq!(run.exits(2).out, "", "{options}");
+            for part in parts {
+                run.says(part);
+            }
         }
     }
     popliner::<&str>([]).exits(2);

@@ -155,8 +155,10 @@ fn cells_of_another_type() {
         eq_class_step eq_class_id step_id_from step_id_to
         steps_by_ipu step_id ipu cycles
     ";
-    let columns = tables(columns).into_iter();
-    let columns = columns.flat_map(|(table, columns)| columns.into_iter().map(move |c| (table, c)));
+    let columns: Vec<_> = tables(columns)
+        .into_iter()
+        .flat_map(|(table, columns)| columns.into_iter().map(move |column| (table, column)))
+        .collect();
     let values = [
         "NULL",
         "'text'",
@@ -165,7 +167,6 @@ fn cells_of_another_type() {
         "-1",
         "9223372036854775807",
     ];
-    let columns: Vec<_> = columns.collect();
     let cells: Vec<_> = pairs(&columns, &values, 11).collect();
     each(&cells, |((table, column), value)| {
         let sql = in_last_row(&format!("{table} {column} = {value}"));

@@ -120,6 +120,10 @@ fn files_beside_the_profile() {
             let run = case.run("--solve --export-json=-");
             let warning = format!("{name} beside the profile is ignored: ");
             run.exits(0).warns(&[&warning, part]);
+            let report = run.report();
+            let warnings = report["warnings"].as_array().unwrap().iter();
+            let mut texts = warnings.filter_map(Value::as_str);
+            assert!(texts.any(|text| text.starts_with(&warning)), "{report}");
             assert!(!run.err.contains('\u{1b}'), "{}", run.err);
         }
         // Any JSON goes into the report, and cannot break out of it.
@@ -127,5 +131,11 @@ fn files_beside_the_profile() {
         fs::write(&file, evil).unwrap();
         let run = case.run("--solve --export-html=-");
         assert!(!run.exits(0).out.contains("<script>alert"), "{name}");
+        let provenance = &case.run("--export-json=-").report()["provenance"];
+        let key = name.trim_end_matches(".json");
+        assert_eq!(
+            provenance[key],
+            serde_json::from_str::<Value>(evil).unwrap()
+        );
     }
 }

@@ -285,26 +285,6 @@ fn files_read_them_back() {
     }
 }
 
-/// Errors about layers that do not exist repeat names.
-#[test]
-fn errors_have_no_control_characters() {
-    let evil = "\u{1b}]0;title\u{7}\u{202e}";
-    let case = renamed("poplar-mlp", LAYER, evil);
-    for order in [
-        format!("--pin={evil}no=0"),
-        format!("--together={evil}no,{evil}none"),
-        format!("--cut-after={evil}no"),
-        format!("--no-cut-after={evil}no"),
-        format!("--check-splits={evil}no"),
-        // The pins contradict each other.
-        format!("--pin={evil}4=0 --pin={evil}0=1"),
-    ] {
-        let words = order.split(' ').chain(["--solve", REGEX]);
-        let run = plain(case.run(&words.collect::<Vec<_>>()));
-        assert_eq!(run.exits(2).says("error: ").out, "", "{run:?}");
-    }
-}
-
 /// Returns all texts in a document.
 fn strings(value: &Value) -> Vec<String> {
     match value {

@@ -33,7 +33,17 @@ pub fn check(subject: &Subject) -> &'static str {
     let all = cycles.by_operation.iter().chain([&cycles.unexplained]);
     let all: u64 = all.map(|cycles| cycles.all).sum();
     assert_eq!(all, positions.iter().sum::<u64>() + nowhere);
+    check_exchanges(&found);
     source
+}
+
+/// Exchanges are a part of the cycles of each position, and of some not all.
+fn check_exchanges(found: &CyclesByLayer) {
+    let mut positions = found.by_layer.iter().zip(&found.exchange_by_layer);
+    assert!(positions.all(|(all, exchange)| exchange <= all));
+    assert!(found.unplaced_exchange <= found.unplaced);
+    let [all, exchange] = [&found.by_layer, &found.exchange_by_layer];
+    assert!(exchange.iter().sum::<u64>() > 0 && all != exchange);
 }
 
 /// Compares the cycles of each position with the planted ones of this number of runs; `nowhere` are

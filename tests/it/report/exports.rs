@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{FIXTURES, Run, copy, profile, root, run_fixture, sections, typed};
-use serde_json::{Value, json};
+use crate::support::{FIXTURES, Run, copy, profile, root, run_fixture, typed};
+use serde_json::Value;
 use tempfile::TempDir;
 
 const FIXTURE: &str = "popart-bert-inference";
@@ -95,16 +95,6 @@ fn without_arguments(json: &str) -> Value {
     assert!(!report["provenance"]["arguments"].take().is_null());
     assert!(report["live_steps"].is_object() && report["memory"]["tile_map"].is_object());
     report
-}
-
-#[test]
-fn standard_output_takes_several_with_names() {
-    let options = FORMS.map(|form| format!("--export-{form}=-")).join(" ");
-    let run = run_fixture(FIXTURE, &format!("--layer-breakdown {options}"));
-    let sections = sections(&run.exits(0).out).into_iter().map(|one| one.0);
-    // The CSV form has a section of its own inside.
-    let expected = "layer-breakdown export-json export-csv layers export-markdown export-html";
-    assert_eq!(sections.collect::<Vec<_>>().join(" "), expected);
 }
 
 #[test]
@@ -263,23 +253,4 @@ fn a_saved_model_gives_the_same_report_but_for_names_of_variables() {
         }
         assert_eq!(fresh, loaded, "{fixture}");
     }
-}
-
-#[test]
-fn files_beside_the_profile_are_in_the_report_or_said_to_be_left_out() {
-    let folder = Folder::new();
-    copy("poplar-mlp", folder.0.path());
-    let framework = json!({"name": "PopART", "version": {"major": 3}});
-    fs::write(folder.path("framework.json"), framework.to_string()).expect("a file");
-    fs::write(folder.path("app.json"), "{\"cut").expect("a file");
-    let run = folder.popliner("profile.pop --export-json=-");
-    let report = run.exits(0).report();
-    assert_eq!(report["provenance"]["framework"], framework);
-    assert_eq!(report["provenance"]["app"], Value::Null);
-    let warning = report["warnings"][0].as_str().expect("a warning");
-    assert!(
-        warning.starts_with("app.json beside the profile is ignored: "),
-        "{warning}"
-    );
-    run.warns(&[warning]);
 }

@@ -4,13 +4,11 @@ mod advice;
 mod bert_large;
 mod facts;
 mod micro_batch;
-mod near_cuts;
 mod objectives;
 mod pipelines;
 mod plan;
 mod state;
 mod ties;
-mod usage;
 
 use crate::support::run_fixture;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 use super::{TRAINING, number, peaks, report};
 use crate::support::models::{pairs, share};
-use crate::support::{Run, popliner, run_fixture, run_once};
+use crate::support::{Run, popliner, run_once};
 use serde_json::Value;
 
 const FIXTURES: [&str; 6] = [
@@ -99,16 +99,4 @@ fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
     let report = alone(row);
     assert_eq!(row["step"]["cycles"], report["step"]["cycles"]);
     assert_eq!(report["split"]["max_stages"], 4);
-}
-
-#[test]
-fn a_step_that_takes_too_long_is_exit_1() {
-    let with = |options: &str| run_fixture("popart-bert-inference", options);
-    with("--solve --num-ipus=4 --max-step-ms=100000")
-        .exits(0)
-        .says("A step is within the 100000 ms of --max-step-ms");
-    with("--solve --num-ipus=4 --max-step-ms=0.001")
-        .exits(1)
-        .says("A step is over the 0.001 ms of --max-step-ms");
-    with("--plan --max-step-ms=0.001").exits(1);
 }

@@ -24,7 +24,6 @@ use finish::try_finish_with;
 use popliner::debug_info::DebugInfo;
 use popliner::model::Model;
 use popliner::profile::Profile;
-use popliner::profile::encoding::Runs;
 use tempfile::TempDir;
 
 pub use finish::{finish, finish_unread, piped, try_finish};
@@ -238,16 +237,6 @@ impl Earlier {
     }
 }
 
-/// Checks that a run ends with a code and only one line on standard error, and returns the line.
-pub fn one_line(run: &Run, code: i32) -> &str {
-    assert_eq!(run.code, code, "{run:?}");
-    assert_eq!(run.out, "", "{run:?}");
-    let line = run.err.strip_suffix('\n').expect("a line");
-    assert!(!line.contains('\n'), "{line}");
-    assert!(line.starts_with("error: "), "{line}");
-    line
-}
-
 /// Returns the cells of a table, the header first.
 pub fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new()
@@ -273,17 +262,6 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
         }
     }
     sections
-}
-
-/// Decodes a run-length list of adjacent differences, from 0, into their sums.
-pub fn decode_diff_rle(blob: &[u8]) -> Vec<u64> {
-    let runs = Runs::new(blob).map(|run| run.expect("a run"));
-    let differences = runs.flat_map(|run| std::iter::repeat_n(run.value, run.count as usize));
-    let sums = differences.scan(0, |sum, difference| {
-        *sum += difference;
-        Some(*sum)
-    });
-    sums.collect()
 }
 
 /// Builds the model of both files.

@@ -34,23 +34,13 @@ pub struct StageError {
 
 type Measure = fn(&StageError) -> f64;
 
-/// The measures of a stage, with their titles.
+/// The measures of a stage, with their titles: errors of the whole prediction, and without the errors
+/// of the layers themselves.
 const MEASURES: [(&str, Measure); 4] = [
-    (
-        "under the truth on any tile, per cent of the fullest",
-        |stage| stage.under,
-    ),
-    ("over the truth on the fullest tile, per cent", |stage| {
-        stage.over
-    }),
-    (
-        "the same, under, without the error of the layers alone",
-        |stage| stage.added_under,
-    ),
-    (
-        "the same, over, without the error of the layers alone",
-        |stage| stage.added_over,
-    ),
+    ("% of the fullest tile too low on any", |stage| stage.under),
+    ("% too high on the fullest tile", |stage| stage.over),
+    ("too low, without the layers", |stage| stage.added_under),
+    ("too high, without the layers", |stage| stage.added_over),
 ];
 
 impl Errors {
