@@ -4,10 +4,10 @@
 //! The files have no licence and are not part of the project. If they are missing, these tests are
 //! skipped.
 
-use crate::support::sample;
+use crate::support::{popliner, sample};
 use popliner::profile::{CompiledProfile, Profile};
-use popliner::report::{Detail, Files, FitInputs, Provenance, Report, TileCategory};
 use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
 use std::path::Path;
 
 fn query<T>(path: &Path, sql: &str, row: impl Fn(&rusqlite::Row<'_>) -> T) -> Vec<T> {
@@ -60,44 +60,30 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
     let sql = "SELECT max(live) FROM (SELECT sum(delta_bytes) OVER (ORDER BY step_id) AS live
                FROM memory_not_always_live_by_step_and_ipu WHERE ipu = 0)";
     assert_eq!(peak, query(&path, sql, |row| row.get(0).unwrap())[0]);
-    let files = Files {
-        profile: "profile.pop".into(),
-        debug: None,
-        saved_model: false,
-    };
-    let target = &profile.target;
-    let report = Report::of_compilation(FitInputs {
-        profile: &profile,
-        layers: None,
-        limits: vec![target.bytes_per_tile],
-        detail: Detail::Page,
-        provenance: Provenance {
-            memory_model: "recorded".to_owned(),
-            ..Provenance::new(target, &profile.made, files)
-        },
-        warnings: Vec::new(),
-    });
-    let memory = report.memory;
-    let (tiles, map) = (
-        memory.tiles.expect("tiles"),
-        memory.tile_map.expect("a map"),
-    );
+    let run = popliner([&*path, Path::new("--fit"), Path::new("--export-json=-")]);
+    let report = run.exits(0).report();
+    let totals = report["memory"]["tiles"]["total"].as_array();
+    let totals = totals.expect("tiles").iter().filter_map(Value::as_u64);
+    let categories = report["memory"]["tile_map"]["categories"].as_array();
+    let categories = categories.expect("categories");
     // Bytes at addresses of their own are at most the bytes in use on a tile, and every shared
     // address has at least one variable.
-    for (tile, &total) in tiles.total.iter().enumerate() {
-        let sum = |list: fn(&TileCategory) -> &Vec<u64>| -> u64 {
-            let all = map.categories.iter().filter_map(|row| list(row).get(tile));
-            all.sum()
+    for (tile, total) in totals.enumerate() {
+        let sum = |name: &str| -> u64 {
+            let bytes = categories.iter().filter_map(|row| row[name][tile].as_u64());
+            bytes.sum()
         };
-        let (all, overlapped) = (sum(|row| &row.bytes), sum(|row| &row.overlapped));
+        let (all, overlapped) = (sum("bytes"), sum("overlapped"));
         assert!(all - overlapped <= total && total <= all, "tile {tile}");
     }
-    let fit = report.fit.expect("whether it fits");
-    let tile = &fit.ipus[0].fullest_tile;
-    assert_eq!((fit.fits, tile.tile, tile.bytes), (true, 0, 8281));
+    let ipu = &report["fit"]["ipus"][0];
+    let tile = &ipu["fullest_tile"];
+    assert_eq!((&tile["tile"], &tile["bytes"]), (&0.into(), &8281.into()));
+    let parts = tile["parts"].as_object().expect("parts").values();
+    assert_eq!(parts.filter_map(Value::as_u64).sum::<u64>(), 8281);
     // No variable explains 36 bytes of tile 0.
-    assert_eq!((tile.parts.total(), tile.parts.gaps), (8281, 36));
+    assert_eq!(tile["parts"]["gaps"], 36);
     let sum = "SELECT sum(total) FROM memory_by_tile";
     let sum: u64 = query(&path, sum, |row| row.get(0).unwrap())[0];
-    assert_eq!(fit.ipus[0].total, sum);
+    assert_eq!(ipu["total"], sum);
 }
