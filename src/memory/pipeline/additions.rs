@@ -123,7 +123,7 @@ pub(super) struct Area {
     /// By flow; empty where no part is needed.
     parts: Vec<Part>,
     /// Does another pipeline stage of the IPU run between both passes? It does between those of Out
-    /// in the interleaved schedule, if Out is beside In.
+    /// in TensorFlow's pipelines, if Out is beside In.
     waits: bool,
 }
 
@@ -221,9 +221,10 @@ impl Flows {
     pub(super) fn area(&self, places: Range<u32>) -> Area {
         let parts = self.list.iter().map(|flow| flow.part_of(&places, self));
         let parts = parts.collect();
-        let waits = self.pipeline.schedule == Schedule::TfInterleaved
-            && self.out_is_first
-            && places == self.out();
+        let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
+        let waits = self.out_is_first
+            && places == self.out()
+            && schedules.contains(&self.pipeline.schedule);
         let backward = places.map(|place| self.backward_of(place));
         Area {
             parts,
