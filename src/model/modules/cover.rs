@@ -128,7 +128,7 @@ fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
 const FEW_OPERATIONS: usize = 6;
 
 /// A run is small if its bytes are at most 1/`FEW_BYTES` of those of a typical run.
-const FEW_BYTES: u64 = 4;
+const FEW_BYTES: u64 = 8;
 
 /// Joins small runs, such as a cast or a shortcut, to the neighbouring run in the same module, or
 /// between two modules to the run that their data flows to. `is_used(run, next)` says whether data

@@ -18,6 +18,9 @@ pub(super) struct Evidence<'a> {
     pub(super) bytes: Vec<u64>,
     /// Pairs of an operation and a later one that data flows to, ascending.
     pub(super) flow: Vec<(usize, usize)>,
+    /// By operation: bytes of tensors from operations before it that it or later ones use. One entry
+    /// more, for the end.
+    pub(super) crossing: Vec<i64>,
 }
 
 /// The operations of the forward pass, in the order of the program; if `named`, only those that the
@@ -46,6 +49,7 @@ impl<'a> Evidence<'a> {
             scopes: Vec::new(),
             bytes: vec![0; operations],
             flow: Vec::new(),
+            crossing: vec![0; operations + 1],
         }
     }
 
@@ -56,10 +60,8 @@ impl<'a> Evidence<'a> {
             first_of_group[model.operations[operation as usize].group as usize] = at;
             position[operation as usize] = at;
         }
-        let mut evidence = Self {
-            flow: flow(model, &position),
-            ..Self::nothing(forward.len())
-        };
+        let mut evidence = Self::nothing(forward.len());
+        evidence.add_flow(model, &position);
         let bytes = model.bytes_of_sets();
         let mut first_of_set = vec![NONE; model.use_sets.len()];
         for (set, smaller, group) in model.use_sets.iter() {
@@ -81,9 +83,39 @@ impl<'a> Evidence<'a> {
         let names = names.map(|&operation| &*model.operations[operation as usize].name);
         if unscoped::lack_scopes(names.zip(&evidence.parameters)) {
             let used = uses_of_parameters(model, &first_of_group);
-            evidence.scopes = unscoped::scopes(used, &crossing(&evidence.flow, forward.len()));
+            evidence.scopes = unscoped::scopes(used, &evidence.crossing);
         }
         evidence
+    }
+
+    /// Adds the data that flows between operations of the forward pass. `position` has the position
+    /// of each operation of the model in the forward pass.
+    fn add_flow(&mut self, model: &Model, position: &[usize]) {
+        let of_node = |node: u32| {
+            let operations = model.flow.nodes[node as usize].operations.iter();
+            let mut positions = operations.map(|&operation| position[operation as usize]);
+            positions.find(|&at| at < usize::MAX)
+        };
+        for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
+            let Some(from) = of_node(edge.from) else {
+                continue;
+            };
+            let to = edge.to.iter().filter_map(|&node| of_node(node));
+            let first = self.flow.len();
+            self.flow
+                .extend(to.filter(|&to| to > from).map(|to| (from, to)));
+            if let Some(last) = self.flow[first..].iter().map(|&(_, to)| to).max() {
+                self.crossing[from + 1] += edge.bytes as i64;
+                self.crossing[last + 1] -= edge.bytes as i64;
+            }
+        }
+        self.flow.sort_unstable();
+        self.flow.dedup();
+        let mut bytes = 0;
+        for change in &mut self.crossing {
+            bytes += *change;
+            *change = bytes;
+        }
     }
 }
 
@@ -107,46 +139,6 @@ fn uses_of_parameters<'a>(
         users.map(move |group| (positions[group as usize], parameter))
     });
     uses.filter(|&(at, _)| at != NONE)
-}
-
-/// Pairs of operations of the forward pass between which data flows. `position` has the position of
-/// each operation of the model in the forward pass.
-fn flow(model: &Model, position: &[usize]) -> Vec<(usize, usize)> {
-    let of_node = |node: u32| {
-        let operations = model.flow.nodes[node as usize].operations.iter();
-        let mut positions = operations.map(|&operation| position[operation as usize]);
-        positions.find(|&at| at < usize::MAX)
-    };
-    let mut pairs = Vec::new();
-    for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
-        let Some(from) = of_node(edge.from) else {
-            continue;
-        };
-        let to = edge.to.iter().filter_map(|&node| of_node(node));
-        pairs.extend(to.filter(|&to| to > from).map(|to| (from, to)));
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
-}
-
-/// By operation: number of operations before it whose data flows to it or a later one. `flow` is
-/// ascending.
-pub(super) fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
-    let mut change = vec![0i64; operations + 1];
-    for flows in flow.chunk_by(|a, b| a.0 == b.0) {
-        let (from, last) = flows[flows.len() - 1];
-        change[from + 1] += 1;
-        change[last + 1] -= 1;
-    }
-    let mut crossing = 0;
-    change
-        .iter()
-        .map(|change| {
-            crossing += change;
-            crossing
-        })
-        .collect()
 }
 
 /// A module with more than 1/`LARGE` of all bytes is cut into its parts if no other module is like

@@ -89,7 +89,7 @@ impl Modules {
             let numbers = components(path).map(|component| texts.number(component));
             numbers.collect()
         });
-        let tree = Tree::new(numbered.collect());
+        let tree = Tree::new(numbered.collect(), evidence.crossing);
         let mut lookup = Lookup::default();
         for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
             lookup.add(scope, number);
@@ -121,7 +121,7 @@ impl Modules {
         let sums = Sums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
         Self {
-            tree: tree::by_flow(&sums, &evidence.flow, forward.len()),
+            tree: tree::by_flow(&sums, evidence.crossing),
             sums,
             texts: Vec::new(),
             calls: Calls::default(),

@@ -1,7 +1,7 @@
 //! The module tree: runs of forward operations whose paths begin alike or, where names show no
 //! modules, between which little data flows.
 
-use super::evidence::{Sums, crossing};
+use super::evidence::Sums;
 use std::ops::Range;
 
 /// Marks a node that does not belong to a component of a path, as the root.
@@ -40,6 +40,9 @@ pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     /// By operation: the components of its path.
     pub(super) paths: Vec<Vec<u32>>,
+    /// Bytes that are passed on before each operation, as in
+    /// [`Evidence::crossing`](super::evidence::Evidence::crossing).
+    pub(super) crossing: Vec<i64>,
 }
 
 /// A child in the making: its operations, and the component that they share.
@@ -50,10 +53,11 @@ struct Run {
 
 impl Tree {
     /// The tree of operations with these paths, in the order of the program.
-    pub(super) fn new(paths: Vec<Vec<u32>>) -> Self {
+    pub(super) fn new(paths: Vec<Vec<u32>>, crossing: Vec<i64>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             paths,
+            crossing,
         };
         tree.add(0..tree.paths.len(), 0, NO_COMPONENT);
         tree
@@ -173,17 +177,18 @@ fn period(runs: &[Run]) -> usize {
 }
 
 /// A tree whose nodes are cut in two where least data flows, not far from half of their bytes.
-pub(super) fn by_flow(sums: &Sums, flow: &[(usize, usize)], operations: usize) -> Tree {
-    let crossing = crossing(flow, operations);
+pub(super) fn by_flow(sums: &Sums, crossing: Vec<i64>) -> Tree {
+    let operations = crossing.len() - 1;
     let mut tree = Tree {
         nodes: vec![Node::new(0..operations)],
         paths: vec![Vec::new(); operations],
+        crossing,
     };
     let mut number = 0;
     while number < tree.nodes.len() {
         let run = tree.nodes[number].operations.clone();
         if run.len() > 1 {
-            let cut = cut(sums, &crossing, &run);
+            let cut = cut(sums, &tree.crossing, &run);
             let first = tree.nodes.len();
             tree.nodes.push(Node::new(run.start..cut));
             tree.nodes.push(Node::new(cut..run.end));
@@ -194,8 +199,8 @@ pub(super) fn by_flow(sums: &Sums, flow: &[(usize, usize)], operations: usize) -
     tree
 }
 
-/// Where to cut a run of two operations or more: within the middle half of its bytes, where data
-/// of the fewest operations crosses; the earliest of several such places.
+/// Where to cut a run of two operations or more: within the middle half of its bytes, where the
+/// fewest bytes are passed on; the earliest of several such places.
 fn cut(sums: &Sums, crossing: &[i64], run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {

@@ -12,12 +12,12 @@ pub(super) fn lack_scopes<'a>(
 
 /// The scope of each operation of the forward pass by the modules of parameters; empty if no
 /// parameter has modules. `uses` has each operation that uses a parameter, as a position, with this
-/// parameter; `crossing` has the number of tensors that are passed on before each operation, and
+/// parameter; `crossing` has the bytes that are passed on before each operation, and
 /// one entry more for the end.
 ///
 /// An operation that uses parameters belongs to the modules that are called on the way to one of
 /// them. Operations between two of these belong to the earlier one up to the place where the fewest
-/// tensors are passed on, and from there to the later one.
+/// bytes are passed on, and from there to the later one.
 pub(super) fn scopes<'a>(
     uses: impl Iterator<Item = (usize, &'a str)>,
     crossing: &[i64],
@@ -58,7 +58,6 @@ fn called(parameter: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::crossing;
     use super::*;
 
     #[test]
@@ -77,21 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn operations_without_parameters_are_where_few_tensors_are_passed_on() {
-        // A residual block: the sum of 1 and 2 is passed on alone; 4 and 5 need 3.
-        let flow = [
-            (0, 1),
-            (0, 2),
-            (1, 2),
-            (2, 3),
-            (3, 4),
-            (3, 5),
-            (4, 5),
-            (5, 6),
-        ];
+    fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
+        // After the first operation with parameters, two tensors are passed on until 3.
+        let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
         let uses = [(1, "a.weight"), (5, "b.weight")];
         let expected = ["a", "a", "a", "a", "b", "b", "b"];
-        assert_eq!(scopes(uses.into_iter(), &crossing(&flow, 7)), expected);
-        assert_eq!(scopes([].into_iter(), &crossing(&[], 3)), [""; 0]);
+        assert_eq!(scopes(uses.into_iter(), &crossing), expected);
+        assert_eq!(scopes([].into_iter(), &[0; 4]), [""; 0]);
     }
 }
