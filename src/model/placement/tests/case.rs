@@ -131,11 +131,6 @@ impl Case {
             sets: variables.iter().map(|&variable| set_of[variable]).collect(),
             code: GroupCode::default(),
         };
-        for (number, group) in groups.iter_mut().enumerate() {
-            let is_used = |&variable: &usize| self.variables[variable].0.contains(&number);
-            let used = (0..self.variables.len()).filter(is_used).collect();
-            group.clusters = vec![cluster(&used)];
-        }
         for (operation, programs) in &self.programs {
             groups[*operation].clusters = programs.iter().map(cluster).collect();
         }

@@ -1,6 +1,6 @@
 //! Rules that say where gradients, updates and state are. Each test fails without its rule.
 
-use super::case::{LASTING, PASSING, Training};
+use super::case::{Case, LASTING, PASSING, Training};
 use crate::model::placement::*;
 
 /// The gradient of what layer 1 kept, made with the weight of layer 3.
@@ -33,6 +33,20 @@ fn a_head_between_layers_is_at_the_layer_before_it() {
     let loss = training.case.operation_at(3, "loss of layer 2");
     training.case.passing(&[2, loss], "");
     assert_eq!(training.placed().operation(3).0, "2");
+}
+
+/// As CLIP finds the end of its text, which only the head uses.
+#[test]
+fn a_number_of_the_input_for_the_head_alone_is_of_out() {
+    let mut case = Case::default();
+    let [words, first, last, end, head] =
+        case.operations(["words", "layer/1/x", "layer/2/x", "end", "head"]);
+    case.passing(&[words, end], "ids");
+    for (from, to) in [(words, first), (first, last), (last, head), (end, head)] {
+        case.passing(&[from, to], "");
+    }
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(end), ("Out".into(), Reason::AfterLayers));
 }
 
 /// Layers 1 and 3 share its weight; most that it uses comes from layer 2.
