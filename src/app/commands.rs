@@ -214,7 +214,10 @@ fn with_head(mut lines: Vec<String>) -> Vec<String> {
 
 /// Suggests commands that write the configuration and the page of a split. `command` finds it.
 fn steps(command: &str, report: &Report) -> Vec<String> {
-    let framework = report.pipeline.as_ref().map(|pipeline| pipeline.framework);
+    let framework = report
+        .pipeline
+        .as_ref()
+        .map(|pipeline| pipeline.recording.framework);
     let form = Form::of_framework(framework).name();
     let unsolved = command.trim_end_matches(" --solve");
     with_head(vec![

@@ -4,9 +4,7 @@
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LiveVariable};
 use crate::search::{Advice, AdviceFor, Answer, SearchResult};
-use crate::solve::{
-    BottleneckProof, Cause, Constraint, Infeasible, Needed, ObjectiveProof, Plan, Relaxation,
-};
+use crate::solve::{BottleneckProof, Cause, Constraint, Needed, ObjectiveProof, Plan, Relaxation};
 use crate::time::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -172,7 +170,8 @@ pub(super) fn constraints(found: &SearchResult<'_>) -> Vec<String> {
 }
 
 impl Inputs<'_> {
-    fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
+    /// Returns the layers of each stage.
+    pub(super) fn layers_of(&self, plan: &Plan) -> Vec<LayerNames> {
         let stages = plan.stages().iter().cloned();
         stages.map(|stage| self.names(stage)).collect()
     }
@@ -186,8 +185,8 @@ impl Inputs<'_> {
         let Answer::Refused(refused) = &found.answer else {
             return None;
         };
-        let Infeasible { certificate, .. } = &refused.infeasible;
         let (request, infeasible) = (found.costs.request(), &refused.infeasible);
+        let certificate = &infeasible.certificate;
         let ranges = refused.over_limit.iter().map(|(range, memory)| OverLimit {
             layers: self.names(range.clone()),
             tile: memory.max_tile() as u32,
@@ -242,7 +241,7 @@ impl Inputs<'_> {
         RelaxationFacts {
             constraints: options.map(text).collect(),
             weights: weights.map(|weight| weight.name.clone()).collect(),
-            stages: self.stages_of(&relaxation.solution.plan),
+            stages: self.layers_of(&relaxation.solution.plan),
         }
     }
 

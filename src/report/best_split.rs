@@ -115,10 +115,7 @@ impl Inputs<'_> {
             step: StepFacts::of_candidate(costs, best, replicas),
             lacks_time: best.lacks_time(costs.request().step.streaming_bandwidth),
             is_shortest: best.solution.step.is_some_and(|proof| proof.is_optimal),
-            stages: stages
-                .iter()
-                .map(|stage| self.names(stage.clone()))
-                .collect(),
+            stages: self.layers_of(&best.solution.plan),
             ends: stages.iter().map(|stage| stage.end as u32).collect(),
             hint: hint(best.ipus, score.stages),
             ..BestSplit::default()

@@ -83,11 +83,6 @@ impl<'a> Document<'a> {
             configuration: configurations(report),
         }
     }
-
-    /// Returns the document on one line.
-    pub(super) fn text(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
-    }
 }
 
 /// The split in one form of configuration, for the page and for other programs.

@@ -4,7 +4,7 @@ use super::build::Inputs;
 use super::recorded::sum;
 use super::{BestSplit, LiveVariable};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
-use crate::model::{Framework, Rules};
+use crate::model::{Recording, Rules};
 use crate::search::{Candidate, SearchResult, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,24 +20,16 @@ pub struct PipelineFacts {
     /// Bytes of the state that is not on the chip, over all tiles of all stages, before it is
     /// divided among replicas; `null` if all state is on the chip.
     pub state_bytes: Option<u64>,
-    /// Was the profile recorded with tensors that are loaded from outside the IPUs, such as
-    /// optimizer state? Then it has these tensors only while they are used.
-    pub recorded_state_off_chip: bool,
-    /// Was the profile recorded with tensors that are gathered from several replicas?
-    pub recorded_state_sharded: bool,
     /// Was the schedule left open, and chosen among the framework's schedules?
     pub schedule_by_default: bool,
     /// Was the recomputation left open, and chosen with the schedule?
     pub recompute_by_default: bool,
-    /// The framework of the model.
-    pub framework: Framework,
+    /// How the profile was recorded. Tensors that were loaded or gathered are in it only while they
+    /// are used, and with recomputation it has only the activations that are kept. Without gradient
+    /// accumulation, accumulators are added for the updated weights.
+    pub recording: Recording,
     /// Does the profile have a backward pass?
     pub is_training: bool,
-    /// Was the profile recorded with gradient accumulation? Otherwise accumulators are added for
-    /// the updated weights.
-    pub recorded_accumulation: bool,
-    /// Was the profile recorded with recomputation? Then it has only the activations that are kept.
-    pub recorded_recomputation: bool,
     /// Bytes on the fullest tile of this split without recomputation; `null` if nothing is
     /// recomputed.
     pub without_recomputation: Option<u64>,
@@ -113,7 +105,6 @@ impl Inputs<'_> {
         let request = &found.costs.request();
         let knows_pipelines = request.solver == Solver::Ilp && self.placement.rules == Rules::Full;
         let pipeline = self.memory.pipeline();
-        let recording = self.model.recording;
         let now = found
             .shown
             .memory
@@ -129,14 +120,10 @@ impl Inputs<'_> {
             pipeline,
             state_is_first_fit: request.pipeline.tries_states && found.shown.fits,
             state_bytes: self.state_bytes(),
-            recorded_state_off_chip: recording.loads_state,
-            recorded_state_sharded: recording.gathers_state,
             schedule_by_default: request.pipeline.schedule.is_none(),
             recompute_by_default: request.pipeline.recompute.is_none(),
-            framework: recording.framework,
+            recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
-            recorded_accumulation: recording.accumulates,
-            recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,
             alternatives: alternatives.map(alternative).collect(),
         })

@@ -7,8 +7,7 @@ use super::step::three_digits;
 use super::{BestSplit, Report};
 use crate::memory::{Pipeline, Schedule};
 use crate::search::{Candidate, IpuCount, SearchResult};
-use crate::wording::counted;
-use crate::wording::listed;
+use crate::wording::{counted, listed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! The files and options that a report was made from.
 
-use crate::profile::{BuildInfo, ChosenOption, Target};
+use crate::profile::{BuildInfo, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,15 +83,14 @@ impl Provenance {
     /// Returns the provenance of a profile and its files, without the arguments and the memory
     /// model.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
-        let option = |of: &str, option: &ChosenOption| BuildOption {
+        let compilation = ("compilation", &made.compilation_options);
+        let lists = [compilation, ("target", &made.target_options)].into_iter();
+        let chosen = lists.flat_map(|(of, list)| list.iter().map(move |chosen| (of, chosen)));
+        let options = chosen.map(|(of, chosen)| BuildOption {
             of: of.to_string(),
-            name: option.name.clone(),
-            value: option.value.clone(),
-        };
-        let compilation = made.compilation_options.iter();
-        let compilation = compilation.map(|chosen| option("compilation", chosen));
-        let of_target = made.target_options.iter();
-        let of_target = of_target.map(|chosen| option("target", chosen));
+            name: chosen.name.clone(),
+            value: chosen.value.clone(),
+        });
         Self {
             popliner: env!("CARGO_PKG_VERSION").to_string(),
             files,
@@ -103,7 +102,7 @@ impl Provenance {
             },
             poplar: made.poplar.clone(),
             compiled: made.time.clone(),
-            options: Some(compilation.chain(of_target).collect()),
+            options: Some(options.collect()),
             ..Self::default()
         }
     }

@@ -8,6 +8,7 @@ use crate::profile::{Recorded, RecordedCategory, RecordedTile};
 use crate::time::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The memory that the compiler recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -195,11 +196,7 @@ impl RecordedMemory {
         let tiles = || tiles.iter();
         let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
         let fullest = first_highest(&totals);
-        let category = |category: &RecordedCategory| CategoryBytes {
-            name: category.name.clone(),
-            all_tiles: category.bytes.total(),
-            fullest_tile: fullest.map(|tile| u64::from(category.bytes.get(tile))),
-        };
+        let category = |category| CategoryBytes::new(category, 0..u32::MAX, fullest);
         Self {
             limit,
             tiles: fullest.map(|fullest| TileTotals {
@@ -213,6 +210,21 @@ impl RecordedMemory {
             categories: categories.iter().map(category).collect(),
             coverage,
             tile_map: None,
+        }
+    }
+}
+
+impl CategoryBytes {
+    /// Sums a category over `tiles`.
+    pub(super) fn new(
+        category: &RecordedCategory,
+        tiles: Range<u32>,
+        fullest: Option<u32>,
+    ) -> Self {
+        Self {
+            name: category.name.clone(),
+            all_tiles: category.bytes.total_of(tiles),
+            fullest_tile: fullest.map(|tile| category.bytes.get(tile).into()),
         }
     }
 }

@@ -26,19 +26,13 @@ pub(super) enum Block {
     Table(Table),
 }
 
-fn lines(sentences: impl IntoIterator<Item = String>) -> Vec<Block> {
-    let sentences = sentences.into_iter().map(Sentence::from);
-    sentences.map(Block::Line).collect()
+fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
+    let sentences = text.into_iter().map(Sentence::from);
+    sentences.map(block).collect()
 }
 
-fn under(sentences: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
-    let sentences = sentences.into_iter().map(Sentence::from);
-    sentences.map(Block::Under)
-}
-
-fn paragraphs(sentences: impl IntoIterator<Item = String>) -> Vec<Block> {
-    let sentences = sentences.into_iter().map(Sentence::from);
-    sentences.map(Block::Paragraph).collect()
+fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
+    each(Block::Line, text)
 }
 
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
@@ -85,7 +79,10 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
         blocks.push(Block::Verdict(in_time, Some(sentence.into())));
         let too_large = sentences::too_large(report).into_iter();
         let in_the_way = sentences::in_the_way(report).into_iter().chain(too_large);
-        blocks.extend(under(in_the_way.filter(|_| fits == Some(false))));
+        blocks.extend(each(
+            Block::Under,
+            in_the_way.filter(|_| fits == Some(false)),
+        ));
     }
     blocks
 }
@@ -126,7 +123,10 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
-    paragraphs(sentences::given(report).into_iter().chain(breaks))
+    each(
+        Block::Paragraph,
+        sentences::given(report).into_iter().chain(breaks),
+    )
 }
 
 /// Says why nothing fits and what would help. Layers that are too large by themselves are in the
@@ -138,21 +138,24 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut too_large = report.split.iter().flat_map(|split| &split.too_large);
     if too_large.next().is_none() {
-        blocks.extend(paragraphs([sentences::proves(refusal)]));
-        blocks.extend(under(sentences::obstacles(refusal)));
+        blocks.extend(each(Block::Paragraph, [sentences::proves(refusal)]));
+        blocks.extend(each(Block::Under, sentences::obstacles(refusal)));
     }
     blocks.extend(lines(sentences::help(report, refusal)));
     let changes = sentences::advice(report);
     if !changes.is_empty() {
         let head = "each of these frees memory where the most is missing, but may not be enough";
-        blocks.extend(paragraphs([head.to_string()]));
-        blocks.extend(under(changes));
+        blocks.extend(each(Block::Paragraph, [head.to_string()]));
+        blocks.extend(each(Block::Under, changes));
     }
     blocks
 }
 
 pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
-    paragraphs(names("constraints: ", &report.constraints))
+    each(
+        Block::Paragraph,
+        names("constraints: ", &report.constraints),
+    )
 }
 
 /// Are the differences from the prediction shown? If the cuts differ, only programs read them.
@@ -228,7 +231,7 @@ pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
 pub(super) fn coverage(report: &Report, _: Form) -> Vec<Block> {
     let coverage = report.memory.coverage.iter();
     let coverage = coverage.filter(|coverage| coverage.recorded > 0);
-    paragraphs(coverage.map(sentences::coverage))
+    each(Block::Paragraph, coverage.map(sentences::coverage))
 }
 
 pub(super) fn warnings(report: &Report, _: Form) -> Vec<Block> {

@@ -174,7 +174,10 @@ pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Strin
 fn fits_on(report: &Report, split: &Split) -> String {
     let count = split.stages.len();
     let line = format!("fits on {}", counted(count, "IPU"));
-    let framework = report.pipeline.as_ref().map(|pipeline| pipeline.framework);
+    let framework = report
+        .pipeline
+        .as_ref()
+        .map(|pipeline| pipeline.recording.framework);
     match framework {
         _ if count == 1 => line + ": a pipeline is not needed",
         Some(Framework::Poptorch) if !count.is_power_of_two() => {

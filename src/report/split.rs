@@ -176,13 +176,6 @@ impl Stage {
     }
 }
 
-impl FullestTile {
-    /// Is the tile over its limit?
-    pub fn is_over(&self) -> bool {
-        self.bytes > self.limit
-    }
-}
-
 /// Number of buckets up to the limit.
 const BUCKETS: u64 = 20;
 

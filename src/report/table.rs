@@ -132,11 +132,6 @@ impl Column {
         self
     }
 
-    /// Makes a column of text.
-    pub const fn text(name: &'static str) -> Self {
-        Self::new(name, Kind::Text, "")
-    }
-
     /// Does the column have numbers, which are aligned to the right?
     pub fn is_number(&self) -> bool {
         matches!(
@@ -256,7 +251,8 @@ impl Table {
             name: Cow::Owned(layer.clone()),
             ..Column::new("", Kind::Bytes, "")
         });
-        let columns: Vec<Column> = [Column::text("Layer")].into_iter().chain(columns).collect();
+        let first = [Column::new("Layer", Kind::Text, "")].into_iter();
+        let columns: Vec<Column> = first.chain(columns).collect();
         let mut table = Self::new(name, &columns);
         for (layer, cells) in layers.iter().zip(cells) {
             let numbers = cells.iter().map(|&bytes| Cell::from(bytes));

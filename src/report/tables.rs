@@ -12,7 +12,7 @@ const STAGES: [Field<Stage>; 32] = fields![Stage;
     Always "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
     Always "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
     Always "Layers" Layers (.layers),
-    Always "Fits" Text (|stage, _, _| Cell::from(!stage.fullest_tile.is_over())),
+    Always "Fits" Text (|stage, _, _| Cell::from(stage.fullest_tile.bytes <= stage.fullest_tile.limit)),
     Always "Limit" Bytes (.fullest_tile.limit),
     Always "Tile" Count (.fullest_tile.tile),
     Always "Peak memory" Bytes (.fullest_tile.bytes),

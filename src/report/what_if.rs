@@ -69,61 +69,45 @@ pub struct CheckedConstraint {
     pub rule: Rule,
 }
 
-/// The number of boundaries and stages, which gives the number of ranges.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    boundaries: usize,
-    max_stages: usize,
-    by_stages_after: bool,
-}
-
-impl Shape {
-    /// Returns the possible numbers of stages after a range that ends at the boundary with this
-    /// index.
-    fn after(self, end: usize) -> RangeInclusive<usize> {
-        let later = self.boundaries.saturating_sub(end + 1);
+impl WhatIf {
+    /// Returns the possible numbers of stages after a range that ends at the boundary with the index
+    /// `end`, of this number of `boundaries`.
+    fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
+        let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
             (false, _) | (true, 0) => 0..=0,
-            (true, later) => 1..=later.min(self.max_stages.saturating_sub(1)),
+            (true, later) => 1..=later.min((self.max_stages as usize).saturating_sub(1)),
         }
     }
 
-    /// Returns the number of entries of `bytes`.
-    fn numbers(self) -> usize {
-        let ending = |end: usize| end * self.after(end).count();
-        (1..self.boundaries).map(ending).sum()
-    }
-}
-
-impl WhatIf {
-    fn shape(&self) -> Shape {
-        Shape {
-            boundaries: self.boundaries.len(),
-            max_stages: self.max_stages as usize,
-            by_stages_after: self.by_stages_after,
-        }
+    /// Returns the number of entries of `bytes` with this number of boundaries.
+    fn numbers(&self, boundaries: usize) -> usize {
+        let ending = |end: usize| end * self.after(boundaries, end).count();
+        (1..boundaries).map(ending).sum()
     }
 
     /// Returns, for each range in the order of `bytes`, the indices of its start and its end, and
     /// the number of stages after it.
-    fn ranges(shape: Shape) -> impl Iterator<Item = (usize, usize, usize)> {
-        let ends = move |start| (start + 1..shape.boundaries).map(move |end| (start, end));
-        let starts = (0..shape.boundaries).flat_map(ends);
-        starts.flat_map(move |(start, end)| shape.after(end).map(move |after| (start, end, after)))
+    fn ranges(&self, boundaries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+        let ends = move |start| (start + 1..boundaries).map(move |end| (start, end));
+        let ranges = (0..boundaries).flat_map(ends);
+        ranges.flat_map(move |(start, end)| {
+            let after = self.after(boundaries, end);
+            after.map(move |after| (start, end, after))
+        })
     }
 
     /// Returns the bytes of all ranges between `boundaries`. `bytes_of` gives the bytes for a
     /// start, an end and a number of stages after; `None` if it lacks any range.
     fn bytes_between(
+        &self,
         boundaries: &[u32],
-        shape: Shape,
         bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
     ) -> Option<Vec<u64>> {
-        let ranges = Self::ranges(shape);
         let bytes = |(start, end, after): (usize, usize, usize)| {
             bytes_of(*boundaries.get(start)?, *boundaries.get(end)?, after)
         };
-        ranges.map(bytes).collect()
+        self.ranges(boundaries.len()).map(bytes).collect()
     }
 
     /// Adds the numbers between `all` boundaries. If there are more than `max_numbers`, only
@@ -139,18 +123,14 @@ impl WhatIf {
         bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
         cut_bytes_of: impl Fn(u32) -> Option<u64>,
     ) -> Option<Self> {
-        let shape = |boundaries| Shape {
-            boundaries,
-            ..self.shape()
-        };
         let best: Vec<&[u32]> = self
             .best
             .iter()
             .map(|best_split| &best_split.ends[..])
             .collect();
-        let fits = |boundaries| shape(boundaries).numbers() <= max_numbers;
+        let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
         let boundaries = chosen(all, split, &best, fits)?;
-        let bytes = Self::bytes_between(&boundaries, shape(boundaries.len()), bytes_of)?;
+        let bytes = self.bytes_between(&boundaries, bytes_of)?;
         let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
         let cut_bytes: Option<Vec<u64>> = inner.iter().map(|&at| cut_bytes_of(at)).collect();
         let mut best = self.best;
@@ -167,7 +147,7 @@ impl WhatIf {
     /// Returns the data with at most `max_numbers` numbers of bytes, in which the page can still
     /// show `split`, by the end of each stage; `None` if it cannot.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let bytes_by_range = Self::ranges(self.shape()).zip(&self.bytes);
+        let bytes_by_range = self.ranges(self.boundaries.len()).zip(&self.bytes);
         let bytes_by_range = bytes_by_range.filter_map(|((start, end, after), &bytes)| {
             let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
             Some(((*start, *end, after), bytes))
@@ -302,7 +282,7 @@ mod tests {
             boundaries,
             ..WhatIf::default()
         };
-        made.bytes = WhatIf::bytes_between(&made.boundaries, made.shape(), bytes_of).unwrap();
+        made.bytes = made.bytes_between(&made.boundaries, bytes_of).unwrap();
         made
     }
 
@@ -323,7 +303,11 @@ mod tests {
         ] {
             let made = what_if(positions, stages, by_stages_after);
             assert_eq!(made.bytes.len(), numbers, "{positions} {stages}");
-            assert_eq!(made.shape().numbers(), numbers, "{positions} {stages}");
+            assert_eq!(
+                made.numbers(made.boundaries.len()),
+                numbers,
+                "{positions} {stages}"
+            );
         }
         assert_eq!(what_if(3, 3, true).bytes[..4], [110, 210, 121, 33]);
     }
@@ -340,7 +324,7 @@ mod tests {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
         assert!(!some.boundaries.contains(&15), "{:?}", some.boundaries);
-        let expected = WhatIf::bytes_between(&some.boundaries, some.shape(), bytes_of);
+        let expected = some.bytes_between(&some.boundaries, bytes_of);
         assert_eq!(Some(some.bytes), expected);
         let inner = some.boundaries.iter().filter(|&&at| at > 0 && at < 40);
         assert!(inner.copied().map(u64::from).eq(some.cut_bytes));

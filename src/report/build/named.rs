@@ -74,7 +74,7 @@ impl Inputs<'_> {
         let whole = self.peaks.whole(self).filter(|_| is_page);
         let tiles = is_page.then(|| TileVariables::tiles(self.model));
         let tiles = tiles.unwrap_or_default();
-        let stages = self.peaks.tiles_of_stages();
+        let stages = &self.peaks.tiles_of_stages;
         let at_steps = whole.as_ref().map(|whole| whole.tiles(stages, &tiles));
         let of_places = places.iter().map(|(place, _)| &place.tile);
         let entirely = of_places.chain(at_steps.iter().flatten());

@@ -23,7 +23,7 @@ pub struct Peaks {
     /// Curves of each stage; `None` for a stage without steps.
     stages: Vec<Option<LiveCurves>>,
     /// The fullest tile of each stage.
-    tiles_of_stages: Vec<u32>,
+    pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
@@ -55,11 +55,6 @@ impl Peaks {
         let (tile, curves) = self.whole.as_ref()?;
         let step = curves.on_tile.peak().1;
         Some(LivePlace { tile: *tile, step })
-    }
-
-    /// Returns the fullest tile of each stage.
-    pub(super) fn tiles_of_stages(&self) -> &[u32] {
-        &self.tiles_of_stages
     }
 
     /// Returns the whole model on its fullest tile; `None` without steps.

@@ -17,7 +17,7 @@ impl<'a> Pipeline<'a> {
     /// Was the profile recorded with TensorFlow?
     pub(super) fn is_keras(self) -> bool {
         let facts = self.report.pipeline.as_ref();
-        facts.is_some_and(|facts| facts.framework == Framework::Tensorflow)
+        facts.is_some_and(|facts| facts.recording.framework == Framework::Tensorflow)
     }
 
     /// Returns the first Keras layer that a position calls and no earlier position calls.

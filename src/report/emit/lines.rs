@@ -9,25 +9,12 @@ use crate::wording::grouped;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A slot in a line, where a number or a list is put in.
-macro_rules! slot {
-    ($name:literal) => {
-        concat!("\0", $name, "\0")
-    };
-}
-
-/// The stage of the line's position.
-pub(super) const STAGE: &str = slot!("stage");
-/// Number of stages.
-pub(super) const STAGES: &str = slot!("stages");
+/// Slots in a line, where a number is put in: the stage of the line's position.
+pub(super) const STAGE: &str = "\0stage\0";
 /// The last stage.
-pub(super) const LAST_STAGE: &str = slot!("last-stage");
-/// Bytes on the fullest tile of any stage.
-pub(super) const FULLEST: &str = slot!("fullest");
+pub(super) const LAST_STAGE: &str = "\0last-stage\0";
 /// Number of IPUs without a stage. If it is 0, the line is left out.
-pub(super) const FREE: &str = slot!("free");
-/// The reason why the split does not fit. If it fits, the line is left out.
-pub(super) const SHORTFALL: &str = slot!("shortfall");
+pub(super) const FREE: &str = "\0free\0";
 
 /// A line of a form. Without conditions, every split has the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,7 +37,7 @@ pub struct Line {
     /// Is the line a note of a form without comments?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
-    note: bool,
+    pub(super) note: bool,
     /// The item of a list at each position, or an empty string. If there are several stages, items
     /// after all positions are a list of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -157,11 +144,6 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Is the line a note that goes elsewhere, since the form has no comments?
-    pub(super) fn is_apart(&self) -> bool {
-        self.note
-    }
-
     /// Returns the line for a split, without a line feed; `None` if the split does not have it.
     pub(super) fn of(&self, pipeline: Pipeline<'_>) -> Option<String> {
         let pieces = self.text.iter().enumerate();

@@ -101,7 +101,7 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitte
     };
     let lines = written(form, pipeline)?;
     let text = |is_apart: bool| {
-        let lines = lines.iter().filter(|line| line.is_apart() == is_apart);
+        let lines = lines.iter().filter(|line| line.note == is_apart);
         let lines = lines.filter_map(|line| line.of(pipeline));
         lines.map(|line| line + "\n").collect()
     };
@@ -140,10 +140,7 @@ fn written(form: Form, pipeline: Pipeline<'_>) -> Result<Vec<Line>, EmitError> {
     let has_comments = !matches!(form, Form::Optimum | Form::TfStages);
     let mut notes = Lines::new(pipeline, Some(if has_comments { "# " } else { "" }));
     let mut text = Lines::new(pipeline, None);
-    pipeline::begin(pipeline, &mut notes);
-    if pipeline.split.unplaced.is_empty() {
-        template::write(form, pipeline, &mut notes, &mut text)?;
-    }
+    template::write(form, pipeline, &mut notes, &mut text)?;
     notes.all.append(&mut text.all);
     Ok(notes.all)
 }

@@ -1,14 +1,12 @@
-//! The split that a form of configuration is written for, its pipeline, and the comments above a
-//! configuration.
+//! The split that a form of configuration is written for, its pipeline, and what its configuration depends
+//! on.
 
-use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
 use super::module::Modules;
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::sentences::{self, Sentence};
-use crate::report::{Estimate, NO_VERDICT, Report, Split, Units};
+use crate::report::sentences::Sentence;
+use crate::report::{Report, Split, Units};
 use crate::time::USUAL_MICRO_BATCHES;
-use crate::wording::grouped;
 
 /// The layers whose outputs are kept when others are recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +48,7 @@ impl<'a> Pipeline<'a> {
     /// since its names are not module names in this form.
     pub(super) fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let facts = self.report.pipeline.as_ref();
-        let is_known = facts.is_none_or(|facts| facts.framework == framework);
+        let is_known = facts.is_none_or(|facts| facts.recording.framework == framework);
         self.split
             .modules
             .get(position as usize)
@@ -146,43 +144,8 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Returns a sentence as plain text, with a capital letter and a full stop.
-    fn full_sentence(self, text: String) -> String {
+    pub(super) fn full_sentence(self, text: String) -> String {
         let sentence = Sentence::from(text).capital();
         sentence.plain(Units::Bytes, self.report.pseudo_layers) + "."
     }
-}
-
-/// Adds the notes that every form has. The first one warns of a split that does not fit.
-pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
-    if pipeline.report.has_verdict() {
-        notes.add(format!(
-            "WARNING: the model does not fit. This split {SHORTFALL}."
-        ));
-    } else {
-        notes.add(format!("WARNING: {NO_VERDICT}."));
-    }
-    let estimate = pipeline.report.estimate.iter();
-    for sentence in estimate.flat_map(Estimate::sentences) {
-        notes.add(pipeline.full_sentence(sentence));
-    }
-    if !pipeline.split.unplaced.is_empty() {
-        notes.add("There is nothing to paste: some layers are in no stage.");
-        return;
-    }
-    notes.add(format!(
-        "Stages: {STAGES}, one for each IPU. The fullest tile needs {FULLEST} of {} bytes.",
-        grouped(pipeline.split.limit)
-    ));
-    notes.by_stages(|stages| {
-        let text = "Out (the operations after the layers) runs on IPU 0 with In, after the stage on the \
-                    last IPU.";
-        pipeline.out_returns(stages).then(|| text.into())
-    });
-    notes.add(match &pipeline.report.pipeline {
-        Some(facts) => pipeline.full_sentence(sentences::named(facts)),
-        None => "Pipeline: none, since neither --memory-model classic nor --solver greedy \
-                 computes what a pipeline keeps."
-            .to_string(),
-    });
-    notes.add("Set the available memory proportion of the profile on all IPUs.");
 }

@@ -10,6 +10,8 @@ use super::pipeline::{Checkpoints, Pipeline};
 use super::{Form, counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
+use crate::report::{NO_VERDICT, sentences};
+use crate::wording::grouped;
 
 impl Form {
     fn template(self) -> &'static str {
@@ -25,14 +27,18 @@ impl Form {
     }
 }
 
-/// Writes the lines of a form for every split that `pipeline` has.
+/// The notes that every form has. The first one warns of a split that does not fit.
+const OF_ALL: &str = include_str!("forms/all.txt");
+
+/// Writes the notes that every form has, and the lines of this form, for every split that `pipeline`
+/// has.
 pub(super) fn write<'a>(
     form: Form,
     pipeline: Pipeline<'a>,
     notes: &mut Lines<'a>,
     text: &mut Lines<'a>,
 ) -> Result<(), EmitError> {
-    for line in form.template().lines() {
+    for line in OF_ALL.lines().chain(form.template().lines()) {
         let (conditions, line) = conditions_of(line);
         let hold = |stages| {
             let mut conditions = conditions.split_whitespace();
@@ -43,7 +49,7 @@ pub(super) fn write<'a>(
             (Some("end"), _) => break,
             (Some("blocks"), _) => poptorch::blocks(pipeline, notes, text)?,
             (Some("checkpoints"), _) => poptorch::checkpoints(pipeline, notes, text)?,
-            (Some("parts"), _) => popart::parts(pipeline, text),
+            (Some("layers"), _) => popart::layers(pipeline, text),
             (Some("stages"), _) => keras::stages(pipeline, notes, text),
             (Some("entries"), _) => pipeline_splits::entries(pipeline, text),
             (Some("generation"), _) => counts::generation(pipeline, notes),
@@ -114,6 +120,9 @@ impl Pipeline<'_> {
             "off-chip" => state.is_some_and(|state| state.is_off_chip()),
             "sharded" => state.is_some_and(|state| state.is_sharded()),
             "replicated" => self.replicas() > 1,
+            "verdict" => self.report.has_verdict(),
+            "estimate" => self.report.estimate.is_some(),
+            "unplaced" => !self.split.unplaced.is_empty(),
             "vit" => self.is_vit(),
             "keras" => self.is_keras(),
             "keras-names" => self.has_keras_names(),
@@ -135,6 +144,13 @@ impl Pipeline<'_> {
         Some(text)
     }
 
+    /// Returns one of the two sentences about the estimate.
+    fn estimate(self, number: usize) -> Option<String> {
+        let sentences = self.report.estimate?.sentences();
+        let sentence = sentences.into_iter().nth(number)?;
+        Some(self.full_sentence(sentence))
+    }
+
     fn value(self, name: &str, stages: usize) -> Option<String> {
         let forward_stages = self.forward_stages(stages);
         Some(match name {
@@ -150,6 +166,14 @@ impl Pipeline<'_> {
             "strategy" => "PipelinedExecution".to_string(),
             "auto-stage" if self.out_returns(stages) => "AutoIncrement".to_string(),
             "auto-stage" => "SameAsIpu".to_string(),
+            "no-verdict" => NO_VERDICT.to_string(),
+            "estimate" => self.estimate(0)?,
+            "largest-micro-batch" => self.estimate(1)?,
+            "limit" => grouped(self.split.limit),
+            "pipeline" => self.full_sentence(sentences::named(self.report.pipeline.as_ref()?)),
+            "starting-in" => starting_with(self.modules.before),
+            "starting-out" => starting_with(self.modules.after),
+            "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root().to_string(),
             // Other values depend on where the split is cut.
             _ => match self.condition(name, stages) {
@@ -158,6 +182,11 @@ impl Pipeline<'_> {
             },
         })
     }
+}
+
+/// Names the first module of a part.
+fn starting_with(module: Option<&str>) -> String {
+    module.map_or(String::new(), |module| format!(", starting with {module}"))
 }
 
 #[cfg(test)]
@@ -177,8 +206,8 @@ mod tests {
             modules: &modules,
             most_stages: None,
         };
-        let lines = Form::value_variants().iter();
-        for line in lines.flat_map(|form| form.template().lines()) {
+        let forms = Form::value_variants().iter().map(|form| form.template());
+        for line in forms.chain([OF_ALL]).flat_map(str::lines) {
             let (conditions, line) = conditions_of(line);
             for condition in conditions.split(' ').filter(|name| !name.is_empty()) {
                 let name = condition.trim_start_matches('!');
@@ -186,8 +215,11 @@ mod tests {
             }
             let filled = pipeline.filled(line, 2).unwrap_or_default();
             for slot in filled.split('\0').skip(1).step_by(2) {
-                let known = ["stages", "counts", "numbers", "lists"];
-                assert!(known.contains(&slot), "{slot} in {line}");
+                let of_cuts = "stages last-stage fullest counts numbers lists shortfall";
+                assert!(
+                    of_cuts.split(' ').any(|name| name == slot),
+                    "{slot} in {line}"
+                );
             }
         }
     }

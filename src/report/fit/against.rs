@@ -34,7 +34,7 @@ impl Against {
         let ipus = fit.of_replica();
         let (pairs, matched_by) = pairs(&split.stages, ipus);
         let facts = prediction.pipeline.as_ref();
-        let adds_accumulators = facts.is_some_and(|pipeline| !pipeline.recorded_accumulation);
+        let adds_accumulators = facts.is_some_and(|pipeline| !pipeline.recording.accumulates);
         // Only these parts are distinguished from other variables on both sides: accumulators that
         // the profile of one IPU has are among its variables.
         let shared =

@@ -4,7 +4,7 @@ use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
-use crate::profile::{CompiledProfile, LiveOnTile, RecordedCategory, VariableSums};
+use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
 use crate::report::{
     CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report, TileMap,
 };
@@ -92,6 +92,10 @@ impl FitInputs<'_> {
         let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
         let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
+        let tiles = range.start as u32..range.end as u32;
+        let category =
+            |category| CategoryBytes::new(category, tiles.clone(), Some(fullest_tile.tile));
+        let categories = profile.categories.iter();
         IpuFit {
             ipu,
             fits: tiles_over == 0,
@@ -100,7 +104,7 @@ impl FitInputs<'_> {
             tiles_over,
             overflowed: profile.overflowed[range.clone()].iter().sum(),
             tiles: Fullness::of(totals(), limit),
-            categories: self.categories(ipu, fullest_tile.tile),
+            categories: categories.map(category).collect(),
             fullest_tile,
             named: named.map(|sums| NamedBytes::new(sums.named[place])),
             curve: self.curve(ipu),
@@ -144,18 +148,6 @@ impl FitInputs<'_> {
         let rest = parts.total() - parts.variables;
         parts.variables = recorded.total.saturating_sub(rest);
         parts
-    }
-
-    fn categories(&self, ipu: u32, fullest: u32) -> Vec<CategoryBytes> {
-        let range = self.profile.ipus.tiles(ipu);
-        let category = |category: &RecordedCategory| CategoryBytes {
-            name: category.name.clone(),
-            all_tiles: category
-                .bytes
-                .total_of(range.start as u32..range.end as u32),
-            fullest_tile: Some(category.bytes.get(fullest).into()),
-        };
-        self.profile.categories.iter().map(category).collect()
     }
 
     /// Returns the bytes of an IPU by step, summed over its tiles.

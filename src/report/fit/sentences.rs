@@ -2,8 +2,7 @@
 
 use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
 use crate::report::sentences::{Amount, Bytes, Count, code, stages};
-use crate::wording::listed;
-use crate::wording::{counted, signed_share};
+use crate::wording::{counted, listed, signed_share};
 
 /// Returns the heading of a report on a compilation.
 pub(in crate::report) fn verdict(fit: &Fit) -> String {

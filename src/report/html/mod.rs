@@ -60,7 +60,7 @@ fn policy() -> String {
 /// Writes the page of a report.
 pub fn text(report: &Report) -> String {
     let title = report.heading();
-    let data = element_of(report);
+    let data = within(report, MAX_DATA);
     document(&title, &without_scripts(report), &data)
 }
 
@@ -174,12 +174,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 
-/// Returns an element that contains the report.
-fn element_of(report: &Report) -> String {
-    within(report, MAX_DATA)
-}
-
-/// Returns the element in at most `most` bytes, or as small as possible. Fast compression is tried
+/// Returns an element that contains the report, in at most `most` bytes, or as small as possible. Fast compression is tried
 /// first.
 fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
@@ -200,7 +195,7 @@ fn within(report: &Report, most: usize) -> String {
 
 fn element(report: &Report, compression: Compression) -> String {
     // Writing to memory does not fail.
-    let json = json_in_script(Document::new(report).text().unwrap_or_default());
+    let json = json_in_script(serde_json::to_string(&Document::new(report)).unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");
     }

@@ -54,7 +54,7 @@ declare namespace Json {
   type PeakVariables = { bytes: number; categories: CategorySum[]; count: number; largest: LiveVariable[]; step: number; tile: number; };
   type Phrase = { text: string; } | { amount: number; } | { bytes: number; } | { count: number; } | { name: string; } | { list: string; } | { code: string; } | { layers: (string | null)[]; } | { stages: ((string | null)[])[]; };
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
-  type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip: boolean; recorded_state_sharded: boolean; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_bytes?: number | null; state_is_first_fit: boolean; without_recomputation?: number | null; };
+  type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recording: Recording; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_bytes?: number | null; state_is_first_fit: boolean; without_recomputation?: number | null; };
   type PlanFacts = { has_recommendation: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
@@ -66,6 +66,7 @@ declare namespace Json {
   type Recompute = "none" | "stage" | "layer";
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
+  type Recording = { accumulates: boolean; framework: Framework; gathers_state: boolean; has_checkpoints: boolean; loads_state: boolean; recomputes: boolean; };
   type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline";
   type RelaxationFacts = { constraints: string[]; stages: ((string | null)[])[]; weights: string[]; };

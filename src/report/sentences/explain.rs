@@ -8,8 +8,7 @@ use crate::model::PseudoLayers;
 use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, TiedWeightFacts,
 };
-use crate::wording::displayed;
-use crate::wording::{counted, listed, share};
+use crate::wording::{counted, displayed, listed, share};
 
 /// Upper bound on variables named at a peak.
 const VARIABLES: usize = 5;

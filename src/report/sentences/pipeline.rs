@@ -85,7 +85,7 @@ fn chosen(facts: &PipelineFacts) -> String {
 
 /// Names the pipeline; if there is none, says why.
 pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
-    let (framework, schedule) = (facts.framework, facts.pipeline.schedule);
+    let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = elsewhere(facts);
     if schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
@@ -105,7 +105,7 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
         true => format!(", recompute {}", facts.pipeline.recompute),
         false => String::new(),
     };
-    let adds_accumulators = facts.trains() && !facts.recorded_accumulation;
+    let adds_accumulators = facts.trains() && !facts.recording.accumulates;
     let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
         (false, _) => "",
         (true, Accumulator::AsWeight) => ", accumulators like their weights",
@@ -117,7 +117,7 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
 
 /// Says which numbers are less exact because of how the profile was recorded.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
-    let state = match (facts.recorded_state_off_chip, facts.recorded_state_sharded) {
+    let state = match (facts.recording.loads_state, facts.recording.gathers_state) {
         (false, false) => "",
         (true, false) => ", and with tensors that are loaded from outside the IPUs",
         (false, true) => ", and with tensors that are gathered from replicas",
@@ -125,22 +125,22 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
             ", and with tensors that are loaded from outside the IPUs and gathered from replicas"
         }
     };
-    let is_usual = facts.recorded_accumulation && !facts.recorded_recomputation;
+    let is_usual = facts.recording.accumulates && !facts.recording.recomputes;
     if !facts.trains() || is_usual && state.is_empty() {
         return None;
     }
     let accumulation = "accumulators are added for the weights that are updated, and gradients \
                         end with the passes";
     let recomputation = "the profile has only the activations that recomputation keeps";
-    let so = match (facts.recorded_accumulation, facts.recorded_recomputation) {
+    let so = match (facts.recording.accumulates, facts.recording.recomputes) {
         (false, false) => accumulation.to_string(),
         (true, false) => "the profile has these only while they are used".to_string(),
         (true, true) => recomputation.to_string(),
         (false, true) => format!("{accumulation}; {recomputation}"),
     };
     let with = |is_so| if is_so { "with" } else { "without" };
-    let accumulation = with(facts.recorded_accumulation);
-    let recomputation = with(facts.recorded_recomputation);
+    let accumulation = with(facts.recording.accumulates);
+    let recomputation = with(facts.recording.recomputes);
     Some(format!(
         "recorded {accumulation} gradient accumulation and {recomputation} recomputation{state}: {so}"
     ))
@@ -150,7 +150,7 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
 fn by_default(facts: &PipelineFacts) -> Option<String> {
     let bytes = Amount(facts.without_recomputation?);
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
-    let head = match facts.framework {
+    let head = match facts.recording.framework {
         _ if !is_ours => return None,
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "turn recomputation on, as the configuration of --emit does",

@@ -3,8 +3,7 @@
 use super::{Severity, TextStyle};
 use crate::report::cell::Cell;
 use crate::report::table::{Form, Kind, RowBar, Table as Rows};
-use crate::wording::listed;
-use crate::wording::{Units, displayed};
+use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 

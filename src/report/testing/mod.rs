@@ -8,7 +8,7 @@ pub(crate) use compiled::compiled;
 
 use super::*;
 use crate::memory::{Parts, Pipeline, Recompute, Schedule};
-use crate::model::{Framework, PassCycles};
+use crate::model::{Framework, PassCycles, Recording};
 use answers::*;
 use stages::*;
 use std::ops::Range;
@@ -23,10 +23,12 @@ fn pipeline() -> PipelineFacts {
         },
         schedule_by_default: true,
         recompute_by_default: true,
-        framework: Framework::Popart,
+        recording: Recording {
+            framework: Framework::Popart,
+            recomputes: true,
+            ..Recording::default()
+        },
         is_training: true,
-        recorded_accumulation: false,
-        recorded_recomputation: true,
         without_recomputation: Some(1_500_000),
         alternatives: vec![BestSplit {
             schedule: Schedule::Popart,

@@ -133,8 +133,9 @@ fn profiles_recorded_with_state_elsewhere_are_recognised() {
     ];
     for (change, expected, how) in changes {
         let (messages, report) = recorded(change);
-        let facts = ["recorded_state_off_chip", "recorded_state_sharded"];
-        assert_eq!(facts.map(|name| report["pipeline"][name] == true), expected);
+        let facts = ["loads_state", "gathers_state"];
+        let recording = &report["pipeline"]["recording"];
+        assert_eq!(facts.map(|name| recording[name] == true), expected);
         let mut lines = messages.lines();
         let line = lines.find(|line| line.starts_with("Recorded with"));
         let says = format!(

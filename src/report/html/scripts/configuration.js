@@ -34,7 +34,7 @@ const configurationOf = (form, own, isNote) => {
 /** The forms; the one of the model's framework comes first. */
 const configurations = () => {
   const names = { poptorch: 'poptorch', popart: 'popart', tensorflow: 'keras' };
-  const own = names[/** @type {keyof typeof names} */ (report.pipeline?.framework)] ?? 'examples';
+  const own = names[/** @type {keyof typeof names} */ (report.pipeline?.recording.framework)] ?? 'examples';
   return [...report.configuration ?? []].sort((a, b) => Number(b.form === own) - Number(a.form === own));
 };
 
