@@ -96,13 +96,6 @@ impl Read {
             ..Self::next(from)
         }
     }
-
-    pub fn residual(from: usize) -> Self {
-        Self {
-            has_gradient: false,
-            ..Self::next(from)
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,15 +4,11 @@
 
 use std::ops::{BitOr, BitOrAssign, RangeInclusive};
 
-/// A set of places: a bit of each. In is the lowest bit of the first word, Out the highest,
-/// the first layers are between them, and the others in the words that follow.
+/// A set of places: a bit of each. In is the lowest, then come Out and the layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Places([u64; WORDS]);
 
 const WORDS: usize = 16;
-
-/// Layers in the first word.
-const IN_FIRST: u32 = 62;
 
 impl Places {
     /// No place: for global operations, such as an optimiser.
@@ -20,7 +16,7 @@ impl Places {
     /// Embedding and masks.
     pub const IN: Self = Self::bit(0);
     /// Pooler, head, loss, and their own backward pass.
-    pub const OUT: Self = Self::bit(63);
+    pub const OUT: Self = Self::bit(1);
     /// Every place: for what the compiler makes for each IPU.
     pub const EVERY: Self = Self([u64::MAX; WORDS]);
     /// Layers that a set can tell apart.
@@ -36,8 +32,7 @@ impl Places {
     pub fn layer(layer: u32) -> Self {
         match layer {
             Self::MAX_LAYERS.. => Self::NONE,
-            IN_FIRST.. => Self::bit(layer + 2),
-            _ => Self::bit(layer + 1),
+            _ => Self::bit(layer + 2),
         }
     }
 

@@ -15,12 +15,9 @@ use crate::tensors::Given;
 struct Planted {
     /// By tensor: the operation that wrote it last.
     writers: HashMap<usize, usize>,
-    /// By tensor: the operation that wrote it first.
-    makers: HashMap<usize, usize>,
     /// How often a tensor has been named so.
     names: HashMap<String, usize>,
     weights: HashMap<String, usize>,
-    needed: Vec<bool>,
 }
 
 impl Planted {
@@ -52,7 +49,7 @@ impl Builder<'_> {
             self.hand_on(operation, op, &mut planted);
         }
         if self.settings.training() {
-            self.loss(&planted);
+            self.loss();
         }
     }
 
@@ -149,31 +146,22 @@ impl Builder<'_> {
 
     /// Notes what an operation writes; what it writes in place is no tensor of its own.
     fn hand_on(&mut self, operation: &Operation, op: usize, planted: &mut Planted) {
-        let mut weights = self.model.weights.iter();
-        let mut reads = self.model.ops[op].reads.iter();
-        let is_needed = weights.any(|weight| weight.is_trained_for(op))
-            || reads.any(|read| planted.needed[read.from]);
-        planted.needed.resize(op, false);
-        planted.needed.push(is_needed);
         for &tensor in &operation.5 {
-            match planted.makers.get(&tensor) {
-                Some(&maker) => {
-                    self.model.ops[op].rewrites = Some(maker);
-                    self.model.ops[op].hands_on = false;
-                }
-                None => drop(planted.makers.insert(tensor, op)),
+            if let Some(writer) = planted.writers.insert(tensor, op) {
+                let maker = self.model.ops[writer].rewrites.unwrap_or(writer);
+                self.model.ops[op].rewrites = Some(maker);
+                self.model.ops[op].hands_on = false;
             }
-            planted.writers.insert(tensor, op);
         }
     }
 
-    /// The loss reads all that nothing else does.
-    fn loss(&mut self, planted: &Planted) {
+    /// The loss reads all that needs a gradient and that nothing else reads.
+    fn loss(&mut self) {
+        self.find_gradients();
         let ops = &self.model.ops;
         let read = ops.iter().flat_map(|op| &op.reads);
         let read: HashSet<usize> = read.map(|read| read.from).collect();
-        let ends = (0..ops.len()).filter(|&op| planted.needed.get(op) == Some(&true));
-        let ends = ends.filter(|op| !read.contains(op));
+        let ends = (0..ops.len()).filter(|&op| self.gradients.needed[op] && !read.contains(&op));
         let reads: Vec<Read> = ends.map(Read::saved).collect();
         let name = &self.templates.names.loss;
         let op = Op {

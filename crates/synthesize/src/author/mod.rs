@@ -202,7 +202,10 @@ impl Builder<'_> {
             let mask = self.model.mask.filter(|_| has_mask);
             op.reads.extend(mask.map(Read::saved));
             let residual = input.filter(|_| Some(slot) == self.templates.addition());
-            op.reads.extend(residual.map(Read::residual));
+            op.reads.extend(residual.map(|input| Read {
+                has_gradient: false,
+                ..Read::next(input)
+            }));
         }
         let op = self.run_next(op);
         self.weight_of_template(op, part, slot, template);
