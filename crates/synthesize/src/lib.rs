@@ -34,7 +34,7 @@ pub mod place_truth;
 mod placed;
 pub mod places;
 mod plan;
-mod planted;
+pub mod planted;
 mod profile_writer;
 mod program_builder;
 mod program_tables;
@@ -49,8 +49,9 @@ mod tree;
 mod variable_tables;
 mod vertex_tables;
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -61,84 +62,54 @@ use pipeline::PipelineModel;
 use place_truth::PlaceTruth;
 use places::Places;
 use plan::Plan;
-use settings::Settings;
+
+/// A model whose files were written.
+#[derive(Debug)]
+pub struct Written(Plan);
+
+impl Written {
+    /// The true memory of any set of places.
+    pub fn places(&self) -> PlaceTruth {
+        PlaceTruth::new(&self.0)
+    }
+
+    /// Cycles by position, if the profile has any.
+    pub fn cycles(&self) -> Option<planted::Cycles> {
+        planted::Cycles::of(&self.0)
+    }
+
+    /// By context of an operation that the framework made: `forward`, `backward` or `update`.
+    pub fn passes(&self) -> HashMap<u64, &'static str> {
+        planted::passes(&self.0)
+    }
+
+    /// The true memory of any pipeline over several IPUs.
+    pub fn pipeline(self) -> PipelineModel {
+        PipelineModel::new(self.0)
+    }
+}
 
 /// Writes both files into `folder`, with options as on the command line.
 pub fn write<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<()> {
-    generate(parsed(folder, options)?)
-}
-
-/// Writes both files; gives the true memory of any set of places.
-pub fn write_with_truth<S: AsRef<OsStr>>(
-    folder: &Path,
-    options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<PlaceTruth> {
-    let (settings, _) = parsed(folder, options)?.settle()?;
-    Ok(PlaceTruth::new(&write_plan(settings)?))
-}
-
-/// Writes both files; gives the true memory of any pipeline over several IPUs.
-pub fn write_with_pipeline<S: AsRef<OsStr>>(
-    folder: &Path,
-    options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<PipelineModel> {
-    let (settings, _) = parsed(folder, options)?.settle()?;
-    Ok(PipelineModel::new(write_plan(settings)?))
-}
-
-fn parsed<S: AsRef<OsStr>>(
-    folder: &Path,
-    options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<Options> {
+) -> anyhow::Result<Written> {
     let mut arguments = vec!["synthesize".into(), "--out".into(), folder.into()];
     arguments.extend(options.into_iter().map(|option| option.as_ref().into()));
-    Ok(Options::try_parse_from::<_, OsString>(arguments)?)
+    generate(Options::try_parse_from::<_, OsString>(arguments)?)
 }
 
 /// Plans the model that is asked for and writes both files into its directory,
 /// replacing what has their names there.
-pub fn generate(options: Options) -> anyhow::Result<()> {
-    match options.settle()? {
-        (settings, None) => write_plan(settings).map(drop),
-        (settings, Some(pipelined)) => write_pipeline(settings, &pipelined),
-    }
-}
-
-fn write_plan(settings: Settings) -> anyhow::Result<Plan> {
-    let (plan, profile) = begin(settings)?;
-    profile_writer::write(&plan, &profile)?;
-    if let Some(path) = &plan.settings.planted {
-        planted::write(&plan, path)?;
-    }
-    Ok(plan)
-}
-
-fn write_pipeline(settings: Settings, (cuts, options, form): &Pipelined) -> anyhow::Result<()> {
-    let last = settings.layers + 1;
-    for cut in cuts {
-        anyhow::ensure!(
-            (1..=last).contains(cut),
-            "there is no cut before position {cut}: the last one is {last}"
-        );
-    }
-    let (plan, profile) = begin(settings)?;
-    let model = PipelineModel::new(plan);
-    model.write_profile(&profile, cuts, options, form).map(drop)
-}
-
-/// Plans the model, makes the folder, and writes its `debug.cbor`. Gives the path of the profile,
-/// where there is no file then.
-fn begin(settings: Settings) -> anyhow::Result<(Plan, PathBuf)> {
-    let plan = plan::build(settings);
-    let layers = plan.settings.layers;
+pub fn generate(options: Options) -> anyhow::Result<Written> {
+    let (settings, pipelined) = options.settle()?;
     anyhow::ensure!(
-        layers <= Places::MAX_LAYERS,
-        "a model has at most {} layers, not {layers}",
-        Places::MAX_LAYERS
+        settings.layers <= Places::MAX_LAYERS,
+        "a model has at most {} layers, not {}",
+        Places::MAX_LAYERS,
+        settings.layers
     );
+    let plan = plan::build(settings);
     let out = &plan.settings.out;
     std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let profile = out.join("profile.pop");
@@ -149,5 +120,28 @@ fn begin(settings: Settings) -> anyhow::Result<(Plan, PathBuf)> {
     let debug = out.join("debug.cbor");
     debug_writer::write(&plan, &debug)
         .with_context(|| format!("cannot write {}", debug.display()))?;
-    Ok((plan, profile))
+    match pipelined {
+        Some(pipelined) => write_pipeline(plan, &profile, &pipelined),
+        None => {
+            profile_writer::write(&plan, &profile)?;
+            Ok(Written(plan))
+        }
+    }
+}
+
+fn write_pipeline(
+    plan: Plan,
+    profile: &Path,
+    (cuts, options, form): &Pipelined,
+) -> anyhow::Result<Written> {
+    let last = plan.settings.layers + 1;
+    for cut in cuts {
+        anyhow::ensure!(
+            (1..=last).contains(cut),
+            "there is no cut before position {cut}: the last one is {last}"
+        );
+    }
+    let model = PipelineModel::new(plan);
+    model.write_profile(profile, cuts, options, form)?;
+    Ok(Written(model.plan))
 }

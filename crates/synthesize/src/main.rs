@@ -7,5 +7,5 @@ use clap::Parser;
 use synthesize::Options;
 
 fn main() -> anyhow::Result<()> {
-    synthesize::generate(Options::parse())
+    synthesize::generate(Options::parse()).map(drop)
 }

@@ -102,10 +102,6 @@ pub struct Settings {
     /// Leaves out the cycle estimates of compute sets.
     #[arg(long)]
     pub no_cycle_estimates: bool,
-    /// Also writes to this file, as JSON, the pass of each operation and the cycles of each
-    /// place.
-    #[arg(long)]
-    pub planted: Option<PathBuf>,
     #[command(flatten)]
     pub features: Features,
     /// The forward pass of a real model, in place of layers that are all alike.

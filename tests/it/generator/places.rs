@@ -133,10 +133,10 @@ fn calls_tell_their_layer_or_not() {
 /// Writes a model, and returns its true memory of places and its recorded bytes of each tile.
 fn with_truth(options: &str) -> (PlaceTruth, Vec<u64>) {
     let folder = TempDir::new().unwrap();
-    let truth = synthesize::write_with_truth(folder.path(), options.words());
+    let model = synthesize::write(folder.path(), options.words()).unwrap();
     let profile = open(&folder.path().join("profile.pop"));
     let recorded = "SELECT total FROM memory_by_tile ORDER BY tile";
-    (truth.unwrap(), rows(&profile, recorded, |row| row.get(0)))
+    (model.places(), rows(&profile, recorded, |row| row.get(0)))
 }
 
 /// The memory of a range of places grows with each place, is at most the sum of its parts, and

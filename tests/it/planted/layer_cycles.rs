@@ -3,18 +3,58 @@
 
 use popliner::model::{CycleSource, CyclesByLayer};
 
-use super::subject::Subject;
+use synthesize::planted::Cycles;
+
+use super::subject::{Kind, Subject};
+use crate::support::each;
+
+/// Models of all frameworks, and the source of their cycles.
+const MODELS: [(&str, &str); 5] = [
+    (
+        "popart --layers 8 --outlined per-call --seed 13",
+        "estimated",
+    ),
+    (
+        "poptorch --layers 5 --mode training --outlined once --seed 42",
+        "estimated",
+    ),
+    (
+        "tensorflow --layers 6 --mode training --seed 33",
+        "estimated",
+    ),
+    (
+        "poplar --layers 5 --constants --execution --seed 46",
+        "executed",
+    ),
+    (
+        "popart --layers 4 --masks --no-cycle-estimates --seed 18",
+        "none",
+    ),
+];
+
+#[test]
+fn cycles_of_layers_are_what_was_planted() {
+    each(&MODELS, |(options, source)| {
+        let options = format!("--tiles 16 --vars-per-layer-tile 6 --framework {options}");
+        let words = options.split(' ').map(String::from);
+        let subject = Kind::Generated(words.collect()).subject();
+        assert_eq!(check(&subject), *source, "{options}");
+    });
+}
 
 /// Checks a model, and returns the source of its cycles.
-pub fn check(subject: &Subject) -> &'static str {
-    let planted = &subject.planted()["cycles"];
+fn check(subject: &Subject) -> &'static str {
+    let (planted, _) = subject.planted.as_ref().expect("a generated model");
     let placement = subject.placement();
     let Some(found) = subject.model.layer_cycles(&placement) else {
-        assert!(planted.is_null());
+        assert!(planted.cycles().is_none());
         return "none";
     };
-    let number = |field: &str| planted[field].as_u64().expect("a number");
-    let [runs, nowhere] = ["runs", "nowhere"].map(number);
+    let Cycles {
+        runs,
+        positions,
+        nowhere,
+    } = planted.cycles().expect("planted cycles");
     let source = match found.source {
         CycleSource::Executed { runs: read } => {
             assert_eq!(read, runs);
@@ -22,12 +62,6 @@ pub fn check(subject: &Subject) -> &'static str {
         }
         CycleSource::Estimated => "estimated",
     };
-    assert_eq!(planted["source"], source);
-    let positions = planted["positions"]
-        .as_array()
-        .expect("cycles by position")
-        .iter();
-    let positions: Vec<u64> = positions.filter_map(|cycles| cycles.as_u64()).collect();
     check_positions(&found, &positions, nowhere, runs);
     let cycles = subject.model.cycles.as_ref().expect("cycles");
     let all = cycles.by_operation.iter().chain([&cycles.unexplained]);

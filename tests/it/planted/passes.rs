@@ -1,25 +1,25 @@
 //! The pass of each operation against its planted pass.
 
+use std::collections::HashMap;
+
 use popliner::model::Pass;
 
 use super::subject::Subject;
 
 /// Checks a model, and returns the passes of its operations.
-pub fn check(subject: &Subject) -> Vec<Pass> {
-    let planted = &subject.planted()["passes"];
+pub fn check(subject: &Subject, planted: &HashMap<u64, &str>) -> Vec<Pass> {
     let (model, name) = (&subject.model, &subject.name);
-    let mut passes = planted.as_object().expect("passes by context").values();
-    let is_training = passes.any(|pass| pass == "backward");
+    let is_training = planted.values().any(|&pass| pass == "backward");
     // Contexts of plain Poplar do not tell the backward pass.
     let is_told = is_training && !name.contains("--framework poplar ");
     assert_eq!(model.backward_start.is_some(), is_told);
     let mut found = Vec::new();
     for operation in model.operations.iter().filter(|_| is_told) {
         let uid = model.operation_groups[operation.group as usize].uid;
-        let Some(pass) = planted[uid.to_string()].as_str() else {
+        let Some(pass) = planted.get(&uid) else {
             continue;
         };
-        let is_right = match (pass, operation.pass) {
+        let is_right = match (*pass, operation.pass) {
             ("forward", Pass::Forward) | ("backward", Pass::Backward) => true,
             // An update of weights without a telling name comes after the start of the backward
             // pass.

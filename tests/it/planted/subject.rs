@@ -12,6 +12,7 @@ use popliner::model::{
 use popliner::profile::Profile;
 use popliner::saved::{from_bytes, to_bytes};
 use regex::Regex;
+use synthesize::Written;
 use tempfile::TempDir;
 
 use crate::support::{self, FIXTURES, models, root, sample_pair};
@@ -32,7 +33,8 @@ pub struct Subject {
     /// The name in failures.
     pub name: String,
     files: [PathBuf; 2],
-    _folder: Option<TempDir>,
+    /// The planted truth of a generated model, and its folder.
+    pub planted: Option<(Written, TempDir)>,
     pub model: Model,
     pub layering: Layering,
 }
@@ -47,11 +49,10 @@ impl Kind {
             }
             Kind::Generated(options) => {
                 let folder = TempDir::new().expect("a folder");
-                let planted = folder.path().join("planted.json");
-                let planted = ["--planted", planted.to_str().expect("a plain path")];
-                let planted = planted.map(String::from);
-                let files = models::generate(folder.path(), &[options, &planted[..]].concat());
-                Subject::new(options.join(" "), files, Some(folder), DEFAULT_LAYER_REGEX)
+                let planted = synthesize::write(folder.path(), options).expect("both files");
+                let files = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
+                let planted = Some((planted, folder));
+                Subject::new(options.join(" "), files, planted, DEFAULT_LAYER_REGEX)
             }
             Kind::Sample(files) => {
                 let name = "real sample".to_string();
@@ -72,7 +73,12 @@ impl Subject {
         fixtures.chain(generated).chain(sample).collect()
     }
 
-    fn new(name: String, files: [PathBuf; 2], folder: Option<TempDir>, layer_regex: &str) -> Self {
+    fn new(
+        name: String,
+        files: [PathBuf; 2],
+        planted: Option<(Written, TempDir)>,
+        layer_regex: &str,
+    ) -> Self {
         let model = Model::build(profile(&files), &contexts(&files), true).expect("a model");
         let options = LayerOptions {
             order: LayerOrder::Natural,
@@ -90,7 +96,7 @@ impl Subject {
         Self {
             name,
             files,
-            _folder: folder,
+            planted,
             model,
             layering,
         }
@@ -104,13 +110,6 @@ impl Subject {
     /// Builds the model of a changed profile.
     pub fn changed(&self, profile: Profile) -> Model {
         Model::build(profile, &contexts(&self.files), false).expect("a model")
-    }
-
-    /// Reads the planted truth of the generator.
-    pub fn planted(&self) -> serde_json::Value {
-        let path = self.files[0].with_file_name("planted.json");
-        let text = std::fs::read(path).expect("what was planted");
-        serde_json::from_slice(&text).expect("JSON")
     }
 
     pub fn placement(&self) -> Placement {

@@ -3,9 +3,8 @@
 //! Its steps are the moments of a period, those of all IPUs from their own first
 //! one on, then what runs before and after all micro-batches. At these steps
 //! nothing runs: the operations of each IPU follow after them, with the contexts
-//! that they have in the `debug.cbor` of the compilation for one IPU. That file,
-//! which [`write_with_pipeline`](crate::write_with_pipeline) writes, belongs to
-//! this profile too.
+//! that they have in the `debug.cbor` of the compilation for one IPU. That file, which
+//! [`write`](crate::write) writes, belongs to this profile too.
 
 use std::collections::HashMap;
 use std::path::Path;

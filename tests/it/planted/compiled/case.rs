@@ -63,8 +63,8 @@ impl Case {
             return None;
         }
         let folder = TempDir::new().expect("a folder");
-        let model = synthesize::write_with_pipeline(folder.path(), &model_drawn.options);
-        let model = model.expect("both files");
+        let model = synthesize::write(folder.path(), &model_drawn.options).expect("both files");
+        let model = model.pipeline();
         let files = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
         let analysis = Analysis::read(&files[0], &files[1]).expect("an analysis");
         let positions = layers(&analysis).placement.positions;

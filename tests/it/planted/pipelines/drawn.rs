@@ -25,8 +25,8 @@ impl Trained {
             return None;
         }
         let folder = TempDir::new().expect("a folder");
-        let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
-        let truth = truth.expect("both files");
+        let model = synthesize::write(folder.path(), &drawn.options).expect("both files");
+        let truth = model.pipeline();
         let read = Read::new(folder.path(), truth.places());
         Some(Self {
             drawn,

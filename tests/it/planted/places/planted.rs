@@ -25,9 +25,9 @@ impl Planted {
     /// Generates the model of these options.
     pub fn with(drawn: Drawn) -> Self {
         let folder = TempDir::new().expect("a folder");
-        let truth = synthesize::write_with_truth(folder.path(), &drawn.options);
+        let model = synthesize::write(folder.path(), &drawn.options).expect("both files");
         Self {
-            truth: truth.expect("both files"),
+            truth: model.places(),
             drawn,
             folder,
         }
