@@ -308,8 +308,7 @@ measure_fit() {
     synthesize "$folder" --framework popart --mode training --layers 46 \
         --optimiser adam-each --names variable --accumulation --tiles 1472 \
         --vars-per-layer-tile 10 --bytes-per-layer-tile 30000 --seed 21 \
-        --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 \
-        --recompute stage --planted-codes --execution
+        --pipelined 3,6,9,12,15,18,21,24,27,30,33,36,39,42,45 --execution
     for _ in $(seq 0 "$RUNS"); do
         measure fit-floor "$TARGET/examples/floor" --fit "$folder/profile.pop" "$folder/debug.cbor"
         measure fit "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" --fit -vv

@@ -12,30 +12,43 @@ use super::places::Places;
 use super::plan::Plan;
 use super::random::topic;
 use super::schema::insert;
-use super::tree::{Type, Window};
+use super::tree::{Tree, Type};
 
 /// The branches of the control program that are run, one after the other:
 /// uploads, twice the main program, downloads.
 pub const RUNS: [usize; 4] = [0, 1, 1, 2];
 
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    estimates(plan, connection)?;
+    let [sets, exchanges, streams] = counts(plan);
+    let first = if plan.settings.no_cycle_estimates {
+        sets
+    } else {
+        0
+    };
+    let ids = first..sets + exchanges + streams;
+    let rows = ids.map(|id| (id, encode_rle(&estimate(plan, id))));
+    insert(connection, "compilation_cycles_by_tile", rows)?;
     match plan.settings.execution {
         true => execution(plan, connection),
         false => Ok(()),
     }
 }
 
-/// The tiles that work at an estimate: of compute sets first, then of
-/// exchanges, then of host copies.
-fn window(plan: &Plan, id: usize) -> Option<Window> {
-    let sets = plan.tree.compute_sets.iter().map(|set| set.window);
-    let exchanges = plan.tree.exchanges.iter().map(|exchange| exchange.window);
-    sets.chain(exchanges).nth(id)
+/// The numbers of estimates: of compute sets, which come first, of exchanges and of host copies.
+fn counts(plan: &Plan) -> [usize; 3] {
+    let Tree {
+        compute_sets,
+        exchanges,
+        streams,
+        ..
+    } = &plan.tree;
+    [compute_sets.len(), exchanges.len(), streams.len()]
 }
 
 fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
-    let window = window(plan, id);
+    let sets = plan.tree.compute_sets.iter().map(|set| set.window);
+    let exchanges = plan.tree.exchanges.iter().map(|exchange| exchange.window);
+    let window = sets.chain(exchanges).nth(id);
     let cycles = |tile: u32| match window {
         Some(window) if !window.holds(tile) => 0,
         _ => {
@@ -46,33 +59,23 @@ fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
     (0..plan.settings.tiles).map(cycles).collect()
 }
 
-fn estimates(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let tree = &plan.tree;
-    let sets = tree.compute_sets.len();
-    let has_estimates = !plan.settings.no_cycle_estimates;
-    let first = if has_estimates { 0 } else { sets };
-    let ids = first..sets + tree.exchanges.len() + tree.streams.len();
-    let rows = ids.map(|id| (id, encode_rle(&estimate(plan, id))));
-    insert(connection, "compilation_cycles_by_tile", rows)
-}
-
-fn estimate_of(plan: &Plan, program: u32) -> Option<usize> {
+/// The estimate of a program by tile, if it has one.
+fn estimate_of(plan: &Plan, program: u32) -> Option<Vec<u64>> {
     let program = &plan.tree.programs[program as usize];
-    let (sets, exchanges) = (plan.tree.compute_sets.len(), plan.tree.exchanges.len());
-    match program.kind {
-        Type::OnTileExecute => program.index,
-        Type::DoExchange => program.index.map(|row| sets + row),
-        Type::StreamCopyMid => program.index.map(|row| sets + exchanges + row),
-        _ => None,
-    }
+    let [sets, exchanges, _] = counts(plan);
+    let first = match program.kind {
+        Type::OnTileExecute => 0,
+        Type::DoExchange => sets,
+        Type::StreamCopyMid => sets + exchanges,
+        _ => return None,
+    };
+    Some(estimate(plan, first + program.index?))
 }
 
 /// Measured cycles by tile: around the estimate, and more for the host.
 fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
-    let estimate = match estimate_of(plan, program) {
-        Some(id) => estimate(plan, id),
-        None => vec![12; plan.settings.tiles as usize],
-    };
+    let estimate = estimate_of(plan, program);
+    let estimate = estimate.unwrap_or_else(|| vec![12; plan.settings.tiles as usize]);
     let about = [topic::CYCLES, u64::from(program), 0, 1];
     let per_mille = 850 + plan.settings.random.below(400, about);
     let is_host = plan.tree.programs[program as usize].kind == Type::StreamCopyMid;
@@ -83,46 +86,39 @@ fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Runs the control program as [`run`] does, and calls `visit` with the cycles of each program,
-/// as measured or as estimated, and with its [`owner`].
+/// Runs the control program with one branch of its switch, or with all of them one after the
+/// other, and calls `visit` with the cycles of each compute set and exchange, as measured or as
+/// estimated, and with its [`owner`].
 pub fn by_owner(
     plan: &Plan,
     branch: Option<usize>,
     is_measured: bool,
     visit: &mut impl FnMut(Option<(usize, Places)>, u64),
 ) {
-    run(plan, branch, &mut |program, call| {
-        let cycles = of_program(plan, program, is_measured);
-        visit(owner(plan, program, call), cycles);
-    });
+    run(
+        plan,
+        (plan.tree.root, None),
+        branch,
+        &mut |program, call| {
+            let kind = plan.tree.programs[program as usize].kind;
+            if matches!(kind, Type::OnTileExecute | Type::DoExchange) {
+                let by_tile = match is_measured {
+                    true => measured_by_tile(plan, program),
+                    false => estimate_of(plan, program).unwrap_or_default(),
+                };
+                let cycles = by_tile.into_iter().max().unwrap_or(0);
+                visit(owner(plan, program, call), cycles);
+            }
+        },
+    );
 }
 
-/// Cycles of one execution of a compute set or an exchange, as measured or as estimated; 0 for
-/// all other programs.
-fn of_program(plan: &Plan, program: u32, is_measured: bool) -> u64 {
-    let kind = plan.tree.programs[program as usize].kind;
-    if !matches!(kind, Type::OnTileExecute | Type::DoExchange) {
-        return 0;
-    }
-    let by_tile = match is_measured {
-        true => measured_by_tile(plan, program),
-        false => estimate_of(plan, program).map_or(Vec::new(), |id| estimate(plan, id)),
-    };
-    by_tile.into_iter().max().unwrap_or(0)
-}
-
-/// Runs the control program with one branch of its switch, or with all of them
-/// one after the other, and calls `visit` with each program that is met and
-/// the Call that it stands below, the outermost of several.
-fn run(plan: &Plan, branch: Option<usize>, visit: &mut impl FnMut(u32, Option<u32>)) {
-    descend(plan, plan.tree.root, branch, None, visit);
-}
-
-fn descend(
+/// Runs a program below a call, the outermost one of several, and calls `visit` with each program
+/// that is met, and with the call that it stands below.
+fn run(
     plan: &Plan,
-    program: u32,
+    (program, call): (u32, Option<u32>),
     branch: Option<usize>,
-    call: Option<u32>,
     visit: &mut impl FnMut(u32, Option<u32>),
 ) {
     visit(program, call);
@@ -131,18 +127,18 @@ fn descend(
     match (node.kind, node.index) {
         (Type::Call, Some(row)) => {
             let body = tree.functions[tree.calls[row]];
-            descend(plan, body, branch, call.or(Some(program)), visit);
+            run(plan, (body, call.or(Some(program))), branch, visit);
         }
         (Type::Repeat, Some(row)) => {
             for _ in 0..tree.repeats[row] {
-                descend(plan, node.children[0], branch, call, visit);
+                run(plan, (node.children[0], call), branch, visit);
             }
         }
         (kind, _) => {
             let taken = branch.filter(|_| kind == Type::OnEveryTileSwitch);
             for (number, &child) in node.children.iter().enumerate() {
                 if taken.is_none_or(|taken| taken == number) {
-                    descend(plan, child, branch, call, visit);
+                    run(plan, (child, call), branch, visit);
                 }
             }
         }
@@ -177,17 +173,22 @@ fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let mut execution = Execution::new(1, 1, connection);
     for (number, branch) in RUNS.into_iter().enumerate() {
         let mut steps = Vec::new();
-        run(plan, Some(branch), &mut |program, _| {
-            let kind = plan.tree.programs[program as usize].kind;
-            if is_step(kind) {
-                let by_tile = measured_by_tile(plan, program);
-                let name = format!("{kind:?}");
-                steps.push(Step {
-                    is_sync: matches!(kind, Type::Sync | Type::Sans | Type::SyncAns),
-                    ..Step::new(name, program.into(), vec![0], &by_tile)
-                });
-            }
-        });
+        run(
+            plan,
+            (plan.tree.root, None),
+            Some(branch),
+            &mut |program, _| {
+                let kind = plan.tree.programs[program as usize].kind;
+                if is_step(kind) {
+                    let by_tile = measured_by_tile(plan, program);
+                    let name = format!("{kind:?}");
+                    steps.push(Step {
+                        is_sync: matches!(kind, Type::Sync | Type::Sans | Type::SyncAns),
+                        ..Step::new(name, program.into(), vec![0], &by_tile)
+                    });
+                }
+            },
+        );
         let name = ["weights up", "main", "main", "weights down"][number];
         execution.run(number, name, &steps)?;
     }

@@ -43,6 +43,11 @@ pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
         let tiles = group.window.tiles();
         bytes[group.op] += tiles.map(|tile| plan.bytes(index, tile)).sum::<u64>();
     }
+    let blocks = plan
+        .settings
+        .graph
+        .as_ref()
+        .and_then(|graph| graph.blocks.as_ref());
     let ops = plan.model.ops.iter().enumerate();
     let ops = ops.filter(|(index, _)| !plan.tree.op_stages[*index].is_empty());
     ops.map(|(index, op)| OperationTruth {
@@ -52,14 +57,9 @@ pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
         home: home(plan, index),
         bytes: bytes[index],
         forward: op.in_graph,
-        block: block(plan, op.in_graph),
+        block: op.in_graph.and_then(|number| blocks?[number].clone()),
     })
     .collect()
-}
-
-fn block(plan: &Plan, number: Option<usize>) -> Option<String> {
-    let blocks = plan.settings.graph.as_ref()?.blocks.as_ref()?;
-    blocks[number?].clone()
 }
 
 fn home(plan: &Plan, op: usize) -> Home {
@@ -67,12 +67,10 @@ fn home(plan: &Plan, op: usize) -> Home {
     if operation.places == Places::EVERY {
         return Home::EveryIpu;
     }
-    let weights = operation.works_on.iter().flatten();
-    let places = weights.map(|&weight| plan.model.weights[weight].places);
+    let weights = || operation.works_on.iter().flatten();
+    let places = weights().map(|&weight| plan.model.weights[weight].places);
     let places = places.fold(operation.places, |all, one| all | one);
-    let single =
-        operation.works_on.iter().flatten().min() == operation.works_on.iter().flatten().max();
-    match single {
+    match weights().min() == weights().max() {
         true => Home::Places(places),
         false => Home::Global(places),
     }

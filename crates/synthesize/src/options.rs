@@ -22,22 +22,11 @@ pub struct Options {
     overflow: bool,
     #[command(flatten)]
     settings: Settings,
-    /// Writes the profile of a pipeline over several IPUs instead of that of one:
-    /// the positions before which there is a cut, where In is 0, the layers come
-    /// from 1 on, and Out is the last. debug.cbor stays the same. The options
-    /// below need it.
+    /// Writes the profile of a pipeline of PopART over several IPUs, with recomputed stages,
+    /// instead of that of one: the positions before which there is a cut, where In is 0, the
+    /// layers come from 1 on, and Out is the last. debug.cbor stays the same.
     #[arg(long, value_delimiter = ',')]
     pipelined: Option<Vec<u32>>,
-    /// The order of micro-batches.
-    #[arg(long, value_enum, default_value_t = Schedule::Popart, requires = "pipelined")]
-    schedule: Schedule,
-    /// Which operations of the forward pass run again before the backward pass.
-    #[arg(long, value_enum, default_value_t = Recompute::None, requires = "pipelined")]
-    recompute: Recompute,
-    /// Adds code that no profile of one IPU has: of exchanges between IPUs, of
-    /// repeated host exchanges, of restores.
-    #[arg(long, requires = "pipelined")]
-    planted_codes: bool,
 }
 
 /// A pipelined compilation to be written: positions before which there is a cut, the pipeline,
@@ -54,7 +43,6 @@ impl Options {
     pub fn settle(self) -> anyhow::Result<(Settings, Option<Pipelined>)> {
         let mut settings = self.settings;
         let form = ProfileForm {
-            planted: self.planted_codes,
             execution: settings.execution,
             ..ProfileForm::PLAIN
         };
@@ -62,7 +50,7 @@ impl Options {
             // Of an outlined model, whose bodies are listed at the call of one layer, each IPU
             // goes through the steps of the others too.
             all_steps: settings.outlined != Outlined::None,
-            ..PipelineOptions::new(self.schedule, self.recompute)
+            ..PipelineOptions::new(Schedule::Popart, Recompute::Stage)
         };
         let pipelined = self.pipelined.map(|cuts| (cuts, options, form));
         settings.execution &= pipelined.is_none();

@@ -14,9 +14,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::liveness::{Changes, Ranges, Variable};
+use super::liveness::{Changes, Fixed, Ranges, Variable};
 use super::operation_truth::{Home, OperationTruth, operations};
-use super::overhead::{self, CATEGORIES, category};
+use super::overhead::{CATEGORIES, Kind, kind_of, kind_of_type};
 use super::places::Places;
 use super::plan::Plan;
 
@@ -31,18 +31,12 @@ pub struct PlaceTruth {
     blocks: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
-    pub category: usize,
-    /// Number of its name; see [`Plan::names`].
-    pub name: usize,
-}
-
+/// The bytes of a tile, by the places that need them: a stage with any of these places has them.
 #[derive(Debug, Clone, Default)]
 struct Tile {
-    /// Bytes of code and of variables that are always live, by their kind and by the places that
-    /// need them: a stage with any of these places has them.
+    /// Code and variables that are always live, with names as [`Plan::names`] numbers them.
     always: BTreeMap<(Places, Kind), u64>,
+    /// All other variables, by class.
     not_always_live: BTreeMap<(Places, u32), u64>,
     gap: u64,
     /// Bytes of all places, without the gap.
@@ -54,24 +48,21 @@ impl PlaceTruth {
         let graph = plan.settings.graph.as_ref();
         let weights = plan.model.weights.iter();
         let tied = weights.filter(|weight| weight.places.count() > 1);
+        let tiles = 0..plan.settings.tiles;
         let mut truth = Self {
             layers: plan.settings.layers,
             ranges: plan.classes.ranges.clone(),
-            tiles: Vec::new(),
+            tiles: tiles.map(|tile| Tile::new(plan, tile)).collect(),
             ties: tied
                 .map(|weight| (weight.name.clone(), weight.places))
                 .collect(),
             operations: operations(plan),
             blocks: graph.map_or(Vec::new(), |graph| graph.positions().0),
         };
-        for tile in 0..plan.settings.tiles {
-            let mut sums = Tile::default();
-            sums.code(plan, tile);
-            sums.unexplained(plan, tile);
-            sums.groups(plan, tile);
-            sums.all = truth.explained(&sums, Places::EVERY);
-            sums.gap = plan.gap(tile, sums.all);
-            truth.tiles.push(sums);
+        for tile in 0..truth.tiles.len() {
+            let all = truth.explained(tile, Places::EVERY);
+            truth.tiles[tile].all = all;
+            truth.tiles[tile].gap = plan.gap(tile as u32, all);
         }
         truth
     }
@@ -108,101 +99,90 @@ impl PlaceTruth {
     /// By tile: the bytes that these places need on an IPU of their own.
     pub fn bytes(&self, places: Places) -> Vec<u64> {
         let of_tile = |tile| {
-            let explained = self.explained_on(tile, places);
+            let explained = self.explained(tile, places);
             explained + self.gap(tile, explained)
         };
         (0..self.tiles.len()).map(of_tile).collect()
     }
 
-    pub(crate) fn explained_on(&self, tile: usize, places: Places) -> u64 {
-        self.explained(&self.tiles[tile], places)
-    }
-
-    /// The part of a tile's gap that comes with so many bytes of variables and code.
+    /// The part of a tile's gap that comes with this number of bytes of variables and code.
     pub(crate) fn gap(&self, tile: usize, bytes: u64) -> u64 {
         let tile = &self.tiles[tile];
         (tile.gap * bytes).div_ceil(tile.all.max(1))
     }
 
+    /// The always-live bytes of places on a tile.
     pub(crate) fn fixed(&self, tile: usize, places: Places) -> u64 {
-        self.tiles[tile].fixed(places)
+        self.kinds(tile, places).map(|(_, bytes)| bytes).sum()
     }
 
-    pub(crate) fn kinds(&self, tile: usize, places: Places) -> BTreeMap<Kind, u64> {
-        let mut kinds = BTreeMap::new();
-        for (kind, bytes) in self.tiles[tile].always_of(places) {
-            *kinds.entry(kind).or_default() += bytes;
-        }
-        kinds
-    }
-
-    fn explained(&self, tile: &Tile, places: Places) -> u64 {
-        let mut changes = Changes::default();
-        let not_always_live = tile.not_always_live.iter();
-        for (&(_, class), &bytes) in not_always_live.filter(|((users, _), _)| users.meets(places)) {
-            changes.add(self.ranges[class as usize].iter().copied(), bytes);
-        }
-        tile.fixed(places) + changes.peak()
-    }
-}
-
-impl Tile {
-    fn always_of(&self, places: Places) -> impl Iterator<Item = (Kind, u64)> {
-        let all = self.always.iter();
+    /// The always-live bytes of places on a tile, in parts with their kind.
+    pub(crate) fn kinds(&self, tile: usize, places: Places) -> impl Iterator<Item = (Kind, u64)> {
+        let all = self.tiles[tile].always.iter();
         let here = all.filter(move |((users, _), _)| users.meets(places));
         here.map(|(&(_, kind), &bytes)| (kind, bytes))
     }
 
-    fn fixed(&self, places: Places) -> u64 {
-        self.always_of(places).map(|(_, bytes)| bytes).sum()
+    /// The bytes of places on a tile without the gap.
+    pub(crate) fn explained(&self, tile: usize, places: Places) -> u64 {
+        let mut changes = Changes::default();
+        let others = self.tiles[tile].not_always_live.iter();
+        for (&(_, class), &bytes) in others.filter(|((users, _), _)| users.meets(places)) {
+            changes.add(self.ranges[class as usize].iter().copied(), bytes);
+        }
+        self.fixed(tile, places) + changes.peak()
     }
+}
 
-    fn groups(&mut self, plan: &Plan, tile: u32) {
-        for name in plan.groups_on(tile) {
-            let Variable {
-                category,
-                class,
-                bytes,
-            } = plan.variable(name, tile);
-            let places = plan.groups[name].places;
-            match plan.classes.always[class as usize] {
-                true => self.always(places, Kind { category, name }, bytes),
-                false => self.not_always_live(places, class, bytes),
+impl Tile {
+    fn new(plan: &Plan, tile: u32) -> Self {
+        let mut sums = Self::default();
+        sums.vertices(plan, tile);
+        sums.exchanges(plan, tile);
+        let control = kind_of(".text.poplar_start");
+        for program in &plan.tree.programs {
+            if let (Some(places), true) = (program.places, program.code.1.holds(tile)) {
+                sums.code(plan, places, control, program.code.0);
             }
         }
+        sums.unexplained(plan, tile);
+        for group in plan.groups_on(tile) {
+            let places = plan.groups[group].places;
+            sums.add(plan, places, group, plan.variable(group, tile));
+        }
+        sums
     }
 
-    fn not_always_live(&mut self, places: Places, class: u32, bytes: u64) {
-        *self.not_always_live.entry((places, class)).or_default() += bytes
-    }
-
-    fn always(&mut self, places: Places, kind: Kind, bytes: u64) {
-        if bytes > 0 {
+    /// Adds a variable with the name of this number.
+    fn add(&mut self, plan: &Plan, places: Places, name: usize, variable: Variable) {
+        let Variable {
+            category,
+            class,
+            bytes,
+        } = variable;
+        if !plan.classes.always[class as usize] {
+            *self.not_always_live.entry((places, class)).or_default() += bytes;
+        } else if bytes > 0 {
+            let kind = Kind { category, name };
             *self.always.entry((places, kind)).or_default() += bytes;
         }
     }
 
     /// Adds a part of a variable outside the groups.
-    fn extra(&mut self, plan: &Plan, places: Places, kind: (usize, usize), bytes: u64) {
-        let (category, name) = (kind.0, plan.groups.len() + kind.1);
-        self.always(places, Kind { category, name }, bytes);
-    }
-
-    fn code(&mut self, plan: &Plan, tile: u32) {
-        self.vertices(plan, tile);
-        self.exchanges(plan, tile);
-        for program in &plan.tree.programs {
-            if let (Some(places), true) = (program.places, program.code.1.holds(tile)) {
-                let kind = (category::CONTROL_CODE, overhead::name::START);
-                self.extra(plan, places, kind, program.code.0);
-            }
-        }
+    fn code(&mut self, plan: &Plan, places: Places, kind: Kind, bytes: u64) {
+        let variable = Variable {
+            category: kind.category,
+            class: Fixed::Code as u32,
+            bytes,
+        };
+        self.add(plan, places, plan.groups.len() + kind.name, variable);
     }
 
     /// The vertices of compute sets. The descriptors and field data of a compute set are those of
     /// all of its places.
     fn vertices(&mut self, plan: &Plan, tile: u32) {
-        use overhead::name;
+        let [field, descriptor, state] =
+            ["_vertexField_", "copyDesc_", "__vertexState"].map(kind_of);
         let mut types: HashMap<usize, Places> = HashMap::new();
         for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
             let Some(places) = compute_set.places_on(tile) else {
@@ -212,19 +192,15 @@ impl Tile {
                 *types.entry(kind).or_default() |= places;
             }
             let bytes = plan.code.set_bytes(set, tile);
-            let field = (category::FIELD_DATA, name::VERTEX_FIELD);
-            self.extra(plan, places, field, bytes.field);
-            let descriptor = (category::COPY_DESCRIPTOR, name::COPY_DESCRIPTOR);
-            self.extra(plan, places, descriptor, bytes.descriptor);
+            self.code(plan, places, field, bytes.field);
+            self.code(plan, places, descriptor, bytes.descriptor);
             for (places, bytes) in plan.code.state_shares(set, tile, places) {
-                let state = (category::VERTEX_STATE, name::VERTEX_STATE);
-                self.extra(plan, places, state, bytes);
+                self.code(plan, places, state, bytes);
             }
         }
-        for (kind, places) in types {
-            let name = overhead::name_of_type(kind);
-            let bytes = plan.code.types[kind].code;
-            self.extra(plan, places, (category::VERTEX_CODE, name), bytes);
+        for (number, places) in types {
+            let bytes = plan.code.types[number].code;
+            self.code(plan, places, kind_of_type(number), bytes);
         }
     }
 
@@ -237,36 +213,35 @@ impl Tile {
                 *originals.entry(original).or_default() |= exchange.share.places;
             }
         }
-        let name = overhead::name::INTERNAL_EXCHANGE;
+        let kind = kind_of(".text.supervisor.internal_exchange_");
         for (exchange, places) in originals {
             for (places, bytes) in plan.code.exchange_shares(exchange, tile, places) {
-                let kind = (category::INTERNAL_EXCHANGE_CODE, name);
-                self.extra(plan, places, kind, bytes);
+                self.code(plan, places, kind, bytes);
             }
         }
     }
 
     /// Adds the code and vertex state of a tile that belong to no operation: of each category's
-    /// variables, from the last one back, what remains after the bytes of operations.
+    /// variables, from the last one back, the rest after the bytes of operations.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
         let mut explained = [0; CATEGORIES.len()];
         for ((_, kind), bytes) in &self.always {
             explained[kind.category] += bytes;
         }
         for extra in plan.extras_on(tile).into_iter().rev() {
-            let Variable {
-                category,
-                class,
-                bytes,
-            } = extra.variable;
-            if !plan.classes.always[class as usize] {
-                self.not_always_live(Places::EVERY, class, bytes);
-                continue;
+            let mut variable = extra.variable;
+            if plan.classes.always[variable.class as usize] {
+                let of_operations = &mut explained[variable.category];
+                let here = variable.bytes.min(*of_operations);
+                *of_operations -= here;
+                variable.bytes -= here;
             }
-            let here = bytes.min(explained[category]);
-            explained[category] -= here;
-            let kind = (category, extra.name);
-            self.extra(plan, Places::EVERY, kind, bytes - here);
+            self.add(
+                plan,
+                Places::EVERY,
+                plan.groups.len() + extra.name,
+                variable,
+            );
         }
         assert!(explained.iter().all(|&bytes| bytes == 0), "{explained:?}");
     }

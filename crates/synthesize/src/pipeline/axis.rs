@@ -11,25 +11,12 @@ use crate::liveness::Steps;
 /// In what way steps run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    Forward,
+    /// With all others of a pass.
+    Pass(Pass),
     /// Again before the backward pass, in the part of the stage with this number.
     Rerun(usize),
-    Backward,
     /// FIFOs take in and give out tensors; each has a step.
     Fifo,
-}
-
-impl Kind {
-    pub fn of(pass: Pass) -> Self {
-        match pass {
-            Pass::Forward => Self::Forward,
-            Pass::Backward => Self::Backward,
-        }
-    }
-
-    fn is_pass(self) -> bool {
-        matches!(self, Self::Forward | Self::Backward)
-    }
 }
 
 /// Steps of a part that run one after the other.
@@ -52,11 +39,18 @@ impl Segment {
 pub(super) struct Axis {
     pub parts: Vec<Part>,
     pub segments: Vec<Segment>,
+    /// The micro-batch that is followed. It starts when all stages run, and runs of all kinds
+    /// follow those of it.
+    pub micro_batch: u32,
 }
 
 impl Axis {
     /// The axis of these parts; `fifos` has by run the number of FIFOs that run with it.
-    pub fn new(compiled: &Compilation, fifos: &HashMap<Run, u32>, parts: Vec<Part>) -> Self {
+    pub fn new(
+        compiled: &Compilation,
+        fifos: &HashMap<Run, u32>,
+        (parts, micro_batch): (Vec<Part>, u32),
+    ) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
         for (part, Part { run, .. }) in parts.iter().enumerate() {
             for (kind, steps) in compiled.run_steps(*run, fifos.get(run)) {
@@ -69,13 +63,17 @@ impl Axis {
                 });
             }
         }
-        Self { parts, segments }
+        Self {
+            parts,
+            segments,
+            micro_batch,
+        }
     }
 
-    /// The part that is this run of a micro-batch.
-    pub fn part(&self, run: Run, micro_batch: u32) -> usize {
+    /// The part that is this run of the micro-batch.
+    pub fn part(&self, run: Run) -> usize {
         let mut parts = self.parts.iter();
-        let part = parts.position(|part| part.run == run && part.micro_batch == micro_batch);
+        let part = parts.position(|part| part.run == run && part.micro_batch == self.micro_batch);
         part.expect("all runs of a micro-batch are on the axis")
     }
 
@@ -139,9 +137,9 @@ impl Axis {
             return here.end() - (here.steps.1 - step);
         }
         let mut later = segment + 1..self.segments.len();
-        let next = later.find(|&next| self.segments[next].kind.is_pass());
-        match next {
-            Some(next) if here.kind.is_pass() && self.segments[next].steps.0 == here.steps.1 => {
+        let is_pass = |segment: &Segment| matches!(segment.kind, Kind::Pass(_));
+        match later.find(|&next| is_pass(&self.segments[next])) {
+            Some(next) if is_pass(here) && self.segments[next].steps.0 == here.steps.1 => {
                 self.reach(next, step)
             }
             _ => here.end(),
@@ -154,7 +152,7 @@ impl Compilation<'_> {
     fn run_steps(&self, run: Run, fifos: Option<&u32>) -> Vec<(Kind, Steps)> {
         let (stage, pass) = run;
         let mut run_steps = match pass {
-            Pass::Forward => vec![(Kind::Forward, self.steps(run))],
+            Pass::Forward => vec![(Kind::Pass(Pass::Forward), self.steps(run))],
             Pass::Backward => self.backward(stage),
         };
         if let Some(&count) = fifos {
@@ -206,12 +204,12 @@ impl Compilation<'_> {
         let late: Vec<_> = late.iter().map(|part| (part, first(part))).collect();
         for (number, &(part, first)) in late.iter().enumerate().rev() {
             if first > at && first != first_of_all {
-                run_steps.push((Kind::Backward, (at, first)));
+                run_steps.push((Kind::Pass(Pass::Backward), (at, first)));
                 at = first;
             }
             run_steps.push((Kind::Rerun(number), self.again(stage, part)));
         }
-        run_steps.push((Kind::Backward, (at, end)));
+        run_steps.push((Kind::Pass(Pass::Backward), (at, end)));
         run_steps
     }
 

@@ -15,32 +15,29 @@ const EXCHANGE: u64 = 700;
 /// Writes an execution, which all replicas go through in the same cycles. Gives
 /// the cycles by IPU of a replica.
 pub(super) fn write(programs: &Programs) -> rusqlite::Result<Vec<u64>> {
-    let listing = programs.listing;
     let sets = programs.sets.iter().map(|&set| {
         let by_tile = cycles_of_set(programs, set);
         ("OnTileExecute", vec![set.1], by_tile)
     });
     let exchanges = programs.exchanges.iter().map(|&(from, to)| {
-        let by_tile = vec![EXCHANGE; listing.tiles as usize];
+        let by_tile = vec![EXCHANGE; programs.plan.settings.tiles as usize];
         ("GlobalExchange", vec![from, to], by_tile)
     });
-    let mut cycles = vec![0; listing.ipus as usize];
+    let mut cycles = vec![0; programs.ipus() as usize];
     let mut steps = Vec::new();
     let all = sets.chain(exchanges).zip(programs.ids());
     let rows = all.map(|((name, ipus, by_tile), id)| {
+        let listed = programs.by_tile(&ipus, &by_tile);
         let step = Step::new(name.to_owned(), id, ipus, &by_tile);
-        let mut listed = vec![0; (listing.tiles * listing.all_ipus()) as usize];
         for &ipu in &step.ipus {
             cycles[ipu as usize] += RUNS as u64 * step.cycles;
-            for (sum, cycles) in listed.iter_mut().zip(listing.of(ipu, &by_tile)) {
-                *sum += cycles;
-            }
         }
         steps.push(step);
         (id, encode_rle(&listed))
     });
     insert(programs.connection, "cycles_by_tile", rows)?;
-    let mut execution = Execution::new(listing.ipus, listing.all_ipus(), programs.connection);
+    let (ipus, listed) = (programs.ipus(), programs.listed_ipus());
+    let mut execution = Execution::new(ipus, listed, programs.connection);
     for run in 0..RUNS {
         execution.run(run, "main", &steps)?;
     }
@@ -57,5 +54,7 @@ fn cycles_of_set(programs: &Programs, (set, ipu): (usize, u32)) -> Vec<u64> {
             false => 0,
         }
     };
-    (0..programs.listing.tiles as usize).map(cycles).collect()
+    (0..programs.plan.settings.tiles as usize)
+        .map(cycles)
+        .collect()
 }

@@ -5,12 +5,9 @@ use crate::overhead::category;
 use crate::random::topic;
 use crate::settings::Settings;
 
-/// How a profile is written, and what is planted in it.
+/// How a profile is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProfileForm {
-    /// Whether there is code that a prediction from one IPU cannot know, in a pipeline of
-    /// several.
-    pub planted: bool,
     /// Whether the variables are there.
     pub lowered: LoweredVariables,
     /// Replicas that the model was compiled for, at least 1.
@@ -27,7 +24,6 @@ pub struct ProfileForm {
 impl ProfileForm {
     /// One replica with its variables, and nothing else.
     pub const PLAIN: Self = Self {
-        planted: false,
         lowered: LoweredVariables::Listed,
         replicas: 1,
         lists_replicas: false,

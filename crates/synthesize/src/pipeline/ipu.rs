@@ -7,8 +7,8 @@ use std::slice::from_ref;
 
 use super::axis::{Axis, Kind};
 use super::compilation::{Compilation, Run};
-use super::copies::{Copies, Copy};
-use super::graph::{Local, Pass};
+use super::copies::Copy;
+use super::graph::{Graph, Local, Pass};
 use super::route::Stay;
 use crate::liveness::{Steps, Variable as Lowered};
 use crate::overhead::category;
@@ -17,10 +17,8 @@ use crate::places::Places;
 pub(super) struct Ipu<'a> {
     compiled: &'a Compilation<'a>,
     pub places: Places,
-    /// A micro-batch that starts when all stages run.
-    steady: u32,
     axis: Axis,
-    /// The period that starts with this micro-batch.
+    /// The period that starts with the micro-batch that is followed.
     window: Range<u32>,
     stays: Vec<Stay<'a>>,
     /// The steps of the IPU's own positions in both passes.
@@ -66,12 +64,15 @@ impl<'a> Ipu<'a> {
     fn new(compiled: &'a Compilation, number: u32) -> Self {
         let steady = 2 * compiled.count() + 2;
         let stages = compiled.on_ipu(number);
-        // Enough that runs of all kinds follow those of the window.
         let parts = compiled.parts(number, 2 * steady);
         let routes = compiled.routes.iter();
         let stays = routes.filter_map(|route| Stay::new(compiled, route, (&stages, &parts)));
         let mut stays: Vec<Stay> = stays.collect();
-        let axis = Axis::new(compiled, &number_fifos(compiled, &mut stays), parts);
+        let axis = Axis::new(
+            compiled,
+            &number_fifos(compiled, &mut stays),
+            (parts, steady),
+        );
         let start = |micro_batch| {
             let time = compiled.time((stages[0], Pass::Forward), micro_batch);
             axis.after_time(time - 1)
@@ -87,7 +88,6 @@ impl<'a> Ipu<'a> {
         Self {
             compiled,
             places: compiled.places(number),
-            steady,
             window: start(steady)..start(steady + 1),
             stays,
             own: own.flatten().collect(),
@@ -112,13 +112,7 @@ impl<'a> Ipu<'a> {
         let tensor = stay.route.tensor;
         let names = ["Stashed___{}", "{}/fifo/buffer/0"];
         let ring = self.compiled.name(names, &tensor.name);
-        let copies = Copies {
-            compiled: self.compiled,
-            axis: &self.axis,
-            stay,
-            micro_batch: self.steady,
-        };
-        let copies = copies.all();
+        let copies = stay.copies(&self.axis);
         for &(tile, Lowered { class, bytes, .. }) in &tensor.on_tiles {
             let tile = tile as usize;
             if stay.slots > 0 {
@@ -238,16 +232,6 @@ impl Ipu<'_> {
         }
     }
 
-    fn outside(&self, from: u32, to: u32, lives: &mut Vec<Range<u32>>) {
-        let graph = self.compiled.graph;
-        if from < graph.first {
-            lives.push(self.once(from, to.min(graph.first)));
-        }
-        if to > graph.update {
-            lives.push(self.once(from.max(graph.update), to));
-        }
-    }
-
     /// The moments when variables of single operations with this class live; gradients are summed
     /// up when the passes end at the latest. If a body is listed for each call, its variables live
     /// at the calls of this IPU alone.
@@ -272,8 +256,12 @@ impl Ipu<'_> {
                     self.fold(at(first), at(end), &mut lives);
                 }
             }
-            if !is_gradient {
-                self.outside(from, to, &mut lives);
+            let Graph { first, update, .. } = *self.compiled.graph;
+            if from < first && !is_gradient {
+                lives.push(self.once(from, to.min(first)));
+            }
+            if to > update && !is_gradient {
+                lives.push(self.once(from.max(update), to));
             }
         }
         lives

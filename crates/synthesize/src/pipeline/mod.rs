@@ -37,6 +37,6 @@ mod updates;
 mod variables;
 
 pub use form::{LoweredVariables, ProfileForm};
-pub use model::{PipelineModel, PipelineTruth, StageTruth};
+pub use model::{PipelineModel, StageTruth};
 pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
 pub use step::StepForm;

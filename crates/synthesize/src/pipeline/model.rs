@@ -18,13 +18,6 @@ pub struct PipelineModel {
     pub(super) places: PlaceTruth,
 }
 
-/// The memory of a pipelined compilation.
-#[derive(Debug)]
-pub struct PipelineTruth {
-    /// By IPU.
-    pub stages: Vec<StageTruth>,
-}
-
 /// The memory of one IPU. The last four fields are empty where the pipeline was only simulated,
 /// and no profile was written.
 #[derive(Debug, Default)]
@@ -63,16 +56,14 @@ impl PipelineModel {
         &self.places
     }
 
-    /// The pipelined compilation with these cuts: positions before which there is
+    /// The memory by IPU of the pipelined compilation with these cuts: positions before which there is
     /// one, where In is 0, the layers come from 1 on, and Out is the last. Cuts
     /// that leave a stage empty do not count, nor does one before Out where it
     /// goes to the first IPU.
-    pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> PipelineTruth {
+    pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> Vec<StageTruth> {
         let compiled = Compilation::new(&self.graph, cuts, options);
         let stages = Ipu::all(&compiled).map(|ipu| self.stage(&ipu, options));
-        PipelineTruth {
-            stages: stages.collect(),
-        }
+        stages.collect()
     }
 
     fn stage(&self, ipu: &Ipu, options: &PipelineOptions) -> StageTruth {
@@ -98,7 +89,7 @@ impl PipelineModel {
             let layers = self.places.fixed(tile, ipu.places) - left + shares + changes.peak();
             // Gaps come with the places: with no buffers for other stages, and not with what the
             // compilation for one IPU keeps and this one recomputes.
-            let alone = self.places.explained_on(tile, ipu.places) - left;
+            let alone = self.places.explained(tile, ipu.places) - left;
             let gap = self.places.gap(tile, alone.min(layers));
             truth.gaps.push(gap);
             truth

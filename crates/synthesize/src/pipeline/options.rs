@@ -1,9 +1,7 @@
 //! The options of a pipelined compilation.
 
-use clap::ValueEnum;
-
 /// The order in which micro-batches go through the stages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedule {
     /// PopART and PopTorch: in a cycle each IPU runs forward, then backward.
     Popart,
@@ -24,7 +22,7 @@ impl Schedule {
 }
 
 /// What of the forward pass runs again before the backward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recompute {
     /// Nothing.
     None,

@@ -11,9 +11,9 @@ use std::path::Path;
 
 use super::form::{LoweredVariables, PLANTED, ProfileForm, planted_on_tiles};
 use super::options::{PipelineOptions, Schedule};
-use super::programs::{Listing, Programs};
+use super::programs::Programs;
 use super::variables::{IpuVariables, Row, Variables};
-use super::{PipelineModel, PipelineTruth, StageTruth, execution};
+use super::{PipelineModel, StageTruth, execution};
 use crate::encoding::encode_list;
 use crate::liveness::{Classes, Variable};
 use crate::memory_tables::{self, Truth};
@@ -24,16 +24,8 @@ use crate::variable_tables;
 use crate::variable_tables::{categories, variables_of_tile};
 
 /// Tables that are there only with lowered variables.
-const OF_VARIABLES: [&str; 8] = [
-    "vars_info",
-    "vars_string_table",
-    "eq_classes",
-    "eq_class_step",
-    "equivalence_class_interference",
-    "allocation_order_by_tile",
-    "unlowered_vars",
-    "var_bytes_by_eq_class",
-];
+const OF_VARIABLES: &str = "vars_info vars_string_table eq_classes eq_class_step unlowered_vars \
+     equivalence_class_interference allocation_order_by_tile var_bytes_by_eq_class";
 
 impl PipelineModel {
     /// Writes the profile of the pipelined compilation with these cuts in a form, and gives
@@ -44,53 +36,49 @@ impl PipelineModel {
         cuts: &[u32],
         options: &PipelineOptions,
         form: &ProfileForm,
-    ) -> anyhow::Result<PipelineTruth> {
+    ) -> anyhow::Result<Vec<StageTruth>> {
         anyhow::ensure!(
             !options.elsewhere.is_any(),
             "profiles of pipelines with state elsewhere are not written"
         );
         let mut truth = self.simulate(cuts, options);
         let mut variables = Variables::new(self, cuts, options);
-        let ipus = truth.stages.len() as u32;
-        for (ipu, stage) in (0..).zip(&mut truth.stages) {
-            let has_restores =
-                options.schedule == Schedule::Popart && stage.stash.iter().any(|&bytes| bytes > 0);
+        let ipus = truth.len() as u32;
+        for (ipu, stage) in (0..).zip(&mut truth) {
+            let is_stashing = stage.stash.iter().any(|&bytes| bytes > 0);
+            let has_restores = options.schedule == Schedule::Popart && is_stashing;
             for planted in PLANTED {
-                let is_there = planted.0 != category::INTERNAL_EXCHANGE_CODE || has_restores;
-                let mut by_tile = planted_on_tiles(planted, &self.plan.settings, (ipu, ipus));
-                by_tile
-                    .iter_mut()
-                    .for_each(|bytes| *bytes *= u64::from(form.planted && is_there));
+                let by_tile = match planted.0 {
+                    category::INTERNAL_EXCHANGE_CODE if !has_restores => vec![0; stage.tiles.len()],
+                    _ => planted_on_tiles(planted, &self.plan.settings, (ipu, ipus)),
+                };
                 variables.plant(ipu as usize, (planted.0, planted.1), &by_tile);
-                let tiles = stage.tiles.iter_mut().zip(&by_tile);
-                tiles.for_each(|(sum, bytes)| *sum += bytes);
+                for (sum, bytes) in stage.tiles.iter_mut().zip(&by_tile) {
+                    *sum += bytes;
+                }
                 stage.planted.insert(CATEGORIES[planted.0], by_tile);
             }
         }
-        let listing = Listing {
-            tiles: self.graph.tiles,
-            ipus,
-            replicas: if form.lists_replicas {
-                form.replicas
-            } else {
-                1
-            },
+        let replicas = if form.lists_replicas {
+            form.replicas
+        } else {
+            1
         };
         let mut connection = profile_writer::create(path, self.plan.settings.page_size)?;
         let transaction = connection.transaction()?;
-        let programs = Programs::new(&self.plan, variables, listing, &transaction);
+        let programs = Programs::new(&self.plan, variables, replicas, &transaction);
         schema::create(&transaction)?;
         programs.target(form)?;
         programs.write()?;
-        programs.memory(form.lowered, &mut truth.stages)?;
+        programs.memory(form.lowered, &mut truth)?;
         if form.execution {
             let cycles = execution::write(&programs)?;
-            for (stage, cycles) in truth.stages.iter_mut().zip(cycles) {
+            for (stage, cycles) in truth.iter_mut().zip(cycles) {
                 stage.cycles = cycles;
             }
         }
         if form.lowered == LoweredVariables::Missing {
-            for table in OF_VARIABLES {
+            for table in OF_VARIABLES.split(' ') {
                 transaction.execute_batch(&format!("DROP TABLE {table}"))?;
             }
         }
@@ -103,7 +91,7 @@ impl Programs<'_> {
     /// Writes the target of the profile, its compiler, and its options.
     fn target(&self, form: &ProfileForm) -> rusqlite::Result<()> {
         let settings = &self.plan.settings;
-        let ipus = (self.listing.ipus, form.replicas);
+        let ipus = (self.ipus(), form.replicas);
         profile_writer::target(settings, ipus, "IPU", self.connection)?;
         let has_variables = form.lowered == LoweredVariables::Listed;
         let has = [has_variables, false, form.execution];
@@ -149,7 +137,7 @@ impl Programs<'_> {
     /// The IPUs that the profile lists: number in the replica, and variables.
     fn listed(&self) -> impl Iterator<Item = (usize, &IpuVariables)> {
         let ipus = self.variables.ipus.iter().enumerate();
-        ipus.cycle().take(self.listing.all_ipus() as usize)
+        ipus.cycle().take(self.listed_ipus() as usize)
     }
 
     /// Names, and the contexts of those that the model has.

@@ -11,35 +11,6 @@ use crate::schema::insert;
 use crate::tree::Type;
 use crate::vertex_tables::{compute_set, vertex_types};
 
-/// The tiles that a profile lists: all IPUs of a replica, one replica after the other.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Listing {
-    pub tiles: u32,
-    pub ipus: u32,
-    /// Replicas whose tiles are listed.
-    pub replicas: u32,
-}
-
-impl Listing {
-    pub fn all_ipus(&self) -> u32 {
-        self.ipus * self.replicas
-    }
-
-    /// The numbers of an IPU in each replica, and 0 for all other IPUs.
-    pub fn of(&self, ipu: u32, numbers: &[u64]) -> Vec<u64> {
-        let none = vec![0; numbers.len()];
-        let all = 0..self.all_ipus();
-        let all = all.flat_map(|other| {
-            if other % self.ipus == ipu {
-                numbers
-            } else {
-                &none
-            }
-        });
-        all.copied().collect()
-    }
-}
-
 const PROGRAMS: &str =
     "programs (id, variant, variant_index, children, debug_id, control_code_bytes_by_tile)";
 
@@ -47,7 +18,8 @@ const PROGRAMS: &str =
 pub(super) struct Programs<'a> {
     pub plan: &'a Plan,
     pub variables: Variables,
-    pub listing: Listing,
+    /// Replicas whose tiles are listed: all IPUs of a replica, one replica after the other.
+    pub replicas: u32,
     /// Compute sets, each with an IPU that executes it.
     pub sets: Vec<(usize, u32)>,
     /// The IPUs from and to which everything is exchanged.
@@ -59,7 +31,7 @@ impl<'a> Programs<'a> {
     pub fn new(
         plan: &'a Plan,
         mut variables: Variables,
-        listing: Listing,
+        replicas: u32,
         connection: &'a Connection,
     ) -> Self {
         // As they come in the compilation for one IPU.
@@ -70,7 +42,7 @@ impl<'a> Programs<'a> {
             ipus.map(move |(ipu, _)| (number, ipu))
         });
         let sets: Vec<(usize, u32)> = sets.collect();
-        let exchanges = (1..listing.ipus).flat_map(|ipu| {
+        let exchanges = (1..variables.ipus.len() as u32).flat_map(|ipu| {
             let back = plan.settings.training().then_some((ipu, ipu - 1));
             [(ipu - 1, ipu)].into_iter().chain(back)
         });
@@ -80,11 +52,32 @@ impl<'a> Programs<'a> {
         Self {
             plan,
             variables,
-            listing,
+            replicas,
             sets,
             exchanges,
             connection,
         }
+    }
+
+    /// IPUs of a replica.
+    pub fn ipus(&self) -> u32 {
+        self.variables.ipus.len() as u32
+    }
+
+    pub fn listed_ipus(&self) -> u32 {
+        self.ipus() * self.replicas
+    }
+
+    /// By listed tile: the numbers of an IPU on each of these IPUs, in each replica, and 0 on all
+    /// others.
+    pub fn by_tile(&self, ipus: &[u32], numbers: &[u64]) -> Vec<u64> {
+        let on_others = vec![0; numbers.len()];
+        let listed = (0..self.listed_ipus()).map(|ipu| ipu % self.ipus());
+        let listed = listed.map(|ipu| match ipus.contains(&ipu) {
+            true => numbers,
+            false => &on_others,
+        });
+        listed.collect::<Vec<_>>().concat()
     }
 
     /// The programs of compute sets, in their order, then those of exchanges.
@@ -102,7 +95,7 @@ impl<'a> Programs<'a> {
         let code = &self.plan.code;
         let types = code.sets[set].iter().enumerate();
         let instances = types.map(|(slot, &vertex_type)| {
-            let tiles = 0..self.listing.tiles;
+            let tiles = 0..self.plan.settings.tiles;
             let by_tile = tiles.map(|tile| code.instances(set, slot, tile, places));
             (vertex_type, by_tile.collect())
         });
@@ -154,8 +147,8 @@ impl<'a> Programs<'a> {
     ) -> rusqlite::Result<()> {
         let end = if id == 0 { self.steps() as u64 } else { 1 };
         let children: Vec<u64> = (1..end).collect();
-        let tiles = self.listing.tiles * self.listing.all_ipus();
-        let no_code = encode_rle(&vec![0; tiles as usize]);
+        let no_code = vec![0; self.plan.settings.tiles as usize];
+        let no_code = encode_rle(&self.by_tile(&[], &no_code));
         let row = (
             id,
             kind as u32,
@@ -172,7 +165,7 @@ impl<'a> Programs<'a> {
     /// A compute set on an IPU: its vertices are on tiles of that one alone.
     fn compute_set(&self, row: usize, (set, ipu): (usize, u32)) -> rusqlite::Result<()> {
         let instances = self.instances((set, ipu));
-        let replicas = u64::from(self.listing.replicas);
+        let replicas = u64::from(self.replicas);
         let counts = instances.iter();
         let counts = counts.map(|(_, by_tile)| replicas * by_tile.iter().sum::<u64>());
         let counts: Vec<u64> = counts.collect();
@@ -182,7 +175,7 @@ impl<'a> Programs<'a> {
         let table = "program_type_on_tile_execute";
         insert(self.connection, table, [(row, row)])?;
         let rows = instances.iter().map(|(kind, by_tile)| {
-            let by_tile = self.listing.of(ipu, by_tile);
+            let by_tile = self.by_tile(&[ipu], by_tile);
             (row, kind, encode_rle(&by_tile))
         });
         insert(self.connection, "vertex_instances", rows)

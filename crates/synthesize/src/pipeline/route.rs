@@ -74,6 +74,7 @@ pub(super) type Uses = (Run, Vec<(Kind, Use)>);
 
 /// A tensor on an IPU, which keeps it for later runs over the same micro-batch.
 pub(super) struct Stay<'a> {
+    pub compiled: &'a Compilation<'a>,
     pub route: &'a Route<'a>,
     /// The run that makes or receives it.
     pub home: Uses,
@@ -90,7 +91,7 @@ pub(super) struct Stay<'a> {
 impl<'a> Stay<'a> {
     /// None if the IPU never has the tensor.
     pub fn new(
-        compiled: &Compilation,
+        compiled: &'a Compilation,
         route: &'a Route<'a>,
         (stages, parts): (&[u32], &[Part]),
     ) -> Option<Self> {
@@ -98,8 +99,12 @@ impl<'a> Stay<'a> {
         let home = (first, route.made.1);
         let at_home = route.uses_of(home);
         let mut stay = Self {
+            compiled,
             route,
-            home: (home, at_home.map(|used| (Kind::of(home.1), used)).collect()),
+            home: (
+                home,
+                at_home.map(|used| (Kind::Pass(home.1), used)).collect(),
+            ),
             takers: Vec::new(),
             remade: None,
             slots: 0,
@@ -108,12 +113,12 @@ impl<'a> Stay<'a> {
         let mut runs = compiled.runs(stages.iter().copied());
         runs.sort_by_key(|&run| (compiled.time(run, 0), run));
         for run in runs.into_iter().filter(|&run| run != home) {
-            let is_remade = is_remade(compiled, route, run);
-            let uses = uses(compiled, route, run, is_remade);
+            let is_remade = stay.is_remade(run);
+            let uses = (run, stay.uses(run, is_remade));
             if is_remade {
-                stay.remade = Some((run, uses));
-            } else if !uses.is_empty() {
-                stay.takers.push((run, uses));
+                stay.remade = Some(uses);
+            } else if !uses.1.is_empty() {
+                stay.takers.push(uses);
             }
         }
         if let Some((last, _)) = stay.takers.last() {
@@ -121,43 +126,42 @@ impl<'a> Stay<'a> {
         }
         Some(stay)
     }
-}
 
-/// The number of the part of a stage that runs a position again.
-fn part_again(compiled: &Compilation, stage: u32, position: u32) -> Option<usize> {
-    let mut parts = compiled.reruns[stage as usize].iter();
-    parts.position(|part| part.contains(&position))
-}
-
-/// Whether the backward run of the stage that made a tensor makes it again: it
-/// runs the maker again, and the tensor does not flow on to what runs later in
-/// this stage, which would make it a checkpoint.
-fn is_remade(compiled: &Compilation, route: &Route, (stage, pass): Run) -> bool {
-    let made_here = route.made == (stage, Pass::Forward) && !route.tensor.from_host;
-    if pass != Pass::Backward || !made_here {
-        return false;
+    /// The number of the part of a stage that runs a use again.
+    fn part_again(&self, stage: u32, usage: &Use) -> Option<usize> {
+        let mut parts = self.compiled.reruns[stage as usize].iter();
+        parts.position(|part| part.contains(&usage.position))
     }
-    let part_of = |usage: &Use| part_again(compiled, stage, usage.position);
-    let part = part_of(&route.maker);
-    let mut in_stage = route.uses.iter().filter(|((other, _), _)| *other == stage);
-    part.is_some() && in_stage.all(|(_, usage)| part_of(usage) == part)
-}
 
-/// The uses of a run: those of what it runs again, then its own. The maker is
-/// one of them only where it makes the tensor again.
-fn uses(compiled: &Compilation, route: &Route, run: Run, is_remade: bool) -> Vec<(Kind, Use)> {
-    let (stage, pass) = run;
-    let mut uses = Vec::new();
-    if pass == Pass::Backward {
-        let with_maker = is_remade || route.tensor.from_host;
-        let again = route.uses_of((stage, Pass::Forward));
-        let again = again.filter(|usage| with_maker || *usage != route.maker);
-        uses.extend(again.filter_map(|usage| {
-            let part = part_again(compiled, stage, usage.position)?;
-            Some((Kind::Rerun(part), usage))
-        }));
+    /// Whether the backward run of the stage that made a tensor makes it again: it
+    /// runs the maker again, and the tensor does not flow on to what runs later in
+    /// this stage, which would make it a checkpoint.
+    fn is_remade(&self, (stage, pass): Run) -> bool {
+        let Route {
+            made, maker, uses, ..
+        } = self.route;
+        let made_here = *made == (stage, Pass::Forward) && !self.route.tensor.from_host;
+        let part = self.part_again(stage, maker);
+        let mut in_stage = uses.iter().filter(|((other, _), _)| *other == stage);
+        let stays = in_stage.all(|(_, usage)| self.part_again(stage, usage) == part);
+        pass == Pass::Backward && made_here && part.is_some() && stays
     }
-    let later = route.uses_of(run).filter(|usage| *usage != route.maker);
-    uses.extend(later.map(|usage| (Kind::of(pass), usage)));
-    uses
+
+    /// The uses of a run: those of what it runs again, then its own. The maker is
+    /// one of them only where it makes the tensor again.
+    fn uses(&self, (stage, pass): Run, is_remade: bool) -> Vec<(Kind, Use)> {
+        let is_other = |usage: &Use| *usage != self.route.maker;
+        let mut uses = Vec::new();
+        if pass == Pass::Backward {
+            let with_maker = is_remade || self.route.tensor.from_host;
+            let again = self.route.uses_of((stage, Pass::Forward));
+            uses.extend(again.filter_map(|usage| {
+                let part = self.part_again(stage, &usage)?;
+                (with_maker || is_other(&usage)).then_some((Kind::Rerun(part), usage))
+            }));
+        }
+        let later = self.route.uses_of((stage, pass)).filter(is_other);
+        uses.extend(later.map(|usage| (Kind::Pass(pass), usage)));
+        uses
+    }
 }

@@ -59,8 +59,11 @@ impl Variables {
         let names = model.plan.names();
         let tiles = 0..model.graph.tiles as usize;
         let rows = tiles.map(|tile| {
-            let kinds = model.places.kinds(tile, places).into_iter();
-            let row = kinds.map(|(kind, bytes)| {
+            let mut kinds = BTreeMap::new();
+            for (kind, bytes) in model.places.kinds(tile, places) {
+                *kinds.entry(kind).or_insert(0) += bytes;
+            }
+            let row = kinds.into_iter().map(|(kind, bytes)| {
                 let is_user = kind.name < model.plan.groups.len();
                 let name = self.name(&names[kind.name], is_user);
                 (name, always(kind.category, bytes))

@@ -34,17 +34,15 @@ impl Planter<'_> {
         let computing = |op: &&usize| self.compute(**op, 0).is_some();
         let first = *ops.iter().find(computing).unwrap_or(&ops[0]);
         let last = *ops.iter().rev().find(computing).unwrap_or(&ops[0]);
-        let input = [Access::Destination, Access::Compute];
-        let input = callers
-            .iter()
-            .flat_map(|&call| input.map(|access| self.at(call, 0, access)));
-        let input: Vec<Use> = input.chain([self.compute(first, 0)]).flatten().collect();
+        let input = callers.iter().flat_map(|&call| {
+            [Access::Destination, Access::Compute].map(|access| self.at(call, 0, access))
+        });
+        let input: Vec<_> = input.chain([self.compute(first, 0)]).collect();
         let result = callers.iter().map(|&call| self.at(call, 1, Access::Source));
-        let result: Vec<Use> = result.chain([self.last_compute(last)]).flatten().collect();
-        for (what, owner, uses) in [("in", first, input), ("result", last, result)] {
-            let group = self.of_op(owner, what, Role::Work, self.layer_bytes / 15);
-            self.put(uses, group);
-        }
+        let result: Vec<_> = result.chain([self.last_compute(last)]).collect();
+        let work = (Role::Work, self.layer_bytes / 15);
+        self.put_of(first, "in", work, input.into_iter().flatten());
+        self.put_of(last, "result", work, result.into_iter().flatten());
     }
 
     /// The weights of the layer come in as arguments too. They are as large as
@@ -76,17 +74,10 @@ impl Planter<'_> {
     fn inner_result(&mut self, call: usize, ops: &[usize]) {
         let after = ops.iter().skip_while(|&&op| op != call).nth(1);
         let read = after.map_or(Vec::new(), |&op| self.read(op, 0));
-        let result = self
-            .at(call, 1, Access::Destination)
-            .into_iter()
-            .chain(read);
+        let made = self.at(call, 1, Access::Destination);
         let argument = [Access::Source, Access::Destination].map(|access| self.at(call, 0, access));
-        for (what, uses) in [
-            ("result", result.collect::<Vec<Use>>()),
-            ("argument", argument.into_iter().flatten().collect()),
-        ] {
-            let group = self.of_op(call, what, Role::Work, self.layer_bytes / 20);
-            self.put(uses, group);
-        }
+        let work = (Role::Work, self.layer_bytes / 20);
+        self.put_of(call, "result", work, made.into_iter().chain(read));
+        self.put_of(call, "argument", work, argument.into_iter().flatten());
     }
 }

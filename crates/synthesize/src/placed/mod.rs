@@ -38,7 +38,13 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree, density: u64) -> V
         ordinals: ordinals(model),
         density,
     };
-    planter.plant();
+    planter.weights();
+    planter.outputs();
+    planter.work_memory();
+    planter.constants();
+    planter.bodies();
+    planter.reaching();
+    planter.compiler_made();
     planter.groups
 }
 
@@ -65,16 +71,6 @@ struct Planter<'a> {
 }
 
 impl Planter<'_> {
-    fn plant(&mut self) {
-        self.weights();
-        self.outputs();
-        self.work_memory();
-        self.constants();
-        self.bodies();
-        self.reaching();
-        self.compiler_made();
-    }
-
     /// Adds a group with these uses; gives its number.
     fn put(&mut self, uses: impl IntoIterator<Item = Use>, mut group: Group) -> usize {
         group.uses.extend(uses);
@@ -86,6 +82,18 @@ impl Planter<'_> {
         group.uses.dedup();
         self.groups.push(group);
         self.groups.len() - 1
+    }
+
+    /// Adds a group of an operation; gives its number.
+    fn put_of(
+        &mut self,
+        op: usize,
+        what: &str,
+        (role, bytes): (Role, u64),
+        uses: impl IntoIterator<Item = Use>,
+    ) -> usize {
+        let group = self.of_op(op, what, role, bytes);
+        self.put(uses, group)
     }
 
     /// A group of an operation with that operation's places, and with a name after it.
@@ -125,7 +133,7 @@ impl Planter<'_> {
         stage.map(|&stage| (stage, access))
     }
 
-    fn computing(&self, op: usize) -> impl DoubleEndedIterator<Item = Use> {
+    fn computing(&self, op: usize) -> impl DoubleEndedIterator<Item = Use> + Clone {
         let stages = self.tree.op_stages[op].iter();
         let computing = stages.filter(|stage| self.tree.stages[**stage].compute_set.is_some());
         computing.map(|&stage| (stage, Access::Compute))
@@ -137,8 +145,7 @@ impl Planter<'_> {
 
     /// A use by a compute set of `op`: the `number`-th, counted round.
     fn compute(&self, op: usize, number: usize) -> Option<Use> {
-        self.computing(op)
-            .nth(number % self.computing(op).count().max(1))
+        self.computing(op).cycle().nth(number)
     }
 
     /// How an operation reads a variable: a call copies it into an argument, others
@@ -146,11 +153,10 @@ impl Planter<'_> {
     fn read(&self, op: usize, number: usize) -> Vec<Use> {
         let uses = match self.model.ops[op].call {
             Some(_) => [self.at(op, 0, Access::Source), None],
-            None => {
-                let last = self.last_compute(op);
-                let last = last.filter(|_| self.settings.graph.is_some());
-                [self.compute(op, number), last]
+            None if self.settings.graph.is_some() => {
+                [self.compute(op, number), self.last_compute(op)]
             }
+            None => [self.compute(op, number), None],
         };
         uses.into_iter().flatten().collect()
     }
@@ -187,6 +193,12 @@ impl Planter<'_> {
         let about = [topic::VARIABLE, op as u64, 0, 3];
         let part = self.settings.random.chance(self.density % 1000, about);
         (self.density / 1000 + u64::from(part)).max(1)
+    }
+
+    /// The places of all these operations.
+    fn places_of<'a>(&self, ops: impl IntoIterator<Item = &'a usize>) -> Places {
+        let places = ops.into_iter().map(|&op| self.model.ops[op].places);
+        places.fold(Places::NONE, |all, one| all | one)
     }
 
     fn window(&self, index: u64, role: Role) -> Window {

@@ -53,8 +53,6 @@ impl Planter<'_> {
         let users = names.flat_map(|&name| self.users_of_output(name, part));
         let users: Vec<usize> = users.collect();
         uses.extend(users.iter().flat_map(|&user| self.read(user, 0)));
-        let places = writers.iter().chain(&users);
-        let places = places.map(|&op| self.model.ops[op].places);
         let mut order = self.model.order.iter().rev();
         let last = order.find(|op| self.model.ops[**op].phase.is_forward());
         let name = match part {
@@ -62,7 +60,7 @@ impl Planter<'_> {
             _ => &format!("out_{part}"),
         };
         let group = Group {
-            places: places.fold(Places::NONE, |all, one| all | one),
+            places: self.places_of(writers.iter().chain(&users)),
             mark: (last == Some(&op)).then_some(TensorOf::Loss),
             ..self.of_op(op, name, Role::Activation, bytes)
         };
@@ -123,20 +121,17 @@ impl Planter<'_> {
     pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
         let variables = self.work_variables(op);
         let last = self.last_compute(op);
-        let group = self.of_op(op, "work", Role::Work, bytes / variables);
-        let work = self.put(last, group);
+        let each = (Role::Work, bytes / variables);
+        let work = self.put_of(op, "work", each, last);
         if self.ordinals[op] % 4 == 1 {
-            let group = self.of_op(op, "edge", Role::OutputEdge, bytes / 40);
-            self.put(last, group);
+            self.put_of(op, "edge", (Role::OutputEdge, bytes / 40), last);
         }
         if self.ordinals[op] % 7 == 2 {
-            let group = self.of_op(op, "constant", Role::Constant, bytes / 50);
-            self.put(last, group);
+            self.put_of(op, "constant", (Role::Constant, bytes / 50), last);
         }
         for variable in 1..variables {
-            let name = format!("work_{variable}");
-            let group = self.of_op(op, &name, Role::Work, bytes / variables);
-            self.put(self.compute(op, variable as usize), group);
+            let uses = self.compute(op, variable as usize);
+            self.put_of(op, &format!("work_{variable}"), each, uses);
         }
         for number in 0..self.tree.op_stages[op].len() {
             self.exchange_of(op, number, work, bytes / 15);

@@ -27,25 +27,25 @@ impl Planter<'_> {
         for weight in self.model.trained() {
             let stages = self.stages_over(weight, Kind::Norm);
             self.partial_sums(weight, stages[0], self.at(op, gather, Access::Source));
-            scales.extend(stages.get(1));
+            scales.push(stages.get(1).copied());
         }
         let computed = self.at(op, gather, Access::Compute);
-        let gathered = [self.at(op, gather, Access::Destination), computed];
-        let result = [computed, self.at(op, broadcast, Access::Source)];
-        scales.extend(self.at(op, broadcast, Access::Destination));
-        let trained = self.model.trained().into_iter();
-        let places = trained.map(|weight| self.model.weights[weight].places);
+        let gathered = vec![self.at(op, gather, Access::Destination), computed];
+        let result = vec![computed, self.at(op, broadcast, Access::Source)];
+        scales.push(self.at(op, broadcast, Access::Destination));
+        let trained = self.model.trained();
+        let places = trained
+            .iter()
+            .map(|&weight| self.model.weights[weight].places);
         let places = places.fold(Places::NONE, |all, more| all | more);
-        let one_tile = Window::all(1);
-        let bytes = 4 * self.model.trained().len() as u64;
         for (what, window, bytes, uses) in [
             (
                 "gathered",
-                one_tile,
-                bytes,
-                gathered.into_iter().flatten().collect(),
+                Window::all(1),
+                4 * trained.len() as u64,
+                gathered,
             ),
-            ("norm", one_tile, 4, result.into_iter().flatten().collect()),
+            ("norm", Window::all(1), 4, result),
             ("broadcast", self.everywhere(), 4, scales),
         ] {
             let name = self.named(op, what);
@@ -55,7 +55,7 @@ impl Planter<'_> {
                 is_carried: true,
                 ..self.on_every_ipu(op, name, Role::Message, bytes)
             };
-            self.put(uses, group);
+            self.put(uses.into_iter().flatten(), group);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
-use crate::places::Places;
 use crate::sizes::{self, budget};
 use crate::templates::{self, Kind};
 use crate::tensors::{self, SEED, State, TensorOf};
@@ -199,13 +198,12 @@ impl Planter<'_> {
     pub(super) fn constants(&mut self) {
         for (number, constant) in self.model.constants.iter().enumerate() {
             let users = constant.users.iter();
-            let places = users.clone().map(|&user| self.model.ops[user].places);
             let uses: Vec<Use> = users.flat_map(|&user| self.compute(user, 0)).collect();
             let group = Group {
                 name: constant.name.clone(),
                 window: self.everywhere(),
                 bytes: constant.bytes.unwrap_or(self.layer_bytes / 25),
-                places: places.fold(Places::NONE, |all, one| all | one),
+                places: self.places_of(&constant.users),
                 key: self.groups.len() as u64,
                 mark: Some(TensorOf::Constant(number)),
                 ..Group::new(constant.users[0], Role::Constant)

@@ -8,7 +8,7 @@ use popliner::model::{LayerOptions, LayerOrder, LayerSource, PositionName};
 use popliner::report::{Against, Fit, Report};
 use popliner::solve::Goal;
 use std::fmt;
-use synthesize::pipeline::{PipelineModel, PipelineTruth, ProfileForm};
+use synthesize::pipeline::{PipelineModel, ProfileForm, StageTruth};
 use tempfile::TempDir;
 
 /// A model, and one of its pipelines.
@@ -27,7 +27,7 @@ pub struct Case {
 /// A pipelined compilation, with the planted truth.
 pub struct Compiled {
     pub read: Compilation,
-    pub truth: PipelineTruth,
+    pub truth: Vec<StageTruth>,
 }
 
 impl fmt::Display for Case {
@@ -39,12 +39,6 @@ impl fmt::Display for Case {
         )
     }
 }
-
-/// With code that no prediction contains.
-const FORM: ProfileForm = ProfileForm {
-    planted: true,
-    ..ProfileForm::PLAIN
-};
 
 fn layer_options() -> LayerOptions {
     LayerOptions {
@@ -76,7 +70,7 @@ impl Case {
             return None;
         }
         Some(Self {
-            compiled: compile(&folder, &model, &drawn.cuts, &drawn, FORM),
+            compiled: compile(&folder, &model, &drawn.cuts, &drawn, ProfileForm::PLAIN),
             // The limit is high, so that the prediction always fits.
             prediction: predict(&analysis, &drawn, vec![1 << 40]),
             name: format!("SEEDS={seed}..{}: {}", seed + 1, model_drawn.name()),
@@ -89,8 +83,6 @@ impl Case {
 
     /// Returns this compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
-        let planted = true;
-        let form = ProfileForm { planted, ..form };
         compile(
             &self.folder,
             &self.model,
@@ -110,7 +102,13 @@ impl Case {
         };
         let place = (0..cuts.len()).rev().find(is_free)?;
         cuts[place] += 1;
-        Some(compile(&self.folder, &self.model, &cuts, &self.drawn, FORM))
+        Some(compile(
+            &self.folder,
+            &self.model,
+            &cuts,
+            &self.drawn,
+            ProfileForm::PLAIN,
+        ))
     }
 
     /// Returns the prediction with these limits, one for each stage.

@@ -45,7 +45,7 @@ fn every_tile_of_every_ipu_has_what_was_planted(case: &Case, fit: &Fit) {
     let compiled = &case.compiled;
     let tiles = compiled.read.profile.tiles.iter();
     let recorded: Vec<u64> = tiles.map(|tile| tile.total).collect();
-    let truth = &compiled.truth.stages;
+    let truth = &compiled.truth;
     let planted = truth.iter().flat_map(|stage| stage.tiles.iter().copied());
     assert_eq!(recorded, planted.collect::<Vec<u64>>());
     assert_eq!(compiled.read.profile.warnings, []);
@@ -152,7 +152,7 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
         execution: true,
         ..plain
     });
-    let cycles = executed.truth.stages.iter().map(|stage| Some(stage.cycles));
+    let cycles = executed.truth.iter().map(|stage| Some(stage.cycles));
     let found = executed.fit().ipus.into_iter().map(|ipu| ipu.cycles);
     assert!(found.eq(cycles));
 }
@@ -161,7 +161,7 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
     let against = case.against(fit);
     assert_eq!(against.cut_elsewhere, None);
     assert_eq!(against.stages.len(), fit.ipus.len());
-    for (stage, truth) in against.stages.iter().zip(&case.compiled.truth.stages) {
+    for (stage, truth) in against.stages.iter().zip(&case.compiled.truth) {
         assert_eq!(stage.stage, stage.ipu);
         let tile = fit.ipus[stage.ipu as usize].fullest_tile.tile_of_ipu as usize;
         let planted = &truth.planted;

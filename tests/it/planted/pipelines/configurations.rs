@@ -93,7 +93,7 @@ fn outcome(trained: &Trained, plain: &MemoryModel<'_>, case: &Case) -> Outcome {
     let ranges = case.stages(memory.layers());
     let found = memory.split(&ranges).into_iter();
     let found = found.map(|stage| stage.max_tile_bytes());
-    let simulated = truth.simulate(&case.cuts, &case.options).stages.into_iter();
+    let simulated = truth.simulate(&case.cuts, &case.options).into_iter();
     let simulated = simulated.map(|stage| stage.tiles.into_iter().max().unwrap_or(0));
     let cycles = [StepOptions::default().link_bandwidth, u64::MAX >> 1].map(|link| {
         let times = times(&trained.read, &memory, pipeline, link);

@@ -70,7 +70,7 @@ impl Errors {
             let memory = plain.in_pipeline(case.pipeline()).expect("memory");
             let ranges = case.stages(memory.layers());
             let (found, layers) = (memory.split(&ranges), plain.split(&ranges));
-            let truth = trained.truth.simulate(&case.cuts, &case.options).stages;
+            let truth = trained.truth.simulate(&case.cuts, &case.options);
             let name = trained.name(case);
             assert_eq!(found.len(), truth.len(), "{name}");
             let stages = ranges.iter().zip(&truth).enumerate();
