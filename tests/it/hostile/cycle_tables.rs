@@ -47,7 +47,8 @@ fn blobs_of_cycles() {
         .says("more than any real model");
 }
 
-/// Very many rows of nonsense are read once, and a warning names them.
+/// Very many rows of nonsense are read once, and a warning names them. Options of the compilation are
+/// left out in the same way.
 #[test]
 fn cycles_that_never_were() {
     let list = "

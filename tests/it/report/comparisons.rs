@@ -1,4 +1,5 @@
-//! `--compare`: a run against the report of an earlier one.
+//! `--compare`: a run against the report of an earlier one. `src/report/compare/tests.rs` compares
+//! reports of every kind.
 
 use crate::support::{Earlier, Run, cells, run_fixture, sections};
 
@@ -19,22 +20,6 @@ fn rows(run: &Run, section: &str) -> Vec<Vec<String>> {
     let sections = sections(&run.out);
     let found = sections.iter().find(|(name, _)| name == section);
     cells(&found.expect("the section").1, '\t').split_off(1)
-}
-
-#[test]
-fn the_same_again_is_no_change() {
-    let run = Earlier::of("--solve").compared("");
-    run.exits(0).says("\nCompared: it fits; ");
-    let sections = sections(&run.out).into_iter();
-    let names: Vec<String> = sections.map(|(name, _)| name).collect();
-    assert_eq!(
-        names,
-        ["compare-verdict", "compare-stages", "compare-layers"]
-    );
-    assert_eq!(rows(&run, "compare-layers"), [[""; 0]; 0]);
-    for row in rows(&run, "compare-verdict") {
-        assert_eq!(row[1], row[2], "{row:?}");
-    }
 }
 
 #[test]
@@ -73,13 +58,4 @@ fn layers_of_another_model_of_memory_differ_with_a_warning() {
         come_and_gone,
         [["In", "new"], ["Out", "new"], ["None", "gone"]]
     );
-}
-
-#[test]
-fn a_report_without_a_split_can_still_be_compared() {
-    let earlier = Earlier::of("");
-    let run = earlier.compared("");
-    run.exits(0)
-        .says("compared with another report: it has no split");
-    earlier.compared("--num-ipus=1").exits(1);
 }
