@@ -6,12 +6,7 @@
 //! the best path stays the best; but it then costs 0, and the numbers are small enough for floating
 //! point to distinguish them.
 
-use good_lp::solvers::{SolutionStatus, microlp::microlp};
-use good_lp::{
-    Expression, ProblemVariables, ResolutionError, Solution, SolverModel, Variable,
-    constraint::{Constraint, eq},
-    variable, variables,
-};
+use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, Variable};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -81,71 +76,45 @@ pub(super) fn cheapest_path(
     sink: usize,
     choices: &[Choice],
 ) -> Result<Option<Vec<Range<usize>>>, String> {
-    let mut variables = variables!();
-    let chosen = variables.add_vector(variable().binary(), choices.len());
-    let costs = choices
-        .iter()
-        .map(|choice| choice.cost.min(COST_CAP) as f64);
-    let objective = weighted(&chosen, costs);
-    let rows = conservation(sink, &chosen, choices);
-    let Some(values) = solve(variables, objective, rows, &chosen)? else {
-        return Ok(None);
+    let (program, binaries) = program(sink, choices);
+    let outcome = match program.solve() {
+        Err(microlp::Error::Infeasible) => return Ok(None),
+        outcome => outcome.map_err(|error| error.to_string())?,
     };
-    let picked = choices.iter().zip(values).filter(|(_, chosen)| *chosen);
-    let mut ranges: Vec<_> = picked.map(|(choice, _)| choice.range.clone()).collect();
+    let solution = outcome.solution().filter(|_| outcome.is_optimal());
+    let solution = solution.ok_or("the solver stopped before it had a proof")?;
+    let mut ranges = Vec::new();
+    for (choice, binary) in choices.iter().zip(binaries) {
+        let is_chosen = read_binary(solution.var_value_raw(binary));
+        if is_chosen.ok_or("a binary is neither 0 nor 1")? {
+            ranges.push(choice.range.clone());
+        }
+    }
     ranges.sort_by_key(|range| range.start);
     Ok(Some(ranges))
 }
 
-/// One row for each node on a choice, except the last node, whose row follows from the others:
-/// edges that leave it minus edges that enter it; the sum is 1 at the first node, else 0.
-fn conservation(sink: usize, edges: &[Variable], choices: &[Choice]) -> Vec<Constraint> {
-    let mut rows = BTreeMap::from([(0, Expression::default())]);
-    for (&edge, choice) in edges.iter().zip(choices) {
-        rows.entry(choice.from).or_default().add_mul(1.0, edge);
-        rows.entry(choice.to).or_default().add_mul(-1.0, edge);
+/// The integer program, and the binary of each choice. It has a row for each node on a choice,
+/// except the last node, whose row follows from the others: edges that leave it minus edges that
+/// enter it; the sum is 1 at the first node, else 0.
+fn program(sink: usize, choices: &[Choice]) -> (Problem, Vec<Variable>) {
+    let mut program = Problem::new(OptimizationDirection::Minimize);
+    let mut rows = BTreeMap::from([(0, LinearExpr::empty())]);
+    let mut binaries = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let binary = program.add_binary_var(choice.cost.min(COST_CAP) as f64);
+        for (node, sign) in [(choice.from, 1.0), (choice.to, -1.0)] {
+            let row = rows.entry(node).or_insert_with(LinearExpr::empty);
+            row.add(binary, sign);
+        }
+        binaries.push(binary);
     }
     rows.remove(&sink);
-    let supply = |node: usize| if node == 0 { 1.0 } else { 0.0 };
-    let rows = rows.into_iter();
-    rows.map(|(node, row)| eq(row, supply(node))).collect()
-}
-
-fn weighted(variables: &[Variable], weights: impl Iterator<Item = f64>) -> Expression {
-    let mut sum = Expression::with_capacity(variables.len());
-    for (&variable, weight) in variables.iter().zip(weights) {
-        sum.add_mul(weight, variable);
+    for (node, row) in rows {
+        let supply = if node == 0 { 1.0 } else { 0.0 };
+        program.add_constraint(row, ComparisonOp::Eq, supply);
     }
-    sum
-}
-
-/// Minimises `objective` to proven optimality and reads the binaries; `None` if the program is
-/// infeasible.
-fn solve(
-    variables: ProblemVariables,
-    objective: Expression,
-    rows: Vec<Constraint>,
-    binaries: &[Variable],
-) -> Result<Option<Vec<bool>>, String> {
-    let mut model = variables.minimise(objective).using(microlp);
-    for row in rows {
-        model.add_constraint(row);
-    }
-    let solution = match model.solve() {
-        Ok(solution) => solution,
-        Err(ResolutionError::Infeasible) => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    if !matches!(solution.status(), SolutionStatus::Optimal) {
-        return Err("the solver stopped before it had a proof".to_owned());
-    }
-    let values = binaries
-        .iter()
-        .map(|&binary| read_binary(solution.value(binary)));
-    values
-        .collect::<Option<_>>()
-        .map(Some)
-        .ok_or_else(|| "a binary is neither 0 nor 1".to_owned())
+    (program, binaries)
 }
 
 fn read_binary(value: f64) -> Option<bool> {
@@ -227,8 +196,8 @@ fn lower(least: &mut Option<u128>, sum: Option<u128>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::Problem;
     use crate::solve::checked_problem::CheckedProblem;
-    use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
     fn choice(range: Range<usize>, cost: u128) -> Choice {

@@ -2,7 +2,7 @@
 //! shortest step for their memory.
 
 use super::checked_problem::CheckedProblem;
-use super::fastest::{Fastest, fastest_of_number};
+use super::fastest::fastest_of_number;
 use super::plan::Score;
 use super::problem::{Limits, Problem};
 use super::{Solution, SolveError, answer, dynamic_program};
@@ -130,18 +130,12 @@ fn best(
         Err(SolveError::Contradiction(_)) => return Ok(None),
         checked => checked?,
     };
-    let (plan, step) = match problem.times {
-        Some(_) => match fastest_of_number(&checked, stages, max_slots) {
-            Some(Fastest { plan, proof }) => (plan, Some(proof)),
-            None => return Ok(None),
-        },
-        None => match dynamic_program::solve(&checked) {
-            Some(plan) if plan.stages().len() == stages => (plan, None),
-            _ => return Ok(None),
-        },
-    };
-    let score = Score::of(&problem, &plan);
-    Ok(score.map(|score| Solution::unproven(plan, score, step)))
+    if problem.times.is_some() {
+        return Ok(fastest_of_number(&checked, stages, max_slots));
+    }
+    let plan = dynamic_program::solve(&checked).filter(|plan| plan.stages().len() == stages);
+    let scored = plan.and_then(|plan| Some((Score::of(&problem, &plan)?, plan)));
+    Ok(scored.map(|(score, plan)| Solution::unproven(plan, score, None)))
 }
 
 #[cfg(test)]

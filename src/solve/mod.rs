@@ -65,6 +65,7 @@ pub use problem::{Limits, Problem};
 
 use crate::message::{OVER_BOUND, REPORT_THIS};
 use checked_problem::CheckedProblem;
+use fastest::{MAX_SLOTS, fastest};
 use objectives::decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -158,11 +159,10 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
     let (Goal::Time, Some(start)) = (checked.goal, &by_order) else {
         return Ok(by_order);
     };
-    let Some(found) = fastest::fastest(checked, &start.plan) else {
+    let Some(found) = fastest(checked, &start.plan, MAX_SLOTS) else {
         return Ok(by_order);
     };
-    let score = score(checked, &found.plan)?;
-    let solution = by_order.map(|start| start.with_step(found, score));
+    let solution = by_order.map(|start| start.with_step(found));
     solution.as_ref().map_or(Ok(()), Solution::check_step)?;
     Ok(solution)
 }
@@ -181,15 +181,14 @@ impl Solution {
 
     /// Replaces the split by the fastest one, which was found from it; the slowest stage of no
     /// split is faster than this one's.
-    fn with_step(mut self, found: fastest::Fastest, score: Score) -> Self {
+    fn with_step(mut self, found: Self) -> Self {
         self.proofs.truncate(1);
         self.bottlenecks
             .retain(|proof| proof.objective == Objective::Cycles);
         Self {
-            plan: found.plan,
-            score,
-            step: Some(found.proof),
-            ..self
+            proofs: self.proofs,
+            bottlenecks: self.bottlenecks,
+            ..found
         }
     }
 
@@ -226,10 +225,12 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
         return Ok(None);
     };
     let fastest = match checked.goal {
-        Goal::Time => fastest::fastest(&checked, &plan),
+        Goal::Time => fastest(&checked, &plan, MAX_SLOTS),
         _ => None,
     };
-    let plan = fastest.map_or(plan, |found| found.plan);
+    if fastest.is_some() {
+        return Ok(fastest);
+    }
     let score = score(&checked, &plan)?;
     Ok(Some(Solution::unproven(plan, score, None)))
 }

@@ -45,15 +45,6 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// All goals.
-    pub const ALL: [Self; 5] = [
-        Self::Peak,
-        Self::Fewest,
-        Self::Communication,
-        Self::Cycles,
-        Self::Time,
-    ];
-
     /// The objectives that plans are compared by, the most important first; cycles are skipped if
     /// the profile has none. Plans that are equal in all go to the earliest cuts. The time of a
     /// step is no objective: [`Goal::Time`] has the order of the search that it starts with.
@@ -151,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_order_has_the_stages_so_that_equals_have_as_many_cuts() {
-        for goal in Goal::ALL {
+        for goal in Goal::value_variants() {
             assert!(goal.order().contains(&Objective::Stages));
             assert!(goal.order().contains(&Objective::Peak));
         }

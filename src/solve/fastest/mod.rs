@@ -9,28 +9,24 @@
 
 mod bounds;
 
+use super::Solution;
 use super::checked_problem::CheckedProblem;
+use super::objectives::Goal;
 use super::plan::{Plan, Score};
-use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes, StepTime};
+use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, WorkOfRest};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Upper bound on the slots of a step that are evaluated: some tenths of a second. A stage that
 /// is tried costs as many as the step has kinds of slots, two to four for each IPU.
-const MAX_SLOTS: u64 = 20_000_000;
+pub(super) const MAX_SLOTS: u64 = 20_000_000;
 /// Upper bound on the splits, one for each number of stages, whose cuts are moved to find better
 /// splits.
 const MAX_CLIMBS: usize = 8;
 /// With more positions or stages, only splits near those with the fastest slowest stage are tried.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
-
-/// The split with the shortest step so far, with its proof.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fastest {
-    pub plan: Plan,
-    pub proof: StepProof,
-}
 
 /// Bounds on the shortest step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +38,12 @@ pub struct StepProof {
     pub is_optimal: bool,
 }
 
-/// A split, its step and the bytes of its fullest tile.
+/// A split that is allowed, with the time of its step in its score.
 #[derive(Debug, Clone)]
 struct Candidate {
-    stages: Vec<Range<usize>>,
-    step: StepTime,
-    peak: u64,
+    plan: Plan,
+    score: Score,
+    rate: Rate,
 }
 
 impl Candidate {
@@ -55,40 +51,29 @@ impl Candidate {
     fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
-        Some(Self {
-            stages: plan.stages().to_vec(),
-            step: score.step?,
-            peak: score.peak,
-        })
+        let rate = score.step?.rate();
+        Some(Self { plan, score, rate })
     }
 
     /// The best split as the result; splits that were not tried, if there are any, take at least
     /// `at_least`.
-    fn proven(self, at_least: Option<Rate>, is_small: bool, layers: usize) -> Option<Fastest> {
-        let rate = self.step.rate();
+    fn proven(self, at_least: Option<Rate>, is_small: bool) -> Solution {
+        let Self { plan, score, rate } = self;
         let bound = at_least.filter(|&bound| bound.compare(rate).is_lt());
         let proof = StepProof {
             at_least: bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
             is_optimal: bound.is_none() && is_small,
         };
-        let plan = Plan::new(self.stages, layers)?;
-        Some(Fastest { plan, proof })
+        Solution::unproven(plan, score, Some(proof))
     }
 
-    /// Is it faster, or equally fast on fewer IPUs, or on equally many with a lower peak?
+    /// Orders candidates by speed, then by number of stages, then by peak, the best first.
+    fn compare(&self, other: &Self) -> Ordering {
+        self.score.compare(&other.score, Goal::Time)
+    }
+
     fn is_better_than(&self, other: &Self) -> bool {
         self.compare(other).is_lt()
-    }
-
-    /// Orders candidates by speed, then by size, the best first.
-    fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        let by_rate = self.step.by_rate(&other.step);
-        by_rate.then(self.by_size().cmp(&other.by_size()))
-    }
-
-    /// Number of stages and peak bytes, by which equally fast candidates are compared.
-    fn by_size(&self) -> (usize, u64) {
-        (self.stages.len(), self.peak)
     }
 
     /// Moves one cut at a time, as long as the split gets better.
@@ -96,11 +81,11 @@ impl Candidate {
         let mut is_better = true;
         while is_better {
             is_better = false;
-            for cut in 1..self.stages.len() {
-                let at = self.stages[cut].start;
+            for cut in 1..self.score.stages {
+                let at = self.plan.stages()[cut].start;
                 for moved in [at.wrapping_sub(1), at + 1] {
                     // Stages that a move leaves empty are no split.
-                    let mut stages = self.stages.clone();
+                    let mut stages = self.plan.stages().to_vec();
                     (stages[cut - 1].end, stages[cut].start) = (moved, moved);
                     let next = Self::new(checked, stages);
                     if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
@@ -114,23 +99,51 @@ impl Candidate {
     }
 }
 
-/// Searches from `start`, a split that is allowed; `None` without cycles.
-pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fastest> {
-    fastest_within(checked, start, MAX_SLOTS)
-}
-
-/// Searches from `start` and evaluates at most `max_slots` slots.
-fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_slots: u64) -> Option<Fastest> {
+/// The split with the shortest step, found from `start`, a split that is allowed, by evaluating at
+/// most `max_slots` slots; `None` without cycles.
+pub(super) fn fastest(
+    checked: &CheckedProblem<'_>,
+    start: &Plan,
+    max_slots: u64,
+) -> Option<Solution> {
     let times = checked.problem.times?;
     let start = Candidate::new(checked, start.stages().to_vec())?;
-    let mut best = start.climb(checked);
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
-    let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
-    let bounds = Bounds::of_all(checked, times, stages).into_iter();
+    let bounds = Bounds::of_all(checked, times, stages);
+    Some(search(
+        checked,
+        times,
+        bounds,
+        start.climb(checked),
+        max_slots,
+    ))
+}
+
+/// The split into exactly `stages` stages with the shortest step, found by evaluating at most
+/// `max_slots` slots; `None` if there is no split, and without cycles.
+pub(super) fn fastest_of_number(
+    checked: &CheckedProblem<'_>,
+    stages: usize,
+    max_slots: u64,
+) -> Option<Solution> {
+    let times = checked.problem.times?;
+    let bounds = Bounds::new(checked, times, stages)?;
+    let start = Candidate::new(checked, bounds.path()?)?;
+    Some(search(checked, times, vec![bounds], start, max_slots))
+}
+
+/// Searches the splits of all `bounds` for one that is better than `best`.
+fn search(
+    checked: &CheckedProblem<'_>,
+    times: &StageTimes,
+    bounds: Vec<Bounds>,
+    mut best: Candidate,
+    max_slots: u64,
+) -> Solution {
     let of_number = |bounds| StageSearch::new(checked, times, bounds, &best);
-    let mut searches: Vec<StageSearch<'_>> = bounds.filter_map(of_number).collect();
+    let mut searches: Vec<StageSearch<'_>> = bounds.into_iter().filter_map(of_number).collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
-    let may_be_best = |search: &&StageSearch<'_>| search.at_least.compare(best.step.rate()).is_le();
+    let may_be_best = |search: &&StageSearch<'_>| search.at_least.compare(best.rate).is_le();
     let paths = searches.iter().take_while(may_be_best);
     let paths = paths.filter_map(|search| Candidate::new(checked, search.bounds.path()?));
     let mut paths: Vec<Candidate> = paths.collect();
@@ -141,6 +154,7 @@ fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_slots: u64) ->
             best = climbed;
         }
     }
+    let is_small = checked.layers() <= MAX_POSITIONS && checked.stages <= MAX_STAGES;
     let mut left = if is_small { max_slots } else { 0 };
     let mut at_least = None;
     for mut search in searches {
@@ -152,26 +166,7 @@ fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_slots: u64) ->
             at_least = at_least.or(Some(search.at_least));
         }
     }
-    best.proven(at_least, is_small, checked.layers())
-}
-
-/// The split into exactly `stages` stages with the shortest step, found by evaluating at most
-/// `max_slots` slots; `None` if there is no split, and without cycles.
-pub(super) fn fastest_of_number(
-    checked: &CheckedProblem<'_>,
-    stages: usize,
-    max_slots: u64,
-) -> Option<Fastest> {
-    let times = checked.problem.times?;
-    let bounds = Bounds::new(checked, times, stages)?;
-    let start = Candidate::new(checked, bounds.path()?)?;
-    let start = start.climb(checked);
-    let mut search = StageSearch::new(checked, times, bounds, &start)?;
-    let is_small = checked.layers() <= MAX_POSITIONS && stages <= MAX_STAGES;
-    search.left = if is_small { max_slots } else { 0 };
-    let is_done = search.run();
-    let at_least = (!is_done).then_some(search.at_least);
-    search.best.proven(at_least, is_small, checked.layers())
+    best.proven(at_least, is_small)
 }
 
 /// A search over splits into one number of stages.
@@ -354,8 +349,9 @@ impl<'a> StageSearch<'a> {
             cycles: self.bound(),
             micro_batches: self.micro_batches,
         };
-        let by_size = (self.stages, self.so_far().peak).cmp(&self.best.by_size());
-        rate.compare(self.best.step.rate()).then(by_size).is_lt()
+        let best = &self.best;
+        let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
+        rate.compare(best.rate).then(by_size).is_lt()
     }
 
     /// Takes the stages so far, which are a whole split, if they are better than the best.

@@ -3,7 +3,7 @@ use crate::memory::{Pipeline, Recompute, Schedule};
 use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers};
 use crate::solve::testing::{Case, any_case, obedient};
 use crate::solve::{Goal, Problem, SolveError};
-use crate::time::StepOptions;
+use crate::time::{StepOptions, StepTime};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -120,10 +120,11 @@ fn shortest(
         let Some(found) = Candidate::new(checked, stages.clone()) else {
             continue;
         };
-        assert_eq!(Some(found.step), times.step(&stages));
+        assert_eq!(found.score.step, times.step(&stages));
         let is_better = best.as_ref().is_none_or(|best| {
-            let by_rate = found.step.by_rate(&best.step);
-            let by_stages = found.stages.len().cmp(&best.stages.len());
+            let (found, best) = (&found.score, &best.score);
+            let by_rate = found.step.unwrap().by_rate(&best.step.unwrap());
+            let by_stages = found.stages.cmp(&best.stages);
             by_rate
                 .then(by_stages)
                 .then(found.peak.cmp(&best.peak))
@@ -133,7 +134,7 @@ fn shortest(
             best = Some(found);
         }
     }
-    best.map(|best| (best.step, best.peak))
+    best.map(|best| (best.score.step.unwrap(), best.score.peak))
 }
 
 proptest! {
@@ -172,14 +173,16 @@ proptest! {
         prop_assert_eq!(proof, StepProof { at_least: step_of.cycles, is_optimal: true });
 
         // With few stages tried, the lower bound still holds.
-        let some = fastest_within(&checked, &found.plan, few).unwrap();
+        let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
-        prop_assert!(some.proof.at_least <= step_of.cycles);
-        prop_assert!(!some.proof.is_optimal || some.proof.at_least == step_of.cycles);
+        let proof = some.step.unwrap();
+        prop_assert!(proof.at_least <= step_of.cycles);
+        prop_assert!(!proof.is_optimal || proof.at_least == step_of.cycles);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();
-        let from_peak = fastest_within(&checked, &start.plan, few).unwrap();
-        let its = Candidate::new(&checked, from_peak.plan.stages().to_vec()).unwrap().step;
-        let at_least = Rate { cycles: from_peak.proof.at_least, micro_batches: its.micro_batches };
+        let from_peak = fastest(&checked, &start.plan, few).unwrap();
+        let its = from_peak.score.step.unwrap();
+        let cycles = from_peak.step.unwrap().at_least;
+        let at_least = Rate { cycles, micro_batches: its.micro_batches };
         prop_assert!(at_least.compare(step.rate()).is_le());
     }
 }

@@ -2,6 +2,7 @@
 
 mod explanations;
 
+use clap::ValueEnum;
 use proptest::prelude::*;
 
 use super::checked_problem::CheckedProblem;
@@ -110,7 +111,7 @@ proptest! {
         mut case in case(10),
         max_edges in prop_oneof![0..30_usize, Just(5_000)],
     ) {
-        for goal in Goal::ALL {
+        for &goal in Goal::value_variants() {
             case.goal = goal;
             let problem = case.problem();
             let mut checked = match CheckedProblem::new(&problem) {
