@@ -12,7 +12,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use compilation::{Compilation, ContextsOf};
+pub use compilation::{Compilation, CompilationOptions};
 pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
@@ -46,7 +46,7 @@ pub struct Analysis {
 }
 
 /// Options for reading files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Find the tile and step at which the whole model takes the most memory, with the names of
     /// live variables?
@@ -67,10 +67,8 @@ impl Analysis {
     /// Names the file that could not be read or understood.
     pub fn read(profile: &Path, debug: &Path) -> Result<Self> {
         let options = ReadOptions {
-            memory_peak: false,
             names: true,
-            trust_debug_info: false,
-            allow_incomplete: false,
+            ..ReadOptions::default()
         };
         Self::read_with(profile, debug, options, &Progress::new())
     }

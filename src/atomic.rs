@@ -38,7 +38,15 @@ impl From<io::Error> for WriteError {
 /// # Errors
 /// If the folder cannot be written to, or `path` is not a file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    Ok(try_write(path, bytes)?)
+    let path = target(path);
+    let old = replaced(&path)?;
+    // On an error, `file` is dropped, and so removed, before the guard.
+    let folder = folder_of(&path);
+    let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// Checks that a file can be written to [`target`] of `path`, by creating and removing a temporary
@@ -65,18 +73,6 @@ fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     folder.unwrap_or(Path::new("."))
-}
-
-fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = target(path);
-    let old = replaced(&path)?;
-    // On an error, `file` is dropped, and so removed, before the guard.
-    let folder = folder_of(&path);
-    let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// Metadata of a regular file. Folders, pipes and devices are refused: they would be replaced, or

@@ -1,48 +1,29 @@
 //! Creates and visits lists of millions of entries by all threads: the first touch of that much
 //! memory takes longer than filling it.
 
+use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use rayon::{ThreadBuilder, ThreadPoolBuilder};
-use std::io;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Starts the worker threads: as many as `RAYON_NUM_THREADS`, but no more than there are
+/// Runs `work` on worker threads: as many as `RAYON_NUM_THREADS`, but no more than there are
 /// processors. If the system refuses to start one, as under `ulimit -v`, this thread does all work.
-pub(crate) fn start_threads() {
+pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS").ok();
     let wanted = wanted
         .and_then(|text| text.parse().ok())
         .filter(|&threads| threads > 0);
     let count = wanted.map_or(processors, |wanted: usize| wanted.min(processors));
-    // A failed pool cannot be built again with fewer threads, so threads are started before they
-    // get work.
-    let (give, take) = channel();
-    let take = Arc::new(Mutex::new(take));
-    let started = (0..count).map_while(|_| started(take.clone()).ok()).count();
-    let give = move |worker| give.send(worker).map_err(|_| io::ErrorKind::Other.into());
-    // This fails if a pool was built before; then that pool does the work.
-    let _ = if started == count && count > 1 {
-        let pool = ThreadPoolBuilder::new().num_threads(count);
-        pool.spawn_handler(give).build_global()
-    } else {
-        drop(give);
-        let pool = ThreadPoolBuilder::new().num_threads(1);
-        pool.use_current_thread().build_global()
-    };
-}
-
-/// Starts a thread that runs the worker it receives, or ends if the channel closes.
-fn started(take: Arc<Mutex<Receiver<ThreadBuilder>>>) -> io::Result<thread::JoinHandle<()>> {
-    thread::Builder::new().spawn(move || {
-        let worker = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        if let Ok(worker) = worker {
-            worker.run();
+    match ThreadPoolBuilder::new().num_threads(count).build() {
+        Ok(pool) if count > 1 => pool.install(work),
+        _ => {
+            let pool = ThreadPoolBuilder::new().num_threads(1);
+            // This fails if a pool was built before; then that pool does the work.
+            let _ = pool.use_current_thread().build_global();
+            work()
         }
-    })
+    }
 }
 
 /// A list of `count` copies of `value`.

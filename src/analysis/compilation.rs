@@ -25,49 +25,38 @@ pub struct Compilation {
     pub warnings: FileWarnings,
 }
 
-/// Source of the contexts of a compilation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextsOf {
+/// Options for reading a compilation.
+#[derive(Debug, Clone, Default)]
+pub struct CompilationOptions {
     /// Path of the `debug.cbor`, if there is one.
-    pub file: Option<PathBuf>,
-    /// Did the user name the file? Otherwise, if it cannot be read, layers are left out with a
-    /// warning.
-    pub is_named: bool,
+    pub debug: Option<PathBuf>,
+    /// Did the user name the `debug.cbor`? Otherwise, if it cannot be read, layers are left out with
+    /// a warning.
+    pub is_debug_named: bool,
     /// Accept contexts that are damaged or belong to another compilation?
-    pub is_trusted: bool,
+    pub trust_debug_info: bool,
+    /// How contexts name the layers of operations.
+    pub layers: LayerOptions,
+    /// Accept a profile that contradicts itself? There is no verdict on it.
+    pub allow_incomplete: bool,
 }
 
 impl Compilation {
-    /// Reads a profile, and contexts that name the layers of its operations according to `layers`.
-    /// A profile that contradicts itself is only read with `allow_incomplete`; there is no verdict
-    /// on it.
+    /// Reads a profile, and contexts that name the layers of its operations.
     ///
     /// # Errors
     /// Names the file that could not be read or understood.
-    pub fn read(
-        profile: &Path,
-        contexts: &ContextsOf,
-        layers: &LayerOptions,
-        allow_incomplete: bool,
-    ) -> Result<Self> {
-        Self::read_with(
-            profile,
-            contexts,
-            layers,
-            allow_incomplete,
-            &Progress::new(),
-        )
+    pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
+        Self::read_with(profile, options, &Progress::new())
     }
 
     /// Reads both files in parallel, and reports to `progress`.
     pub(crate) fn read_with(
         path: &Path,
-        contexts: &ContextsOf,
-        layers: &LayerOptions,
-        allow_incomplete: bool,
+        options: &CompilationOptions,
         progress: &Progress,
     ) -> Result<Self> {
-        let debug = contexts.file.as_deref();
+        let debug = options.debug.as_deref();
         let read_debug = |debug: &Path| {
             let read = DebugInfo::read_with(debug, progress);
             read.with_context(|| displayed(debug))
@@ -77,20 +66,20 @@ impl Compilation {
             || debug.map(read_debug).transpose(),
         );
         let profile = profile.with_context(|| displayed(path))?;
-        let judged = judge(&profile.contradictions, allow_incomplete);
+        let judged = judge(&profile.contradictions, options.allow_incomplete);
         let judged = judged.with_context(|| displayed(path))?;
         let all = judged.iter().chain(&profile.warnings).cloned();
         let mut warnings: FileWarnings = all.map(|warning| (displayed(path), warning)).collect();
         let left_out = |error| (displayed(path), no_layers(&error));
         let debug_info = match debug_info {
-            Err(error) if !contexts.is_named => {
+            Err(error) if !options.is_debug_named => {
                 warnings.push(left_out(error));
                 None
             }
             debug_info => debug_info?,
         };
         let of_debug = debug.zip(debug_info.as_ref());
-        let found = layers_by_ipu(&profile, of_debug, layers, contexts.is_trusted);
+        let found = layers_by_ipu(&profile, of_debug, options);
         let (layers, of_layers) = found.unwrap_or_else(|error| (None, vec![left_out(error)]));
         warnings.extend(of_layers);
         let files = Files::of(path, of_debug.map(|(debug, _)| debug));
@@ -140,14 +129,17 @@ impl Compilation {
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,
-    layers: &LayerOptions,
-    is_trusted: bool,
+    options: &CompilationOptions,
 ) -> Result<(Option<LayersByIpu>, FileWarnings)> {
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let (warnings, _) = check_debug((programs, None), (debug, contexts), is_trusted)?;
-    let found = LayersByIpu::find(programs, contexts, layers, profile.ipus)?;
+    let (warnings, _) = check_debug(
+        (programs, None),
+        (debug, contexts),
+        options.trust_debug_info,
+    )?;
+    let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
     Ok((Some(found), warnings))
 }
 

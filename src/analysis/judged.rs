@@ -186,7 +186,7 @@ fn check_idle((ipus, amounts): (Option<IpuCount>, usize), ends: &[usize]) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::named_layers::tests::orders;
+    use crate::analysis::tests::orders;
     use crate::model::{Layering, PseudoLayers};
 
     /// Returns the names of the layers on each IPU, or the error.

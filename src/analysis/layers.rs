@@ -8,7 +8,7 @@ use crate::model::{
     LayerOptions, LayerSource, Layering, Model, ModuleLayers, OutOn, Placement, Rules, Untied,
 };
 use crate::search::{SearchResult, Solver};
-use crate::wording::counted;
+use crate::wording::{counted, displayed, listed};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 
@@ -121,7 +121,8 @@ impl<'a> Layers<'a> {
         result: &SearchResult<'_>,
         request: &Request,
     ) -> Result<Option<Layers<'a>>> {
-        let is_original = request.rules == Rules::Classic || request.solver == Solver::Greedy;
+        let is_original =
+            request.rules == Rules::Classic || request.options.solver == Solver::Greedy;
         if is_original || request.judged.is_some() {
             return Ok(None);
         }
@@ -204,7 +205,7 @@ fn check_count(layering: &Layering) -> Result<()> {
         return Ok(());
     }
     let names = layering.names[1..].iter().take(3);
-    let names: Vec<String> = names.map(|name| shortened(name)).collect();
+    let names: Vec<String> = names.map(|name| displayed(name)).collect();
     Err(usage(format!(
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \
@@ -214,9 +215,6 @@ fn check_count(layering: &Layering) -> Result<()> {
         limits::LAYERS
     )))
 }
-
-/// Upper bound on weights in a message.
-const WEIGHTS_SHOWN: usize = 20;
 
 /// Refuses options about weights that the model does not have, or that the classic rules ignore.
 fn check_ties(request: &Request, placement: &Placement) -> Result<()> {
@@ -240,12 +238,9 @@ fn check_ties(request: &Request, placement: &Placement) -> Result<()> {
         )));
     }
     let names = placement.ties.iter().map(|tie| printable(&tie.weight));
-    let names: Vec<String> = names.take(WEIGHTS_SHOWN).collect();
-    let is_all = placement.ties.len() <= WEIGHTS_SHOWN;
-    let more = if is_all { "" } else { " ..." };
     Err(usage(format!(
-        "--untie: there is no tied weight {unknown}; name one of {}{more}",
-        names.join(", ")
+        "--untie: there is no tied weight {unknown}; name one of {}",
+        listed(&names.collect::<Vec<_>>())
     )))
 }
 
@@ -253,21 +248,9 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Upper bound on characters of a name in a message.
-const SHOWN: usize = 100;
-
-/// Shortens a name for a message.
-fn shortened(name: &str) -> String {
-    let mut shown: String = name.chars().take(SHOWN).collect();
-    if shown.len() < name.len() {
-        shown.push_str("...");
-    }
-    printable(&shown)
-}
-
 /// Lists the first and the last names of layers for a message.
 fn sample(names: &[String]) -> String {
-    let shown = names.iter().map(|name| shortened(name));
+    let shown = names.iter().map(|name| displayed(name));
     let shown: Vec<String> = shown.collect();
     match shown.as_slice() {
         [first, second, third, .., last] if shown.len() > 5 => {
@@ -304,7 +287,7 @@ const NAMES_SHOWN: usize = 10;
 fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {
-        let name = format!("\n  {}", shortened(&operation.name));
+        let name = format!("\n  {}", displayed(&operation.name));
         let is_named = !operation.is_tensor && !operation.is_anonymous;
         if is_named && !names.contains(&name) && names.len() < NAMES_SHOWN {
             names.push(name);

@@ -154,21 +154,9 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::model::Layering;
-
-    /// Returns the positions of layers 0 to 3 with Out apart from In, with Out beside In, and with
-    /// None.
-    pub(in crate::analysis) fn orders() -> [Positions; 3] {
-        let names = ["", "0", "1", "2", "3"].map(String::from);
-        let layering = Layering::of(names.to_vec(), Vec::new());
-        [
-            Positions::new(&layering, PseudoLayers::InAndOut),
-            Positions::new(&layering, PseudoLayers::OutWithIn),
-            Positions::new(&layering, PseudoLayers::NoneFirst),
-        ]
-    }
+    use crate::analysis::tests::orders;
 
     #[test]
     fn names_that_the_model_does_not_have() {

@@ -7,21 +7,23 @@
 
 use super::judged::JudgedSplit;
 use super::named_layers::LayerConstraint;
-use crate::memory::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, StatePlace};
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::message::{refused, usage};
 use crate::model::{
     CyclesByLayer, LayerOptions, Model, NoClock, NoCycles, Placement, PlacementOptions, Rules,
 };
 use crate::report::Detail;
-use crate::search::{IpuCount, Reserve, SearchRequest, Solver};
+use crate::search::{IpuCount, SearchOptions, SearchRequest, Solver};
 use crate::solve::Goal;
-use crate::time::StepOptions;
 use anyhow::Result;
 
 /// The layers of a model, the limits of a stage, and the answers about splits. The default is the
 /// best split of the layers that describe the model best, on the fewest IPUs.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
+    /// The search, and the requested results. [`Layers::split`](super::Layers::split) always finds a
+    /// split.
+    pub options: SearchOptions,
     /// The memory that counts, and the rules by which operations belong to layers.
     pub rules: Rules,
     /// How layers are found.
@@ -35,19 +37,9 @@ pub struct Request {
     /// Bytes of memory of each tile: one amount for all IPUs, or one for each. If empty, the memory
     /// of a tile of the target.
     pub memory_per_tile: Vec<u64>,
-    /// Memory of each tile to keep free.
-    pub reserve: Reserve,
     /// Number of IPUs. `None` for the number of `judged` or of `memory_per_tile`, or else the
     /// fewest on which the model fits.
     pub ipus: Option<IpuCount>,
-    /// The search algorithm.
-    pub solver: Solver,
-    /// Options of the pipeline.
-    pub pipeline: PipelineOptions,
-    /// Numbers that a step depends on, besides cycles.
-    pub step: StepOptions,
-    /// Samples of a micro-batch for which the answer is estimated.
-    pub at_micro_batch: Option<u64>,
     /// The number by which splits are compared; `None` for the time of a step, or for the fewest
     /// IPUs if the profile has no cycles.
     pub goal: Option<Goal>,
@@ -55,16 +47,6 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// A split to judge besides the best one.
     pub judged: Option<JudgedSplit>,
-    /// Is a split requested? [`Layers::split`](super::Layers::split) always finds one.
-    pub split: bool,
-    /// Is the best split for each number of IPUs requested?
-    pub sweep: bool,
-    /// Are the best configurations over all numbers of IPUs and pipelines requested?
-    pub plan: bool,
-    /// Is the effect of moving a layer over a cut requested?
-    pub moves: bool,
-    /// Are the memory of every other split and the best splits for other numbers of IPUs requested?
-    pub what_if: bool,
     /// How much the report has beside the split.
     pub detail: Detail,
     /// Arguments of the command, for the report.
@@ -91,7 +73,7 @@ impl Request {
     /// If the reserve leaves nothing of a tile.
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
         let limit = |memory: u64| {
-            let reserve = self.reserve.of(memory);
+            let reserve = self.options.reserve.of(memory);
             let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
             limit.ok_or_else(|| {
                 usage(format!(
@@ -114,7 +96,7 @@ impl Request {
 
     /// Must the memory of ranges of layers be computed?
     pub(crate) fn has_search(&self) -> bool {
-        self.split || self.sweep
+        self.options.split || self.options.sweep
     }
 
     /// Returns the search in a model with layers placed like this; `None` if none is requested.
@@ -137,7 +119,7 @@ impl Request {
             .map(|judged| judged.plan(positions, ipus_and_amounts))
             .transpose()?;
         let ipus = self.ipus(limits.len(), judged.as_ref().map(|judged| judged.1))?;
-        if self.solver == Solver::Greedy {
+        if self.options.solver == Solver::Greedy {
             self.refuse_greedy(ipus, limits.len())?;
         }
         let constraints = self.constraints.iter();
@@ -146,22 +128,13 @@ impl Request {
             .collect::<Result<_>>()?;
         let cycles = model.layer_cycles(placement);
         Ok(Some(SearchRequest {
+            options: self.options.clone(),
             ipus,
             limits,
-            reserve: self.reserve,
-            solver: self.solver,
-            pipeline: self.pipeline,
             goal: self.goal(cycles.as_ref())?,
             constraints,
             cycles,
-            step: self.step,
-            at_micro_batch: self.at_micro_batch,
             given: judged.map(|(plan, _)| plan),
-            split: self.split,
-            sweep: self.sweep,
-            plan: self.plan,
-            moves: self.moves,
-            what_if: self.what_if,
         }))
     }
 
@@ -191,7 +164,7 @@ impl Request {
             return Err(refused(&NoCycles).context(option));
         }
         let has_clock = cycles.is_some_and(|cycles| cycles.clock_hertz.is_some());
-        if self.step.max_nanoseconds.is_some() && !has_clock {
+        if self.options.step.max_nanoseconds.is_some() && !has_clock {
             return Err(refused(&NoClock).context("--max-step-ms"));
         }
         let usual = match self.of_original() {
@@ -205,11 +178,11 @@ impl Request {
     fn needing_cycles(&self) -> Option<String> {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
         let goal = goal.map(|goal| format!("--objective {}", goal.key()));
-        let step = &self.step;
+        let step = &self.options.step;
         let option = first_true(&[
             (step.micro_batches.is_some(), "--micro-batches"),
             (
-                step.micro_batch.is_some() && self.at_micro_batch.is_none(),
+                step.micro_batch.is_some() && self.options.at_micro_batch.is_none(),
                 "--micro-batch",
             ),
             (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
@@ -225,26 +198,17 @@ impl Request {
     /// If a pipeline is requested together with the solver or the rules of the original tool, or
     /// no framework can run it.
     pub(super) fn pipeline(&self, model: &Model) -> Result<Pipeline> {
-        let PipelineOptions {
-            schedule,
-            recompute,
-            accumulator,
-            state,
-            tries_states,
-            ..
-        } = self.pipeline;
+        let asked = &self.options.pipeline;
         if let Some(original) = self.of_original() {
+            let has_schedule = asked.schedule.is_some_and(|own| own != Schedule::None);
+            let recomputes = asked.recompute.is_some_and(|own| own != Recompute::None);
+            let has_state = asked.state.is_some() || asked.tries_states;
+            let has_accumulator = asked.accumulator != Accumulator::default();
             let option = first_true(&[
-                (
-                    schedule.is_some_and(|own| own != Schedule::None),
-                    "--schedule",
-                ),
-                (
-                    recompute.is_some_and(|own| own != Recompute::None),
-                    "--recompute",
-                ),
-                (accumulator != Accumulator::default(), "--accumulator"),
-                (state.is_some() || tries_states, "--optimizer-state"),
+                (has_schedule, "--schedule"),
+                (recomputes, "--recompute"),
+                (has_accumulator, "--accumulator"),
+                (has_state, "--optimizer-state"),
             ]);
             let refusal = option.map(|option| no_pipeline(option, original));
             return refusal.map_or(Ok(Pipeline::default()), Err);
@@ -252,10 +216,10 @@ impl Request {
         if !self.has_search() {
             return Ok(Pipeline::default());
         }
-        let pipeline = self.pipeline.choose(model);
+        let pipeline = asked.choose(model);
         let state = pipeline.state;
         // A plan chooses the number of replicas itself, from the number of IPUs.
-        if self.plan && state.is_sharded() {
+        if self.options.plan && state.is_sharded() {
             return Ok(pipeline.with_state(StatePlace::OnChip, 1));
         }
         if state.is_sharded() && pipeline.replicas < 2 {
@@ -271,7 +235,7 @@ impl Request {
     /// pipelines.
     fn of_original(&self) -> Option<&'static str> {
         first_true(&[
-            (self.solver == Solver::Greedy, "--solver greedy"),
+            (self.options.solver == Solver::Greedy, "--solver greedy"),
             (self.rules == Rules::Classic, "--memory-model classic"),
         ])
     }
@@ -288,9 +252,9 @@ impl Request {
                 "--objective",
             ),
             (self.judged.is_some(), "a split to compare with"),
-            (self.sweep, "--sweep"),
-            (self.plan, "--plan"),
-            (self.at_micro_batch.is_some(), "--at-micro-batch"),
+            (self.options.sweep, "--sweep"),
+            (self.options.plan, "--plan"),
+            (self.options.at_micro_batch.is_some(), "--at-micro-batch"),
             (matches!(ipus, IpuCount::UpTo(_)), "--num-ipus auto"),
             (limits > 1, "several amounts of --mem-per-tile"),
         ]);

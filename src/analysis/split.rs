@@ -40,14 +40,12 @@ impl<'a> Layers<'a> {
     /// If the request contradicts itself or the layers, the profile cannot be read again for the
     /// names of variables, or data are too uncertain for an answer.
     pub fn split(&self, request: &Request) -> Result<Report> {
-        let request = &Request {
-            split: true,
-            ..request.clone()
-        };
-        let searched = self.search(&self.memory()?, request, &Progress::new())?;
-        match searched.finer(request)? {
-            Some(finer) => finer.split(request),
-            None => searched.report(request),
+        let mut request = request.clone();
+        request.options.split = true;
+        let searched = self.search(&self.memory()?, &request, &Progress::new())?;
+        match searched.finer(&request)? {
+            Some(finer) => finer.split(&request),
+            None => searched.report(&request),
         }
     }
 
@@ -166,7 +164,7 @@ impl<'l> SearchedLayers<'l> {
         let mut report = report.with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             what_if.memories = request.memories(bytes_per_tile);
-            let reserve = |&memory: &u64| request.reserve.of(memory);
+            let reserve = |&memory: &u64| request.options.reserve.of(memory);
             what_if.reserves = what_if.memories.iter().map(reserve).collect();
         }
         Ok(report)

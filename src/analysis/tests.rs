@@ -1,5 +1,17 @@
 use super::*;
+use crate::model::{Layering, Positions, PseudoLayers};
 use std::fs;
+
+/// The positions of layers 0 to 3 with Out apart from In, with Out beside In, and with None.
+pub(super) fn orders() -> [Positions; 3] {
+    let names = ["", "0", "1", "2", "3"].map(String::from);
+    let layering = Layering::of(names.to_vec(), Vec::new());
+    [
+        Positions::new(&layering, PseudoLayers::InAndOut),
+        Positions::new(&layering, PseudoLayers::OutWithIn),
+        Positions::new(&layering, PseudoLayers::NoneFirst),
+    ]
+}
 
 #[test]
 fn names_are_not_fetched_from_a_profile_that_has_changed() {

@@ -5,7 +5,7 @@ use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{PositionName, Positions};
 use crate::report::emit::Form;
-use crate::report::{BestSplit, PlanFacts, Report};
+use crate::report::{BestSplit, Report};
 use crate::search::{IpuCount, Reserve, Solver};
 use std::fmt;
 
@@ -99,15 +99,8 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Adds to each configuration the command that gives it, with the user's other options.
-    pub(super) fn add_to(&self, plan: &mut PlanFacts, positions: &Positions) {
-        for row in &mut plan.rows {
-            row.command = self.of_row(row, positions).to_string();
-        }
-    }
-
-    /// Returns the command that gives a configuration.
-    fn of_row(&self, row: &BestSplit, positions: &Positions) -> Command {
+    /// Returns the command that gives a configuration, with the user's other options.
+    pub(super) fn of_row(&self, row: &BestSplit, positions: &Positions) -> String {
         let is_on_chip = row.state == StatePlace::OnChip;
         let own = ["--objective", "--optimizer-state", "--replicas"];
         // State on the chip is not streamed.
@@ -124,10 +117,11 @@ impl<'a> Commands<'a> {
                 Some(row.replicas).filter(|&replicas| replicas > 1),
             );
         let command = self.limited(command, row.ipus as usize);
-        match row.ends.len() {
+        let command = match row.ends.len() {
             1 => command.with_flag("--solve"),
             _ => command.with("--check-splits", last_layers(row, positions)),
-        }
+        };
+        command.to_string()
     }
 
     /// Suggests commands after a plan: the configuration and page of the recommended row, and a

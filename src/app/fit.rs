@@ -5,7 +5,7 @@ use super::input::{debug_path, read_beside};
 use super::options::Options;
 use super::output::{Outputs, read_report_at};
 use super::run::{Exit, Run};
-use crate::analysis::{Compilation, ContextsOf, displayed};
+use crate::analysis::{Compilation, CompilationOptions, displayed};
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -13,10 +13,9 @@ use std::path::Path;
 
 /// Evaluates the compilation in the profile. Results go to `out`.
 pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
-    let prediction = match run.options.compiled.against.as_deref() {
-        Some(path) => Some((path, read_report_at("--against", path)?)),
-        None => None,
-    };
+    let against = run.options.against.as_deref();
+    let prediction = against.map(|path| read_report_at("--against", path));
+    let prediction = against.zip(prediction.transpose()?);
     let compilation = read(run)?;
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
@@ -45,15 +44,15 @@ fn tables(options: &Options, report: &Report) -> Vec<Table> {
 /// Reads the profile, the debug contexts if a debug file exists, and the files beside the profile.
 fn read(run: &Run) -> Result<Compilation> {
     let (options, messages) = (&run.options, run.messages);
-    let contexts = ContextsOf {
-        file: debug_path(options).ok(),
-        is_named: options.input.debug.is_some(),
-        is_trusted: options.layers.trust_debug_info,
+    let read = CompilationOptions {
+        debug: debug_path(options).ok(),
+        is_debug_named: options.input.debug.is_some(),
+        trust_debug_info: options.layers.trust_debug_info,
+        layers: run.request.layers.clone(),
+        allow_incomplete: options.results.allow_incomplete,
     };
-    let (profile, layers) = (&options.input.profile, &run.request.layers);
-    let is_allowed = options.results.allow_incomplete;
     let mut compilation = messages.while_showing(|progress| {
-        Compilation::read_with(profile, &contexts, layers, is_allowed, progress)
+        Compilation::read_with(&options.input.profile, &read, progress)
     })?;
     for (file, warning) in &compilation.warnings {
         messages.warning(Some(file), warning);

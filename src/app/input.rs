@@ -131,17 +131,13 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
         folder.join("debug.cbor"),
         folder.join("..").join("debug.cbor"),
     ];
-    let found = places.iter().find(|place| place.is_file()).cloned();
-    found.map_or_else(
-        || {
-            Outline::read(profile).with_context(|| displayed(profile))?;
-            anyhow::bail!(
-                "there is no debug.cbor beside {} or one folder above; give its path as the second \
-                 argument",
-                displayed(profile)
-            )
-        },
-        Ok,
+    if let Some(found) = places.into_iter().find(|place| place.is_file()) {
+        return Ok(found);
+    }
+    Outline::read(profile).with_context(|| displayed(profile))?;
+    anyhow::bail!(
+        "there is no debug.cbor beside {} or one folder above; give its path as the second argument",
+        displayed(profile)
     )
 }
 

@@ -46,9 +46,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     // Without it, Ctrl-C still ends the run, but a temporary file could remain.
     let _ = interrupt::install();
-    parallel::start_threads();
-    let mut out = Results::new(BufWriter::new(io::stdout().lock()));
-    let outcome = answer(line, &mut out).and_then(|exit| {
+    let outcome = parallel::on_all_threads(|| {
+        let mut out = Results(BufWriter::new(io::stdout().lock()));
+        let exit = answer(line, &mut out)?;
         out.flush()?;
         Ok(exit)
     });
@@ -61,7 +61,7 @@ fn said_of_options(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         return Exit::Usage.into();
     }
-    let exit = stdout::unless_closed(printed).map(|_| Exit::Done);
+    let exit = stdout::unless_closed(printed, ()).map(|()| Exit::Done);
     exit.unwrap_or_else(|error| failed(&error.into())).into()
 }
 
@@ -105,7 +105,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     if is_fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options) {
         return fit::run(&run, out);
     }
-    let earlier = output::earlier_report(&run.options)?;
+    let earlier = run.options.exports.compare.as_deref();
+    let earlier = earlier.map(|path| output::read_report_at("--compare", path));
+    let earlier = earlier.transpose()?;
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&run.options, messages)?);
     if run.options.is_bare && one_ipu::answers(&analysis.model, &run)? {
@@ -198,7 +200,10 @@ impl Run {
             what_if.arguments = commands.repeated.iter().cloned().chain(chosen).collect();
         }
         if let Some(plan) = &mut report.plan {
-            commands.add_to(plan, &searched.layers.placement.positions);
+            let positions = &searched.layers.placement.positions;
+            for row in &mut plan.rows {
+                row.command = commands.of_row(row, positions);
+            }
         }
         Ok(report)
     }

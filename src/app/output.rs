@@ -35,13 +35,6 @@ pub(super) struct Outputs<'a> {
     pub(super) earlier: Option<Report>,
 }
 
-/// Reads the earlier report, if `--compare` names one.
-pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
-    let path = options.exports.compare.as_deref();
-    path.map(|path| read_report_at("--compare", path))
-        .transpose()
-}
-
 /// Reads the report at a path; `option` is the option that named it.
 pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
     let context = || format!("{option} {}", displayed(path));

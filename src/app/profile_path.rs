@@ -8,7 +8,7 @@ use crate::escape::shell;
 use crate::message::{GIVE_PROFILE, displayed, usage};
 use crate::profile::Outline;
 use crate::saved::is_saved;
-use crate::wording::counted;
+use crate::wording::{counted, listed};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io;
@@ -27,10 +27,14 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     let path = &options.input.profile;
     if options.saved.load_from_file || !path.is_dir() {
         options.saved.load_from_file |= is_saved(path);
-        return match options.results.fit && options.saved.load_from_file {
-            true => Err(saved_for_fit(path)),
-            false => Ok(()),
-        };
+        if options.results.fit && options.saved.load_from_file {
+            return Err(usage(format!(
+                "--fit judges a profile, and {} is a model that --save-to-file wrote; \
+                 {GIVE_PROFILE}",
+                displayed(path)
+            )));
+        }
+        return Ok(());
     }
     let profiles = profiles(path).with_context(|| displayed(path))?;
     let profile = match &profiles[..] {
@@ -70,28 +74,15 @@ fn is_file(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn saved_for_fit(path: &Path) -> anyhow::Error {
-    usage(format!(
-        "--fit judges a profile, and {} is a model that --save-to-file wrote; {GIVE_PROFILE}",
-        displayed(path)
-    ))
-}
-
-/// Upper bound on names in a message.
-const NAMES_SHOWN: usize = 8;
-
 /// Says that a folder has no profile, and what it has.
 fn no_profile(folder: &Path) -> anyhow::Error {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<PathBuf> = entries.map(|entry| entry.file_name().into()).collect();
+    let names = entries.map(|entry| displayed(Path::new(&entry.file_name())));
+    let mut names: Vec<String> = names.collect();
     names.sort();
     let has = match names.len() {
-        0 => "it is empty".to_string(),
-        count => {
-            let few = names.iter().take(NAMES_SHOWN).map(|name| displayed(name));
-            let more = if count > NAMES_SHOWN { ", ..." } else { "" };
-            format!("it has {}{more}", few.collect::<Vec<_>>().join(", "))
-        }
+        0 => "it is empty".to_owned(),
+        _ => format!("it has {}", listed(&names)),
     };
     anyhow::anyhow!(
         "{}: there is no {NAME} in this folder or one folder below; {has}; give the folder that \

@@ -6,6 +6,7 @@ use crate::analysis::{Request, displayed};
 use crate::message::UsageError;
 use crate::report::Report;
 use crate::search::SearchError;
+use crate::solve::SolveError;
 use crate::witnesses::judge;
 use anyhow::{Context, Result};
 use std::process::ExitCode;
@@ -30,13 +31,10 @@ impl Exit {
     /// Returns the exit code for an error. The types of errors distinguish wrong usage and errors
     /// in this program from unreadable files.
     pub(super) fn of(error: &anyhow::Error) -> Self {
-        let of_search = error.downcast_ref::<SearchError>();
-        if error.is::<UsageError>() {
-            Exit::Usage
-        } else if of_search.is_some_and(SearchError::is_internal) {
-            Exit::Internal
-        } else {
-            Exit::Unreadable
+        match error.downcast_ref() {
+            Some(SearchError::Solve(SolveError::Internal(_))) => Exit::Internal,
+            _ if error.is::<UsageError>() => Exit::Usage,
+            _ => Exit::Unreadable,
         }
     }
 }
@@ -71,7 +69,6 @@ impl Run {
 mod tests {
     use super::*;
     use crate::message::usage;
-    use crate::solve::SolveError;
 
     #[test]
     fn each_kind_of_error_has_its_exit_code() {

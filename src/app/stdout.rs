@@ -18,34 +18,16 @@ struct Unprintable(io::Error);
 /// Writes results. If the reader closes the pipe, the rest is dropped: that is no error, and the
 /// exit code still gives the verdict.
 #[derive(Debug)]
-pub(super) struct Results<W> {
-    out: W,
-    is_closed: bool,
-}
+pub(super) struct Results<W>(pub(super) W);
 
-impl<W: Write> Results<W> {
-    /// Writes to `out` until the reader closes the pipe.
-    pub(super) fn new(out: W) -> Self {
-        let is_closed = false;
-        Self { out, is_closed }
-    }
-
-    fn unless_closed<T>(&mut self, done: io::Result<T>, instead: T) -> io::Result<T> {
-        let done = unless_closed(done)?;
-        self.is_closed = done.is_none();
-        Ok(done.unwrap_or(instead))
-    }
-}
-
-/// Returns `None` if the reader closed the pipe, or the result of writing.
+/// Returns the result of writing, or `instead` if the reader closed the pipe.
 ///
 /// # Errors
 /// When standard output cannot be written to.
-pub(super) fn unless_closed<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
     match done {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
-        Err(error) => Err(io::Error::new(error.kind(), Unprintable(error))),
-        Ok(done) => Ok(Some(done)),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(instead),
+        done => done.map_err(|error| io::Error::new(error.kind(), Unprintable(error))),
     }
 }
 
@@ -69,19 +51,11 @@ pub(super) fn is_file(_: &Path) -> bool {
 
 impl<W: Write> Write for Results<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_closed {
-            return Ok(bytes.len());
-        }
-        let done = self.out.write(bytes);
-        self.unless_closed(done, bytes.len())
+        unless_closed(self.0.write(bytes), bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.is_closed {
-            return Ok(());
-        }
-        let done = self.out.flush();
-        self.unless_closed(done, ())
+        unless_closed(self.0.flush(), ())
     }
 }
 
@@ -210,18 +184,25 @@ mod tests {
         }
 
         fn flush(&mut self) -> io::Result<()> {
-            Err(ErrorKind::OutOfMemory.into())
+            Err(match self.0 {
+                0 => ErrorKind::BrokenPipe.into(),
+                _ => ErrorKind::OutOfMemory.into(),
+            })
         }
     }
 
     #[test]
     fn a_closed_pipe_swallows_the_rest_and_other_errors_stay() {
-        let mut results = Results::new(Pipe(1));
-        assert!(results.flush().is_err());
+        let mut results = Results(Pipe(1));
+        let error = results.flush().unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("standard output cannot be written to")
+        );
         for _ in 0..3 {
             assert!(results.write_all(b"stage").is_ok());
         }
-        assert!(results.is_closed);
         assert!(results.flush().is_ok());
     }
 }

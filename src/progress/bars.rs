@@ -85,7 +85,7 @@ fn bar(task: &State) -> ProgressBar {
     // Setting the style first draws nothing; a bar drawn before it is added to the screen would
     // stay there.
     bar.with_style(style.progress_chars("=> ").tick_chars("-\\|/ "))
-        .with_prefix(task.what())
+        .with_prefix(task.what)
 }
 
 /// A text such as `1,200,000 of 10,000,000 rows, 3 seconds left`.
@@ -94,7 +94,7 @@ fn numbers(task: &State) -> String {
         return String::new();
     };
     let done = task.done();
-    let counts = match task.unit() {
+    let counts = match task.unit {
         Unit::Rows => format!("{} of {} rows", HumanCount(done), HumanCount(total)),
         Unit::Tiles => format!("{} of {} tiles", HumanCount(done), HumanCount(total)),
         Unit::Bytes => format!("{} of {}", HumanBytes(done), HumanBytes(total)),

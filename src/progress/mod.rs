@@ -45,8 +45,10 @@ pub struct Task {
 /// State of a task, for display.
 #[derive(Debug)]
 pub struct State {
-    what: &'static str,
-    unit: Unit,
+    /// Description of the task, such as "reading profile.pop".
+    pub what: &'static str,
+    /// Unit of the task.
+    pub unit: Unit,
     /// Number of units; 0 if unknown.
     total: u64,
     done: AtomicU64,
@@ -110,16 +112,6 @@ impl Drop for Task {
 }
 
 impl State {
-    /// Description of the task, such as "reading profile.pop".
-    pub fn what(&self) -> &'static str {
-        self.what
-    }
-
-    /// Unit of the task.
-    pub fn unit(&self) -> Unit {
-        self.unit
-    }
-
     /// Number of finished units, at most the total.
     pub fn done(&self) -> u64 {
         let done = self.done.load(Ordering::Relaxed);
@@ -207,7 +199,7 @@ mod tests {
     #[test]
     fn tasks_are_there_while_they_run() {
         let progress = Progress::new();
-        let whats = || -> Vec<_> { progress.tasks().iter().map(|task| task.what()).collect() };
+        let whats = || -> Vec<_> { progress.tasks().iter().map(|task| task.what).collect() };
         let first = progress.begin("first", Unit::Rows, 10);
         let second = progress.begin("second", Unit::Bytes, 0);
         assert_eq!(whats(), ["first", "second"]);

@@ -207,7 +207,7 @@ impl Inputs<'_> {
                 Needed::Unsplittable => None,
             },
             smallest_limit: lowest,
-            smallest_tile_memory: lowest.map(|bytes| request.reserve.beside(bytes)),
+            smallest_tile_memory: lowest.map(|bytes| request.options.reserve.beside(bytes)),
             fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
             on_more_ipus: refused.on_more_ipus.as_ref().map(|best| {
                 let options = format!("--num-ipus {}", best.ipus);
@@ -248,7 +248,7 @@ impl Inputs<'_> {
     /// Compares the given split with the best one; `None` if no split was given.
     pub(super) fn given(&self, found: &SearchResult<'_>) -> Option<GivenSplit> {
         found.costs.request().given.as_ref()?;
-        let replicas = found.costs.request().step.replicas;
+        let replicas = found.costs.request().options.step.replicas;
         Some(GivenSplit {
             broken_constraints: found.shown.broken.iter().map(broken).collect(),
             best: self.best_split(found, &found.best()?, replicas),

@@ -113,7 +113,7 @@ impl Inputs<'_> {
             cut_bytes: narrow(score.cut_bytes),
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_candidate(costs, best, replicas),
-            lacks_time: best.lacks_time(costs.request().step.streaming_bandwidth),
+            lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
             is_shortest: best.solution.step.is_some_and(|proof| proof.is_optimal),
             stages: self.layers_of(&best.solution.plan),
             ends: stages.iter().map(|stage| stage.end as u32).collect(),
@@ -132,7 +132,7 @@ impl Inputs<'_> {
         BestSplit {
             options,
             change: free_bytes(other.solution.score.peak, now),
-            ..self.best_split(found, other, found.costs.request().step.replicas)
+            ..self.best_split(found, other, found.costs.request().options.step.replicas)
         }
     }
 }

@@ -103,7 +103,8 @@ impl Inputs<'_> {
     /// pipelines.
     pub(super) fn pipeline(&self, found: &SearchResult<'_>) -> Option<PipelineFacts> {
         let request = &found.costs.request();
-        let knows_pipelines = request.solver == Solver::Ilp && self.placement.rules == Rules::Full;
+        let knows_pipelines =
+            request.options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
         let pipeline = self.memory.pipeline();
         let now = found
             .shown
@@ -118,10 +119,10 @@ impl Inputs<'_> {
         let alternatives = found.alternatives.iter();
         knows_pipelines.then(|| PipelineFacts {
             pipeline,
-            state_is_first_fit: request.pipeline.tries_states && found.shown.fits,
+            state_is_first_fit: request.options.pipeline.tries_states && found.shown.fits,
             state_bytes: self.state_bytes(),
-            schedule_by_default: request.pipeline.schedule.is_none(),
-            recompute_by_default: request.pipeline.recompute.is_none(),
+            schedule_by_default: request.options.pipeline.schedule.is_none(),
+            recompute_by_default: request.options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
             without_recomputation: found.without_recomputation,

@@ -56,11 +56,11 @@ impl Inputs<'_> {
             IpuCount::Exactly(ipus) => row.ipus <= ipus,
             IpuCount::UpTo(_) => true,
         });
-        request.sweep.then(|| Sweep {
+        request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
             compares_pipelines: found.sweep_of_all.is_some(),
             rows: rows
-                .map(|row| self.best_split(found, row, request.step.replicas))
+                .map(|row| self.best_split(found, row, request.options.step.replicas))
                 .collect(),
         })
     }

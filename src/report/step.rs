@@ -68,7 +68,7 @@ impl StepFacts {
             (None, Some(best)) => best.step,
             _ => None,
         };
-        let replicas = costs.request().step.replicas;
+        let replicas = costs.request().options.step.replicas;
         let step = times.step(stages)?;
         Some(Self::of(costs, step, (times, stages), (replicas, proof)))
     }
@@ -92,7 +92,7 @@ impl StepFacts {
         (times, stages): (&StageTimes, &[Range<usize>]),
         (replicas, proof): (u64, Option<StepProof>),
     ) -> Self {
-        let options = costs.request().step;
+        let options = costs.request().options.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
         let samples = options

@@ -201,7 +201,7 @@ impl Inputs<'_> {
         let costs = found.near.as_ref().unwrap_or(&found.costs.ranges);
         let split = ends(&found.shown.stages);
         let positions = costs.layers() as u32;
-        if !question.request.what_if
+        if !question.request.options.what_if
             || split.last() != Some(&positions)
             || split.len() > costs.stages()
         {

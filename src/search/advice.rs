@@ -130,7 +130,7 @@ fn changes(
         (Change::HalfMicroBatch, less_in(&at_half)),
         (Change::HalfPrecision, reducible.wide / 2),
     ]);
-    let is_enough = costs.request().at_micro_batch.is_none() && costs.fits_in(at_half)?;
+    let is_enough = costs.request().options.at_micro_batch.is_none() && costs.fits_in(at_half)?;
     let worthwhile = all
         .into_iter()
         .filter(|(_, frees)| *frees > bytes / MIN_SHARE);
@@ -148,7 +148,10 @@ fn changes(
 /// Pipelines that need less memory than the current one, with the change that leads to each.
 fn pipelines(costs: &PipelineCosts<'_>) -> Result<Vec<(Change, Pipeline)>, SearchError> {
     let current = costs.pipeline();
-    let state = current.with_state(StatePlace::OffChip, costs.request().pipeline.replicas);
+    let state = current.with_state(
+        StatePlace::OffChip,
+        costs.request().options.pipeline.replicas,
+    );
     let layer = Pipeline {
         recompute: Recompute::Layer,
         ..current
@@ -176,12 +179,12 @@ impl PipelineCosts<'_> {
     /// The other pipelines, still without costs, with the limits up to which costs must be computed
     /// to find the best split of each.
     pub(super) fn others(&self) -> Result<Vec<Self>, SearchError> {
-        let (pipeline, asked) = (self.pipeline(), self.request().pipeline);
+        let (pipeline, asked) = (self.pipeline(), self.request().options.pipeline);
         let states = self.other_states()?.into_iter();
         let states = states.map(|state| pipeline.with_state(state, asked.replicas));
         // If nothing fits, the pipelines that the request leaves open were all tried already.
         let open = pipeline.open(asked, self.memory.is_training());
-        let is_untried = |other: &Pipeline| self.request().moves || !open.contains(other);
+        let is_untried = |other: &Pipeline| self.request().options.moves || !open.contains(other);
         let pipelines = pipeline.alternatives().into_iter().filter(is_untried);
         let others = states.chain(pipelines).map(|pipeline| {
             let mut other = self.in_pipeline(pipeline)?;
@@ -195,20 +198,10 @@ impl PipelineCosts<'_> {
     /// Other places for the optimizer state: none if it is not on the chip, or if all places were
     /// tried.
     pub(super) fn other_states(&self) -> Result<Vec<StatePlace>, SearchError> {
-        let (pipeline, asked) = (self.pipeline(), self.request().pipeline);
-        let is_on_chip = pipeline.state == StatePlace::OnChip;
-        if !is_on_chip || asked.tries_states || !self.memory.is_training() || !pipeline.is_on() {
-            return Ok(Vec::new());
-        }
-        if self
-            .memory
-            .streamed_state()?
-            .iter()
-            .all(|&bytes| bytes == 0)
-        {
-            return Ok(Vec::new());
-        }
+        let (pipeline, asked) = (self.pipeline(), self.request().options.pipeline);
+        let is_on_chip = pipeline.state == StatePlace::OnChip && pipeline.is_on();
         Ok(match asked.replicas {
+            _ if !is_on_chip || asked.tries_states || !self.has_state()? => Vec::new(),
             0 | 1 => vec![StatePlace::OffChip],
             _ => vec![StatePlace::Sharded, StatePlace::OffChip],
         })

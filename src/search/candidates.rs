@@ -92,7 +92,7 @@ pub(super) struct Offer {
 impl<'a> Candidates<'a> {
     /// All pipelines that the request of `usual` leaves open, still without costs.
     pub(super) fn new(usual: PipelineCosts<'a>) -> Result<Self, SearchError> {
-        let (asked, is_training) = (usual.request().pipeline, usual.memory.is_training());
+        let (asked, is_training) = (usual.request().options.pipeline, usual.memory.is_training());
         let open = usual.pipeline().open(asked, is_training);
         let pipelines = vec![usual];
         let mut all = Self { pipelines };
@@ -146,7 +146,7 @@ impl<'a> Candidates<'a> {
         }
         let (limit, goal, ipus) = (request.highest_limit(), request.goal, request.ipus);
         let stages = self.usual().more_stages();
-        let is_refused = request.solver == Solver::Ilp;
+        let is_refused = request.options.solver == Solver::Ilp;
         let may_fit =
             |costs: &PipelineCosts<'_>| costs.rough.is_some_and(|rough| rough.fits(limit));
         if self.pipelines.iter().any(may_fit) {
@@ -327,7 +327,7 @@ impl PipelineCosts<'_> {
         };
         let is_tried = |&ipus: &usize| {
             let is_near = ipus.is_power_of_two() || ipus.abs_diff(self.ipus) <= 1;
-            request.sweep || ipus <= TRIED_IPUS || is_near
+            request.options.sweep || ipus <= TRIED_IPUS || is_near
         };
         (1..=self.ipus.max(most)).filter(is_tried).collect()
     }

@@ -23,7 +23,7 @@ pub use candidates::{Candidate, free_bytes};
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use plan::Front;
-pub use request::{IpuCount, Reserve, SearchRequest, Solver};
+pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
 pub use result::{Answer, Estimate, Refused, SearchResult, ShownSplit};
 
 use crate::memory::MemoryModel;
@@ -42,13 +42,6 @@ pub enum SearchError {
     /// The request contradicts itself, or two ways of computing a number disagree.
     #[error(transparent)]
     Solve(#[from] SolveError),
-}
-
-impl SearchError {
-    /// Is this an error of the program, not of its input?
-    pub fn is_internal(&self) -> bool {
-        matches!(self, Self::Solve(SolveError::Internal(_)))
-    }
 }
 
 /// Answers `request` for the micro-batch that it asks for; `memory` is in the usual pipeline. The
@@ -86,12 +79,12 @@ fn in_states<'a>(
         in_pipelines(usual, progress)
     };
     let first = search(memory)?;
-    if first.shown.fits || !request.split {
+    if first.shown.fits || !request.options.split {
         return Ok(first);
     }
-    for &state in request.pipeline.states().iter().skip(1) {
+    for &state in request.options.pipeline.states().iter().skip(1) {
         let pipeline = memory.pipeline();
-        let other = pipeline.with_state(state, request.pipeline.replicas);
+        let other = pipeline.with_state(state, request.options.pipeline.replicas);
         let found = search(&memory.in_pipeline(other)?)?;
         if found.shown.fits {
             return Ok(found);
@@ -112,22 +105,22 @@ fn in_pipelines<'a>(
     let now = (costs.pipeline(), matches!(answer, Answer::Refused(_)));
     let alternatives = advice::best_of(others, now, progress)?;
     let (asks, is_one) = (costs.request(), candidates.is_one());
-    let sweep = match costs.question.tries_all_ranges || asks.sweep && is_one {
+    let sweep = match costs.question.tries_all_ranges || asks.options.sweep && is_one {
         true => costs.sweep(&costs.swept(costs.ranges.stages()))?,
         false => Vec::new(),
     };
-    let sweep_of_all = match asks.sweep && !is_one {
+    let sweep_of_all = match asks.options.sweep && !is_one {
         true => Some(candidates.sweep(&costs.swept(usize::MAX), progress)?),
         false => None,
     };
     let task = progress.begin("computing stages", Unit::Rows, 0);
     let shown = ShownSplit::new(&costs, &answer)?;
-    if let (Answer::Refused(refused), true) = (&mut answer, asks.split) {
+    if let (Answer::Refused(refused), true) = (&mut answer, asks.options.split) {
         refused.advice = AdviceFor::new(&costs, &shown)?;
     }
     drop(task);
     let near = costs.near(&shown.stages, progress)?;
-    let plan = match asks.plan {
+    let plan = match asks.options.plan {
         true => Some(plan::front(&candidates, (&costs, &answer), progress)?),
         false => None,
     };
@@ -161,7 +154,7 @@ impl PipelineCosts<'_> {
         self.compute_with(is_refused, &mut others, progress)?;
         self.count_ipus()?;
         let limit = self.request().highest_limit();
-        let solved = match self.request().solver {
+        let solved = match self.request().options.solver {
             Solver::Greedy => {
                 let greedy = solve::greedy(&self.ranges, limit, self.ipus);
                 Some(Answer::Greedy(greedy))
@@ -173,7 +166,7 @@ impl PipelineCosts<'_> {
                 best.transpose()?
             }
         };
-        if !is_refused && (solved.is_none() || self.request().moves) {
+        if !is_refused && (solved.is_none() || self.request().options.moves) {
             others = self.others()?;
             self.compute_with(solved.is_none(), &mut others, progress)?;
         }

@@ -67,18 +67,18 @@ pub struct PipelineCosts<'a> {
 impl Question {
     fn new(memory: &MemoryModel<'_>, placement: &Placement, request: SearchRequest) -> Self {
         let mut constraints = request.constraints.clone();
-        if request.solver == Solver::Ilp {
+        if request.options.solver == Solver::Ilp {
             constraints.extend(of_ties(placement));
         }
         let open = memory
             .pipeline()
-            .open(request.pipeline, memory.is_training());
-        let sweeps_one = request.sweep && open.len() == 1;
+            .open(request.options.pipeline, memory.is_training());
+        let sweeps_one = request.options.sweep && open.len() == 1;
         Self {
             constraints,
             cut_bytes: memory.cut_bytes(),
-            needs_all_ranges: sweeps_one || request.moves || request.given.is_some(),
-            tries_all_ranges: request.what_if && memory.layers() <= MAX_TRIED_POSITIONS,
+            needs_all_ranges: sweeps_one || request.options.moves || request.given.is_some(),
+            tries_all_ranges: request.options.what_if && memory.layers() <= MAX_TRIED_POSITIONS,
             request,
         }
     }
@@ -98,7 +98,7 @@ fn stage_times(
         &placement.positions,
         (memory.pipeline(), memory.is_training()),
         memory.cut_bytes_by_pass(),
-        request.step,
+        request.options.step,
     );
     Ok(Some(match memory.is_training() {
         true => times.streaming(&memory.streamed_state()?),
@@ -169,6 +169,12 @@ impl<'a> PipelineCosts<'a> {
     /// The pipeline.
     pub fn pipeline(&self) -> Pipeline {
         self.memory.pipeline()
+    }
+
+    /// Does training keep optimizer state, which could be off the chip?
+    pub(super) fn has_state(&self) -> Result<bool, SearchError> {
+        let memory = &self.memory;
+        Ok(memory.is_training() && memory.streamed_state()?.iter().any(|&bytes| bytes > 0))
     }
 
     /// Number of positions of the layer order, even if no costs are computed.
@@ -272,7 +278,7 @@ impl<'a> PipelineCosts<'a> {
         stages: &[Range<usize>],
         progress: &Progress,
     ) -> Result<Option<RangeCosts>, SearchError> {
-        if !self.request().what_if || self.question.tries_all_ranges || stages.is_empty() {
+        if !self.request().options.what_if || self.question.tries_all_ranges || stages.is_empty() {
             return Ok(None);
         }
         let cuts: BTreeSet<u32> = stages[1..].iter().map(|stage| stage.start as u32).collect();

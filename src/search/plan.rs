@@ -10,6 +10,7 @@ use crate::memory::{Pipeline, StatePlace};
 use crate::model::Framework;
 use crate::progress::Progress;
 use crate::solve::{self, Effort, Goal, Problem};
+use clap::ValueEnum;
 use std::cmp::Ordering;
 
 /// The best configurations, and everything that was tried to find them.
@@ -42,12 +43,12 @@ pub(super) fn front(
 ) -> Result<Front, SearchError> {
     let answer = configuration_of(costs, answer);
     let (request, ipus) = (costs.request(), costs.ipus);
-    let (state, asked) = (costs.pipeline().state, request.pipeline.state);
+    let (state, asked) = (costs.pipeline().state, request.options.pipeline.state);
     let numbers = numbers(costs.memory.framework(), ipus);
     let pipelines = pipelines(candidates, costs, &numbers)?;
     let found = all(candidates, costs, (&pipelines, &numbers), progress)?.into_iter();
     // Configurations whose time is not completely known cannot be compared with the others.
-    let lacks_time = |found: &Candidate| found.lacks_time(request.step.streaming_bandwidth);
+    let lacks_time = |found: &Candidate| found.lacks_time(request.options.step.streaming_bandwidth);
     let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
     let in_state = best_of(known).into_iter();
     let (there, elsewhere): (Vec<_>, Vec<_>) =
@@ -74,7 +75,12 @@ fn configuration_of(costs: &PipelineCosts<'_>, answer: &Answer) -> Option<Candid
         return None;
     };
     // A plan shards state over as many replicas as the IPUs allow, which the search does not know.
-    if request.pipeline.state.is_some_and(|asked| asked != state) {
+    if request
+        .options
+        .pipeline
+        .state
+        .is_some_and(|asked| asked != state)
+    {
         return None;
     }
     let ipus = costs.supported(solution.score.stages);
@@ -152,7 +158,7 @@ fn pipelines(
     numbers: &[usize],
 ) -> Result<Vec<Pipeline>, SearchError> {
     let usual = &candidates.usual().memory;
-    let asked = answered.request().pipeline;
+    let asked = answered.request().options.pipeline;
     let all = usual.pipeline().possible(asked, usual.is_training());
     let states = states(candidates.usual(), numbers, answered.ipus)?.into_iter();
     let in_state = |(state, replicas)| {
@@ -170,23 +176,17 @@ fn states(
     numbers: &[usize],
     ipus: usize,
 ) -> Result<Vec<(StatePlace, u64)>, SearchError> {
-    let (memory, asked) = (&usual.memory, usual.request().pipeline);
-    let all = [
-        StatePlace::OnChip,
-        StatePlace::OffChip,
-        StatePlace::Sharded,
-        StatePlace::ShardedOffChip,
-    ];
-    let has_state = memory.is_training() && memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
-    let is_possible = |state: &StatePlace| match asked.state {
-        Some(asked) => *state == asked,
-        None => has_state || *state == StatePlace::OnChip,
+    let (asked, has_state) = (usual.request().options.pipeline, usual.has_state()?);
+    let is_possible = |state: StatePlace| match asked.state {
+        Some(asked) => state == asked,
+        None => has_state || state == StatePlace::OnChip,
     };
     let mut replicas: Vec<u64> = numbers.iter().map(|&count| (ipus / count) as u64).collect();
     replicas.dedup();
     replicas.retain(|&number| number > 1);
     let mut found = Vec::new();
-    for state in all.into_iter().filter(is_possible) {
+    let all = StatePlace::value_variants().iter().copied();
+    for state in all.filter(|&state| is_possible(state)) {
         match state.is_sharded() {
             true => found.extend(replicas.iter().map(|&number| (state, number))),
             false => found.push((state, asked.replicas)),

@@ -11,35 +11,21 @@ use clap::ValueEnum;
 use std::fmt;
 use std::str::FromStr;
 
-/// Request of a search.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchRequest {
-    /// Number of IPUs.
-    pub ipus: IpuCount,
-    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each. Never
-    /// empty.
-    pub limits: Vec<u64>,
-    /// Reserve that was subtracted to get `limits`. It only matters for the memory that would be
-    /// enough.
+/// How to search in any model, and which results are requested.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchOptions {
+    /// Memory of each tile to keep free.
     pub reserve: Reserve,
     /// The search algorithm.
     pub solver: Solver,
     /// Schedule, recomputation, place of the optimizer state and replicas, as far as they are given;
     /// the search chooses the others.
     pub pipeline: PipelineOptions,
-    /// The number by which splits are compared.
-    pub goal: Goal,
-    /// Constraints of a split besides fitting. Their positions are those of the layer order.
-    pub constraints: Vec<Constraint>,
-    /// Cycles by position; `None` if the profile has none.
-    pub cycles: Option<CyclesByLayer>,
     /// Numbers that a step depends on, besides cycles.
     pub step: StepOptions,
     /// Samples of a micro-batch for which the answer is estimated. `step` then has the samples of
     /// the profile.
     pub at_micro_batch: Option<u64>,
-    /// A split to evaluate besides the best one.
-    pub given: Option<Plan>,
     /// Is a split requested? Otherwise only the results of other fields are.
     pub split: bool,
     /// Is the best split for each number of IPUs requested?
@@ -53,6 +39,26 @@ pub struct SearchRequest {
     pub what_if: bool,
 }
 
+/// Request of a search in one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchRequest {
+    /// What does not depend on the model. Its reserve is already subtracted from `limits`.
+    pub options: SearchOptions,
+    /// Number of IPUs.
+    pub ipus: IpuCount,
+    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each. Never
+    /// empty.
+    pub limits: Vec<u64>,
+    /// The number by which splits are compared.
+    pub goal: Goal,
+    /// Constraints of a split besides fitting. Their positions are those of the layer order.
+    pub constraints: Vec<Constraint>,
+    /// Cycles by position; `None` if the profile has none.
+    pub cycles: Option<CyclesByLayer>,
+    /// A split to evaluate besides the best one.
+    pub given: Option<Plan>,
+}
+
 impl SearchRequest {
     /// Maximum bytes of a stage on any IPU.
     pub fn highest_limit(&self) -> u64 {
@@ -61,20 +67,16 @@ impl SearchRequest {
 
     /// Ratio of the requested micro-batch to the one of the profile, if both are known.
     pub fn scale(&self) -> Option<MicroBatchScale> {
-        let (recorded, wanted) = self.step.micro_batch.zip(self.at_micro_batch)?;
+        let options = &self.options;
+        let (recorded, wanted) = options.step.micro_batch.zip(options.at_micro_batch)?;
         Some(MicroBatchScale { recorded, wanted })
     }
 
     /// The request with the cycles and samples of another micro-batch.
-    pub(super) fn at(self, scale: MicroBatchScale) -> Self {
-        Self {
-            cycles: self.cycles.map(|cycles| scale.cycles(cycles)),
-            step: StepOptions {
-                micro_batch: Some(scale.wanted),
-                ..self.step
-            },
-            ..self
-        }
+    pub(super) fn at(mut self, scale: MicroBatchScale) -> Self {
+        self.cycles = self.cycles.map(|cycles| scale.cycles(cycles));
+        self.options.step.micro_batch = Some(scale.wanted);
+        self
     }
 }
 

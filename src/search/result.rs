@@ -95,7 +95,7 @@ impl Answer {
     ) -> Result<Self, SearchError> {
         let request = costs.request();
         Ok(Self::Best {
-            fewest_ipus: match request.split && request.given.is_none() {
+            fewest_ipus: match request.options.split && request.given.is_none() {
                 true => costs.fewest_ipus(&solution, of_all)?,
                 false => None,
             },
@@ -142,7 +142,7 @@ impl ShownSplit {
         let request = costs.request();
         let best = answer.best().map(|best| best.plan.stages());
         let stages = match (&request.given, answer) {
-            _ if !request.split => Vec::new(),
+            _ if !request.options.split => Vec::new(),
             (Some(plan), _) => plan.stages().to_vec(),
             (None, Answer::Greedy(greedy)) => greedy.stages.clone(),
             (None, _) => best.unwrap_or_default().to_vec(),
@@ -157,7 +157,7 @@ impl ShownSplit {
             && stages.len() <= costs.ipus
             && broken.is_empty()
             && by_ipu.all(|(ipu, stage)| stage.max_tile_bytes() <= costs.limit_of(ipu));
-        let alone = match request.split && !fits {
+        let alone = match request.options.split && !fits {
             true => costs.positions_over_limit(),
             false => Vec::new(),
         };
@@ -229,7 +229,7 @@ impl Estimate {
         let answered = costs.pipeline();
         let usual = memory.pipeline();
         let usual = usual.with_state(answered.state, answered.replicas);
-        let open = usual.open(costs.request().pipeline, memory.is_training());
+        let open = usual.open(costs.request().options.pipeline, memory.is_training());
         let open = open.into_iter().map(|other| memory.in_pipeline(other));
         let open = open.collect::<Result<Vec<_>, _>>()?;
         let fits = |samples: u64| -> Result<bool, SearchError> {

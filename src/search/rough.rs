@@ -9,7 +9,7 @@ use super::pipeline_costs::compute_costs;
 use super::{Candidate, PipelineCosts, SearchError, Solver};
 use crate::memory::RangeCosts;
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Infeasible, Plan, Problem, Score, Solution, SolveError};
+use crate::solve::{self, Infeasible, Plan, Problem, Solution, SolveError};
 
 /// Bytes of the split that is best on a few tiles.
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +50,10 @@ fn peak(pipeline: &PipelineCosts<'_>) -> Result<Option<Rough>, SearchError> {
             costs,
             ..pipeline.problem()
         };
-        if let Some(plan) = solve::plan_of_lowest_peak(&problem)? {
-            let score = Score::of(&problem, &plan);
+        if let Some(lowest) = solve::unproven(&problem.at_any_limit())? {
             return Ok(Some(Rough {
-                peak: score.map_or(0, |score| score.peak),
-                moved: least_when_moved(costs, &plan),
+                peak: lowest.score.peak,
+                moved: least_when_moved(costs, &lowest.plan),
             }));
         }
         if has_all(costs) {
@@ -95,7 +94,7 @@ impl PipelineCosts<'_> {
     pub(super) fn cannot_fit(&self) -> bool {
         let request = self.request();
         let fits = |rough: Rough| rough.fits(request.highest_limit());
-        request.solver == Solver::Ilp && !self.rough.is_some_and(fits)
+        request.options.solver == Solver::Ilp && !self.rough.is_some_and(fits)
     }
 
     /// Limit for ranges that include those of the best split.
@@ -120,7 +119,7 @@ impl PipelineCosts<'_> {
             if let Some(best) = solve::solve(&problem)? {
                 return Ok(Some(Candidate::new(self, self.ipus, true, best)));
             }
-            let lowest = solve::best_effort(&problem)?;
+            let lowest = solve::solve(&problem.at_any_limit())?;
             let is_lowest = |best: &Solution| best.score.peak <= self.up_to;
             if lowest.as_ref().is_some_and(is_lowest) || has_all(&self.ranges) {
                 return Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)));

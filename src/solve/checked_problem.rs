@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::SolveError;
 use super::conflict;
 use super::constraints::{CutRule, Rule, cuts_after};
-use super::objectives::{Goal, Objective};
+use super::objectives::Objective;
 use super::plan::Plan;
 use super::problem::Problem;
 use crate::time::StageTimes;
@@ -18,7 +18,6 @@ const MAX_EDGES: usize = 5_000;
 #[derive(Debug, Clone)]
 pub(super) struct CheckedProblem<'a> {
     pub problem: Problem<'a>,
-    pub goal: Goal,
     /// Maximum number of stages: there must be an IPU and a position for each.
     pub stages: usize,
     /// Maximum number of edges in the integer program; of a larger network, it gets only a part.
@@ -50,7 +49,6 @@ impl<'a> CheckedProblem<'a> {
         let most = last_pin.map_or(layers, |&(position, ipu)| ipu + layers - position);
         Ok(Self {
             problem: *problem,
-            goal: problem.goal,
             stages: problem.ipus.min(most).min(problem.costs.stages()),
             max_edges: MAX_EDGES,
             required_until: required_until(&cuts_after),
@@ -87,7 +85,7 @@ impl<'a> CheckedProblem<'a> {
     pub(super) fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let is_known =
             |&objective: &Objective| objective != Objective::Cycles || self.problem.times.is_some();
-        self.goal.order().iter().copied().filter(is_known)
+        self.problem.goal.order().iter().copied().filter(is_known)
     }
 
     /// The maximum bytes that any stage may take.

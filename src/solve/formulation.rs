@@ -10,7 +10,7 @@ use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, Variable
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::network::Network;
+use super::network::{Edge, Network};
 use super::objectives::Objective;
 
 /// How far a binary may be off 0 or 1 and still be read as 0 or 1.
@@ -143,12 +143,17 @@ pub(super) struct Potentials {
 impl Potentials {
     /// The potentials of `objective`; `None` if there is no path at all.
     pub(super) fn new(network: &Network<'_>, objective: Objective) -> Option<Self> {
-        let to_end = sums_to_end(network, objective);
-        let from_start = sums_from_start(network, objective);
+        let value = |edge: &Edge<'_>| network.value(objective, edge);
+        let (edges, last) = (network.edges(), network.sink());
+        let edges = edges.map(|edge| (edge.from, edge.to, edge));
+        let from_start = least_sums((0, last), edges, value);
+        let edges = network.edges().rev();
+        let edges = edges.map(|edge| (edge.to, edge.from, edge));
+        let to_end = least_sums((last, last), edges, value);
         let best = to_end[0]?;
         let (mut shifted, mut excess) = (Vec::new(), Vec::new());
         for edge in network.edges() {
-            let cost = network.value(objective, &edge);
+            let cost = value(&edge);
             let through = to_end[edge.to].map(|rest| cost + rest);
             let above = through.and_then(|sum| sum.checked_sub(to_end[edge.from]?));
             let path = through.and_then(|sum| Some(from_start[edge.from]? + sum));
@@ -163,34 +168,22 @@ impl Potentials {
     }
 }
 
-/// By node: the least sum of a path from it to the last node.
-fn sums_to_end(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>> {
-    let mut sums = vec![None; network.sink() + 1];
-    sums[network.sink()] = Some(0);
-    for edge in network.edges().rev() {
-        let rest: Option<u128> = sums[edge.to];
-        let sum = rest.map(|rest| rest + network.value(objective, &edge));
-        lower(&mut sums[edge.from], sum);
+/// By node up to `last`: the least sum of values on a path over `edges` from `start` to it. Edges
+/// are in the order of paths, each after the node where it begins and the node where it ends.
+fn least_sums<'a>(
+    (start, last): (usize, usize),
+    edges: impl Iterator<Item = (usize, usize, Edge<'a>)>,
+    value: impl Fn(&Edge<'_>) -> u128,
+) -> Vec<Option<u128>> {
+    let mut sums = vec![None; last + 1];
+    sums[start] = Some(0);
+    for (from, to, edge) in edges {
+        if let Some(before) = sums[from] {
+            let sum: u128 = before + value(&edge);
+            sums[to] = Some(sums[to].map_or(sum, |least| sum.min(least)));
+        }
     }
     sums
-}
-
-/// By node: the least sum of a path from the first node to it.
-fn sums_from_start(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>> {
-    let mut sums = vec![None; network.sink() + 1];
-    sums[0] = Some(0);
-    for edge in network.edges() {
-        let before: Option<u128> = sums[edge.from];
-        let sum = before.map(|before| before + network.value(objective, &edge));
-        lower(&mut sums[edge.to], sum);
-    }
-    sums
-}
-
-fn lower(least: &mut Option<u128>, sum: Option<u128>) {
-    if let Some(sum) = sum {
-        *least = Some(least.map_or(sum, |least| least.min(sum)));
-    }
 }
 
 #[cfg(test)]

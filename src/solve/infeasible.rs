@@ -18,7 +18,6 @@
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
 use super::objectives::Goal;
-use super::plan::Plan;
 use super::problem::{Limits, Problem};
 use super::{Solution, SolveError, dynamic_program, solve};
 use schemars::JsonSchema;
@@ -101,7 +100,7 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
         cause,
         kept_together: kept_together.into_iter().cloned().collect(),
         certificate,
-        lowest_peak: best_effort(problem)?,
+        lowest_peak: solve(&problem.at_any_limit())?,
         fewest: fewest_stages(problem)?,
         relaxations: relaxations(problem)?,
     }))
@@ -185,24 +184,6 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
 pub fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     Ok(dynamic_program::solve(&checked).is_some())
-}
-
-/// The plan with the lowest peak if every stage may take any number of bytes, with the same
-/// constraints. The range costs must have every range; a missing one stays excluded.
-///
-/// # Errors
-/// As [`solve`].
-pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    solve(&problem.at_any_limit())
-}
-
-/// The plan of [`best_effort`], from the dynamic program only: without a proof.
-///
-/// # Errors
-/// When the problem or its constraints contradict themselves.
-pub fn plan_of_lowest_peak(problem: &Problem<'_>) -> Result<Option<Plan>, SolveError> {
-    let checked = CheckedProblem::new(&problem.at_any_limit())?;
-    Ok(dynamic_program::solve(&checked))
 }
 
 /// The fewest IPUs that are enough with the same limit and constraints, at most one for each

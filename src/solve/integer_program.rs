@@ -71,7 +71,7 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, Solv
         Search::None => Ok(None),
         Search::CountBinds => {
             let reason = "a path has more stages than there are layers of the network";
-            Err(SolveError::unproven(checked.goal.main(), reason))
+            Err(SolveError::unproven(checked.problem.goal.main(), reason))
         }
     }
 }
@@ -87,7 +87,7 @@ enum Search {
 /// Optimises one objective after the other, and keeps only the edges of the best plans.
 fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
     let checked = network.checked;
-    let main = checked.goal.main();
+    let main = checked.problem.goal.main();
     if !has_path(&network, Objective::Peak, u128::MAX) {
         infeasible(&network, main)?;
         return Ok(Search::None);

@@ -54,8 +54,7 @@ pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use fastest::StepProof;
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
-    Cause, Certificate, Infeasible, Needed, Relaxation, best_effort, certificate, explain,
-    fewest_stages, fits, plan_of_lowest_peak,
+    Cause, Certificate, Infeasible, Needed, Relaxation, certificate, explain, fewest_stages, fits,
 };
 pub use integer_program::BottleneckProof;
 pub use ipu_counts::{Effort, fitting, sweep};
@@ -156,7 +155,7 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 
 fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let by_order = answer_by_order(checked)?;
-    let (Goal::Time, Some(start)) = (checked.goal, &by_order) else {
+    let (Goal::Time, Some(start)) = (checked.problem.goal, &by_order) else {
         return Ok(by_order);
     };
     let Some(found) = fastest(checked, &start.plan, MAX_SLOTS) else {
@@ -224,7 +223,7 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     let Some(plan) = dynamic_program::solve(&checked) else {
         return Ok(None);
     };
-    let fastest = match checked.goal {
+    let fastest = match problem.goal {
         Goal::Time => fastest(&checked, &plan, MAX_SLOTS),
         _ => None,
     };
@@ -286,7 +285,7 @@ fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError>
     let is_allowed = checked.allows(plan);
     let score = Score::of(problem, plan).filter(|_| is_allowed);
     let reason = "a split was chosen that is over a limit or breaks a constraint";
-    score.ok_or_else(|| SolveError::unproven(checked.goal.main(), reason))
+    score.ok_or_else(|| SolveError::unproven(checked.problem.goal.main(), reason))
 }
 
 fn agree(

@@ -112,9 +112,9 @@ impl Layers {
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
             source: match (&self.layer_name_regex, rules) {
-                (Some(OrAuto::Given(regex)), _) => LayerSource::Regex(regex.clone()),
+                (Some(Some(regex)), _) => LayerSource::Regex(regex.clone()),
                 (None, Rules::Classic) => LayerSource::Original,
-                (Some(OrAuto::Auto), _) => LayerSource::Modules,
+                (Some(None), _) => LayerSource::Modules,
                 (None, Rules::Full) => LayerSource::Best,
             },
             inputs_regex: self.inputs_regex_layer_0.clone(),
@@ -129,10 +129,10 @@ impl Layers {
 
 /// Reads `auto` or a regex.
 fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
-    if value == "auto" {
-        return Ok(OrAuto::Auto);
+    match value {
+        "auto" => Ok(None),
+        pattern => parse_regex(pattern).map(Some),
     }
-    parse_regex(value).map(OrAuto::Given)
 }
 
 /// Reads a regex. The error shows where it is wrong.

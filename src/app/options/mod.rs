@@ -19,14 +19,16 @@ pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
 pub use layers::{Input, Layers, SavedModel};
 pub use pipeline::{Pipeline, Time};
-pub use results::{Compiled, Exports, ModelTables, Modules, Results};
+pub use results::{Exports, ModelTables, Modules, Results};
 pub use search::{Limits, Search};
 pub use values::OrAuto;
 
 use crate::analysis::Request;
 use crate::report::Detail;
-use crate::search::Solver;
+use crate::search::{SearchOptions, Solver};
 use clap::Parser;
+use effects::ON_FIT;
+use std::path::PathBuf;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -70,9 +72,10 @@ pub struct Options {
     #[command(flatten)]
     pub search: Search,
 
-    /// A prediction held against what was compiled.
-    #[command(flatten)]
-    pub compiled: Compiled,
+    /// Compare the compilation of --fit, stage by stage, with the report that --export-json
+    /// wrote when the split was predicted, and say which --reserve would have been enough
+    #[arg(long, value_name = "FILE", group = ON_FIT, help_heading = "Compiled pipelines")]
+    pub against: Option<PathBuf>,
 
     /// Tables of the model and its recording.
     #[command(flatten)]
@@ -142,26 +145,28 @@ impl Options {
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         Request {
+            options: SearchOptions {
+                reserve: self.limits.reserve,
+                solver: self.search.solver,
+                pipeline: self.pipeline.options(self.time.replicas),
+                step: self.time.options(),
+                at_micro_batch: self.time.at_micro_batch,
+                split: self.wants_split(),
+                sweep: self.results.sweep,
+                plan: self.results.plan,
+                moves: self.results.explain,
+                what_if: self.tries_splits(),
+            },
             rules,
             layers: self.layers.options(rules),
             // A template for module names is written for the layers of the regex.
             keeps_layers: self.modules.module.is_some(),
             placement: self.layers.placement(),
             memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
-            reserve: self.limits.reserve,
             ipus: self.limits.num_ipus,
-            solver: self.search.solver,
-            pipeline: self.pipeline.options(self.time.replicas),
-            step: self.time.options(),
-            at_micro_batch: self.time.at_micro_batch,
             goal: self.search.objective,
             constraints: self.search.constraints(),
             judged: self.results.judged().cloned(),
-            split: self.wants_split(),
-            sweep: self.results.sweep,
-            plan: self.results.plan,
-            moves: self.results.explain,
-            what_if: self.tries_splits(),
             detail: self.detail(),
             arguments: self.arguments.clone(),
         }

@@ -90,11 +90,11 @@ impl Pipeline {
     /// Returns the requested pipeline with this number of replicas.
     pub fn options(&self, replicas: u64) -> PipelineOptions {
         PipelineOptions {
-            schedule: self.schedule.given(),
-            recompute: self.recompute.given(),
+            schedule: self.schedule,
+            recompute: self.recompute,
             accumulator: self.accumulator,
-            state: self.optimizer_state.and_then(OrAuto::given),
-            tries_states: self.optimizer_state == Some(OrAuto::Auto),
+            state: self.optimizer_state.flatten(),
+            tries_states: self.optimizer_state == Some(None),
             replicas,
         }
     }

@@ -1,6 +1,6 @@
 //! The options that request results.
 
-use super::effects::{ON_EMIT, ON_FIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
+use super::effects::{ON_EMIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
 use super::help::ShortHelp;
 use super::values::{List, tiles};
 use crate::analysis::JudgedSplit;
@@ -162,16 +162,6 @@ pub struct Exports {
     /// layers
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
-}
-
-/// A prediction held against what was compiled.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Compiled pipelines")]
-pub struct Compiled {
-    /// Compare the compilation of --fit, stage by stage, with the report that --export-json
-    /// wrote when the split was predicted, and say which --reserve would have been enough
-    #[arg(long, value_name = "FILE", group = ON_FIT)]
-    pub against: Option<PathBuf>,
 }
 
 /// Tables of the model and its recording.

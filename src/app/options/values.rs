@@ -73,24 +73,9 @@ fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     }
 }
 
-/// The value of an option that the tool can choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrAuto<T> {
-    /// The tool chooses, as the model suggests.
-    Auto,
-    /// The given value.
-    Given(T),
-}
-
-impl<T> OrAuto<T> {
-    /// Returns the given value; `None` for `auto`.
-    pub fn given(self) -> Option<T> {
-        match self {
-            OrAuto::Auto => None,
-            OrAuto::Given(value) => Some(value),
-        }
-    }
-}
+/// The value of an option; `None` for `auto`, with which the tool chooses as the model suggests. By
+/// this name, clap does not take `None` for an option that is not given.
+pub type OrAuto<T> = Option<T>;
 
 /// Reads `auto` or one of the values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
@@ -98,7 +83,7 @@ pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<
     let others = T::value_variants().iter().filter_map(T::to_possible_value);
     let values = PossibleValuesParser::new([auto].into_iter().chain(others));
     // The parser accepts only `auto` and values of `T`.
-    values.map(|value| T::from_str(&value, false).map_or(OrAuto::Auto, OrAuto::Given))
+    values.map(|value| T::from_str(&value, false).ok())
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl Report {
         found: &SearchResult<'_>,
         named: &NamedVariables,
     ) -> Self {
-        let split = Some(found).filter(|found| found.costs.request().split);
+        let split = Some(found).filter(|found| found.costs.request().options.split);
         let shared = match inputs.is_full() {
             true => inputs.memory.ties(),
             false => Vec::new(),

@@ -1,9 +1,8 @@
 use super::*;
 use crate::memory::testing::seeds;
-use crate::memory::{PipelineOptions, PlacedStage, Recompute, Schedule, StageMemory};
+use crate::memory::{PlacedStage, Recompute, Schedule, StageMemory};
 use crate::search::testing::{Case, peaks, splits};
-use crate::search::{IpuCount, Reserve, SearchRequest, Solver, search};
-use crate::time::StepOptions;
+use crate::search::{IpuCount, SearchOptions, SearchRequest, search};
 use std::collections::BTreeSet;
 
 #[test]
@@ -148,22 +147,16 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
         ..Pipeline::default()
     });
     let request = SearchRequest {
+        options: SearchOptions {
+            plan: true,
+            ..SearchOptions::default()
+        },
         ipus: IpuCount::Exactly(IPUS),
         limits,
-        reserve: Reserve::default(),
-        solver: Solver::Ilp,
-        pipeline: PipelineOptions::default(),
         goal: Goal::Time,
         constraints: Vec::new(),
         cycles: Some(case.cycles.clone()),
-        step: StepOptions::default(),
-        at_micro_batch: None,
         given: None,
-        split: false,
-        sweep: false,
-        plan: true,
-        moves: false,
-        what_if: false,
     };
     let found = search(&memory, &case.placement, request, &Progress::new());
     let found = found.expect("an answer");

@@ -49,7 +49,7 @@ const FOLDERS: &str = "
     a folder with other files
         $ touch archive.a debug.cbor
         error 3 of . --solve
-            it has archive.a, debug.cbor; give
+            it has archive.a and debug.cbor; give
             autoReport.directory
 ";
 

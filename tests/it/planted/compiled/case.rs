@@ -2,10 +2,11 @@
 
 use super::super::pipelines::drawn::{self, cases};
 use super::super::places;
-use popliner::analysis::{Analysis, Compilation, ContextsOf, JudgedSplit, Layers, Request};
+use popliner::analysis::{Analysis, Compilation, CompilationOptions, JudgedSplit, Layers, Request};
 use popliner::memory::PipelineOptions;
 use popliner::model::{LayerOptions, LayerOrder, LayerSource, PositionName};
 use popliner::report::{Against, Fit, Report};
+use popliner::search::SearchOptions;
 use popliner::solve::Goal;
 use std::fmt;
 use synthesize::pipeline::{PipelineModel, ProfileForm, StageTruth};
@@ -157,11 +158,14 @@ fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report 
         memory_per_tile: limits,
         judged: Some(JudgedSplit::LastLayers(names.collect())),
         goal: Some(Goal::Peak),
-        pipeline: PipelineOptions {
-            schedule: Some(pipeline.schedule),
-            recompute: Some(pipeline.recompute),
-            accumulator: pipeline.accumulator,
-            ..PipelineOptions::default()
+        options: SearchOptions {
+            pipeline: PipelineOptions {
+                schedule: Some(pipeline.schedule),
+                recompute: Some(pipeline.recompute),
+                accumulator: pipeline.accumulator,
+                ..PipelineOptions::default()
+            },
+            ..SearchOptions::default()
         },
         ..Request::default()
     };
@@ -179,12 +183,14 @@ fn compile(
     let path = folder.path().join("pipelined.pop");
     let _ = std::fs::remove_file(&path);
     let truth = model.write_profile(&path, cuts, &case.options, &form);
-    let contexts = ContextsOf {
-        file: Some(folder.path().join("debug.cbor")),
-        is_named: true,
-        is_trusted: true,
+    let options = CompilationOptions {
+        debug: Some(folder.path().join("debug.cbor")),
+        is_debug_named: true,
+        trust_debug_info: true,
+        layers: layer_options(),
+        ..CompilationOptions::default()
     };
-    let read = Compilation::read(&path, &contexts, &layer_options(), false);
+    let read = Compilation::read(&path, &options);
     Compiled {
         truth: truth.expect("a profile"),
         read: read.expect("a compilation"),
