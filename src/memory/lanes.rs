@@ -28,10 +28,10 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     fn sum(self) -> u64;
 }
 
-macro_rules! signed_bytes {
-    ($signed:ty, $unsigned:ty) => {
-        impl Bytes for $signed {
-            const HIGHEST: u64 = <$signed>::MAX as u64;
+macro_rules! bytes {
+    ($sum:ty, $unsigned:ty, $highest:expr) => {
+        impl Bytes for $sum {
+            const HIGHEST: u64 = $highest as u64;
 
             fn at_most(bytes: u64) -> Self {
                 bytes.min(Self::HIGHEST) as Self
@@ -58,8 +58,9 @@ macro_rules! signed_bytes {
     };
 }
 // Processors compare signed numbers in all lanes at once, but not unsigned ones.
-signed_bytes!(i32, u32);
-signed_bytes!(i64, u64);
+bytes!(i32, u32, i32::MAX);
+// No sum of real bytes exceeds 64 bits.
+bytes!(u64, u64, u64::MAX);
 
 /// An array by lane with a default of 0 in each lane, for any number of lanes.
 #[derive(Debug, Clone, Copy)]
@@ -127,26 +128,17 @@ pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T
     is_above
 }
 
-/// Adds bytes in 64 bits, which no sum of real bytes exceeds.
-#[inline]
-pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
-    change_lanes(sums, bytes, |a, b| a + b);
-}
-
-/// The sum of `a` and `b` by lane, as [`add_up`] adds.
+/// The sum of `a` and `b` by lane.
 #[inline]
 pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     let mut sums = *a;
-    add_up(&mut sums, b);
+    add(&mut sums, b);
     sums
 }
 
 /// The sum of all, by lane.
 pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
-    all.fold([0; N], |mut sums, bytes| {
-        add_up(&mut sums, &bytes);
-        sums
-    })
+    all.fold([0; N], |sums, bytes| plus(&sums, &bytes))
 }
 
 /// The highest number of any lane.

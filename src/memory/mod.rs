@@ -11,6 +11,7 @@ mod code;
 mod costs;
 mod coverage;
 mod curve;
+mod entering;
 mod lanes;
 mod layer_spans;
 mod live_steps;

@@ -2,6 +2,7 @@
 
 use super::Rules;
 use super::code::by_kind;
+use super::lanes::ByLane;
 use crate::model::{CodeKind, Model};
 use crate::parallel::equal_parts;
 use crate::profile::TileBytes;
@@ -125,12 +126,12 @@ impl Overhead {
     pub(super) fn code_on<const N: usize>(
         &self,
         tiles: Range<u32>,
-        code: &[[u64; N]; 4],
+        code: &[ByLane<u64, N>; 4],
     ) -> [u64; N] {
         let mut needed = [0; N];
         for (lane, tile) in tiles.enumerate() {
             let tile = tile as usize;
-            let capped = self.capped(tile, code.map(|code| code[lane]));
+            let capped = self.capped(tile, std::array::from_fn(|kind| code[kind][lane]));
             needed[lane] = self.fixed(tile) + capped.iter().sum::<u64>();
         }
         needed

@@ -8,9 +8,9 @@ use std::ops::Range;
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// Bytes that are live on the first step of the window.
-    at_start: ByLane<i64, N>,
-    /// Later steps of the window, each with a change of the live bytes.
-    changes: Vec<(u32, [i64; N])>,
+    at_start: ByLane<u64, N>,
+    /// Later steps of the window, each with a change of the live bytes, which wraps around.
+    changes: Vec<(u32, [u64; N])>,
 }
 
 impl<const N: usize> StepSums<N> {
@@ -31,7 +31,6 @@ impl<const N: usize> StepSums<N> {
 
     /// Adds bytes that are live on half-open step ranges.
     pub(super) fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
-        let bytes = bytes.map(|bytes| bytes as i64);
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
             let (from, to) = (from.max(start), to.min(end));
@@ -43,7 +42,7 @@ impl<const N: usize> StepSums<N> {
                 false => self.changes.push((from, bytes)),
             }
             if to < end {
-                self.changes.push((to, bytes.map(|bytes| -bytes)));
+                self.changes.push((to, bytes.map(u64::wrapping_neg)));
             }
         }
     }
@@ -62,8 +61,7 @@ impl<const N: usize> StepSums<N> {
                 }
                 (changes[0].0, live)
             });
-        let all = [first].into_iter().chain(changed);
-        all.map(|(step, live)| (step, live.map(|bytes| bytes as u64)))
+        [first].into_iter().chain(changed)
     }
 
     /// By lane, the highest live bytes.

@@ -1,7 +1,7 @@
 //! The bytes of flows on neighbouring tiles, and the bytes that a pipeline adds to one stage there: the
 //! rules in their literal form.
 
-use super::flows::{Flows, Part, QUANTITIES, Quantity};
+use super::flows::{Flows, Part, Quantity};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use super::{PlacedStage, Schedule};
 use crate::memory::MemoryModel;
@@ -56,7 +56,7 @@ impl<const N: usize> TileFlows<N> {
 
     fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
         match self.accumulators.last_mut() {
-            Some((last, sums)) if *last == places => lanes::add_up(sums, &bytes),
+            Some((last, sums)) if *last == places => lanes::add(sums, &bytes),
             _ => self.accumulators.push((places, bytes)),
         }
     }
@@ -67,7 +67,7 @@ impl<const N: usize> TileFlows<N> {
             sums.is_met = true;
             self.met.push(flow);
         }
-        lanes::add_up(&mut sums.all, bytes);
+        lanes::add(&mut sums.all, bytes);
         lanes::raise(&mut sums.largest, bytes);
     }
 
@@ -95,25 +95,6 @@ pub(in crate::memory) struct Additions {
     pub(in crate::memory) transfer_buffers: [u64; PHASES],
     /// By phase: tensors that are on their way between two other stages.
     pub(in crate::memory) forwarded: [u64; PHASES],
-}
-
-impl Additions {
-    /// The additions in the update, which takes `state` bytes besides always-live variables.
-    pub(in crate::memory) fn in_update(&self, state: u64) -> Self {
-        Self {
-            stash: self.stash,
-            accumulators: self.accumulators,
-            state: self.state + state,
-            ..Self::default()
-        }
-    }
-
-    /// By phase: all bytes besides the least that a stage needs wherever it is in a split.
-    pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
-        std::array::from_fn(|phase| {
-            self.stash + self.transfer_buffers[phase] + self.forwarded[phase]
-        })
-    }
 }
 
 /// The part of some places in each flow.
@@ -165,16 +146,16 @@ impl Flows {
         let Some(after) = *after else {
             return std::array::from_fn(least);
         };
-        let transfers = self.transfers(&stage.own, tiles);
-        let of_out = stage.out_beside.as_ref();
-        let of_out = of_out.map(|out| self.transfers(out, tiles));
-        let depth = self.depth(positions, after);
+        let own = self.transfers(&stage.own, tiles);
+        let out = stage.out_beside.as_ref();
+        let out = out.map(|out| self.transfers(out, tiles));
+        let stash = self.stash(self.depth(positions, after), &own);
         std::array::from_fn(|lane| {
-            let out = of_out.as_ref().map(|out| &out[lane]);
+            let (own, out) = (own.on(lane), out.map(|out| out.on(lane)));
             Additions {
-                stash: self.stash(depth, |quantity| transfers[lane].of(quantity)),
-                transfer_buffers: self.transfer_buffers_with_out(&transfers[lane], out),
-                forwarded: self.forwarded(&transfers[lane]),
+                stash: stash[lane],
+                transfer_buffers: self.transfer_buffers_with_out(&own, out),
+                forwarded: self.forwarded(&own),
                 ..least(lane)
             }
         })
@@ -202,7 +183,7 @@ impl Flows {
     }
 
     /// The places of a stage; Out is one of them if the stage has all positions.
-    fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
+    pub(super) fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
         start..if is_whole { self.places } else { end }
@@ -225,47 +206,47 @@ impl Flows {
         let waits = self.out_is_first
             && places == self.out()
             && schedules.contains(&self.pipeline.schedule);
-        let backward = places.map(|place| self.backward_of(place));
+        let backward = places.map(|place| self.backward_of(place)).max();
         Area {
             parts,
             waits,
-            backward: backward.fold(BackwardPass::None, BackwardPass::with),
+            backward: backward.unwrap_or_default(),
         }
     }
 
-    /// The bytes of the flows that an area has a part in, by lane of `tiles`.
+    /// The bytes of the flows that an area has a part in.
     pub(super) fn transfers<const N: usize>(
         &self,
         area: &Area,
         tiles: &TileFlows<N>,
-    ) -> [Transfers; N] {
-        let mut sums = [[0; N]; QUANTITIES];
-        let mut kept = [0; N];
+    ) -> Transfers<N> {
+        let mut transfers = Transfers::default();
+        transfers.kept.backward = area.backward;
         for &flow in &tiles.met {
             let part = area.parts[flow as usize];
             let bytes = tiles.bytes(flow);
-            let counting = sums.iter_mut().zip(part.counts);
+            let counting = transfers.sums.iter_mut().zip(part.counts);
             for (sums, _) in counting.filter(|&(_, counts)| counts) {
-                lanes::add_up(sums, &bytes);
+                lanes::add(sums, &bytes);
             }
+            let kept = &mut transfers.kept.bytes;
             match part.kept {
-                true if area.waits => lanes::add_up(&mut kept, &bytes),
-                true => lanes::raise(&mut kept, &tiles.largest(flow)),
+                true if area.waits => lanes::add(kept, &bytes),
+                true => lanes::raise(kept, &tiles.largest(flow)),
                 false => {}
             }
         }
-        std::array::from_fn(|lane| Transfers {
-            sums: sums.map(|sums| sums[lane]),
-            kept: kept[lane],
-            backward: area.backward,
-        })
+        transfers
     }
 
-    /// Copies of tensors for micro-batches in flight, from the bytes of each quantity, in a stage
-    /// with `depth` forward pipeline stages after it. Out, on the same IPU, takes tensors from the
-    /// first stage, which keeps these for all stages between.
-    pub(super) fn stash(&self, depth: usize, sum: impl Fn(Quantity) -> u64) -> u64 {
-        self.copies(depth) * sum(Quantity::Stash) + (depth as u64 + 1) * sum(Quantity::ForOut)
+    /// By lane, copies of tensors for micro-batches in flight, in a stage with `depth` forward
+    /// pipeline stages after it. Out, on the same IPU, takes tensors from the first stage, which
+    /// keeps these for all stages between.
+    pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
+        let of = |quantity: Quantity| stage.sums[quantity as usize];
+        let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
+        let copies = self.copies(depth);
+        std::array::from_fn(|lane| copies * stash[lane] + (depth as u64 + 1) * for_out[lane])
     }
 
     /// Does a stage with these positions (end exclusive) keep copies of the tensors of a flow?

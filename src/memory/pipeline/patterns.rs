@@ -3,9 +3,9 @@
 //! The definition ([`Flow::part_of`]) is evaluated only where a range gains or loses a place that
 //! can change the result.
 
-use super::additions::{Area, StageFlows};
+use super::Recompute;
+use super::additions::Area;
 use super::flows::{Flow, Flows, Part, QUANTITIES};
-use super::{PlacedStage, Recompute};
 use std::ops::Range;
 
 /// Ranges of positions in which the bytes of one [`Flow`] count for one `Quantity`: each range
@@ -22,24 +22,16 @@ pub(super) struct FlowStretch {
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// If Out is on the first IPU: the area of Out, and the stage of all positions, to which Out
-    /// then belongs.
-    pub(super) with_out: Option<(Area, StageFlows)>,
+    /// The area of Out, if Out is on the first IPU.
+    pub(super) out: Option<Area>,
 }
 
 impl Patterns {
     pub(in crate::memory) fn new(flows: &Flows, positions: u32) -> Self {
-        let whole = || PlacedStage {
-            positions: 0..positions as usize,
-            after: Some(0),
-        };
-        let with_out = || (flows.area(flows.out()), flows.in_stage(whole()));
-        let flow_list = flows.list.iter();
+        let stretches = |flow| stretches(flows, flow, positions);
         Self {
-            of_flow: flow_list
-                .map(|flow| stretches(flows, flow, positions))
-                .collect(),
-            with_out: flows.out_is_first.then(with_out),
+            of_flow: flows.list.iter().map(stretches).collect(),
+            out: flows.out_is_first.then(|| flows.area(flows.out())),
         }
     }
 }
@@ -51,10 +43,11 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
         let first = starts.0;
         let lasts = pieces(first..positions, turns_from(flows, flow, first));
-        let parts = lasts
-            .into_iter()
-            .map(|lasts| (lasts, flow.part_of(&(first..lasts.0 + 1), flows)));
-        let parts: Vec<_> = parts.collect();
+        let part = |lasts: (u32, u32)| {
+            let places = flows.places_of(&(first as usize..lasts.0 as usize + 1));
+            (lasts, flow.part_of(&places, flows))
+        };
+        let parts: Vec<_> = lasts.into_iter().map(part).collect();
         for quantity in 0..QUANTITIES {
             let counts = |(_, part): &(_, Part)| part.counts[quantity];
             for alike in parts.chunk_by(|a, b| counts(a) == counts(b)) {
@@ -87,7 +80,7 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
         Recompute::Layer if turns.iter().any(|&place| place < 2) => turns.extend([0, 1]),
         Recompute::Layer => {}
     }
-    if flows.out_is_first && flow.forward.last() == Some(&flows.out().start) {
+    if flows.out_is_first {
         // Only ranges from the first position on can have Out on their IPU.
         turns.push(0);
     }
@@ -102,6 +95,10 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let ends = [backward.first(), forward.last(), backward.last()];
     // In and the first layer run again together.
     let mut turns = vec![0, 1];
+    if flows.out_is_first {
+        // A range of all positions has Out too.
+        turns.push(flows.places - 2);
+    }
     turns.extend(ends.into_iter().flatten());
     // What a layer recomputes depends on no more than three of its users that go back.
     let mut back = 0;

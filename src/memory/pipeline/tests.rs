@@ -182,7 +182,7 @@ proptest! {
         let patterns = Patterns::new(&flows, positions);
         for range in ranges(positions as usize) {
             let (start, end) = (range.start as u32, range.end as u32);
-            let part = flow.part_of(&(start..end), &flows);
+            let part = flow.part_of(&flows.places_of(&range), &flows);
             for (quantity, counts) in part.counts.into_iter().enumerate() {
                 let is_met = |stretch: &&FlowStretch| {
                     let (starts, lasts) = (stretch.starts, stretch.lasts);

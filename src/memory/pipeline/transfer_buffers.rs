@@ -3,6 +3,7 @@
 
 use super::flows::{Flows, QUANTITIES, Quantity};
 use super::{Recompute, Schedule};
+use crate::memory::lanes::{self, ByLane};
 
 /// Number of phases: the forward pass without its last step; this step, at which all kept tensors
 /// are live; the backward pass; and the steps after both passes, when no micro-batch is in flight.
@@ -13,27 +14,53 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// Bytes of the flows that a stage has a part in.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Transfers {
+/// Bytes of the flows that a stage has a part in, by lane.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Transfers<const N: usize> {
     /// By [`Quantity`].
-    pub(super) sums: [u64; QUANTITIES],
-    /// The largest variable that is kept for the backward pass, or all of them where other layers
-    /// of the IPU run between both passes ([`Area::waits`](super::additions::Area)).
-    pub(super) kept: u64,
-    /// How the stage runs backward.
-    pub(super) backward: BackwardPass,
+    pub(super) sums: [ByLane<u64, N>; QUANTITIES],
+    pub(super) kept: Kept<N>,
 }
 
-impl Transfers {
-    /// The bytes that count for a quantity.
-    pub(super) fn of(&self, quantity: Quantity) -> u64 {
-        self.sums[quantity as usize]
+impl<const N: usize> Transfers<N> {
+    /// The bytes on the tile in `lane`.
+    pub(super) fn on(&self, lane: usize) -> Transfers<1> {
+        Transfers {
+            sums: self.sums.map(|sums| ByLane([sums[lane]])),
+            kept: Kept {
+                backward: self.kept.backward,
+                bytes: ByLane([self.kept.bytes[lane]]),
+            },
+        }
     }
 }
 
-/// How a stage runs backward.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+impl Transfers<1> {
+    /// The bytes that count for a quantity.
+    fn of(&self, quantity: Quantity) -> u64 {
+        self.sums[quantity as usize][0]
+    }
+}
+
+/// How a stage or place runs backward, and by lane, the largest variable that it keeps for that, or
+/// all of them where other layers of the IPU run between both passes
+/// ([`Area::waits`](super::additions::Area)).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept<const N: usize> {
+    pub(super) backward: BackwardPass,
+    pub(super) bytes: ByLane<u64, N>,
+}
+
+impl<const N: usize> Kept<N> {
+    /// Adds a place to a range.
+    pub(super) fn add(&mut self, place: &Self) {
+        self.backward = self.backward.max(place.backward);
+        lanes::raise(&mut self.bytes, &place.bytes);
+    }
+}
+
+/// How a stage runs backward. A range of places does as the greatest of its places.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum BackwardPass {
     /// Not at all: all its layers are frozen.
     #[default]
@@ -43,17 +70,6 @@ pub(super) enum BackwardPass {
     /// In functions, whose steps may be listed where another place calls them and other buffers are
     /// live.
     InFunctions,
-}
-
-impl BackwardPass {
-    /// How a range runs backward that has one more place.
-    pub(super) fn with(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::None, other) => other,
-            (Self::Own, Self::InFunctions) => other,
-            (first, _) => first,
-        }
-    }
 }
 
 impl Flows {
@@ -68,11 +84,12 @@ impl Flows {
 
     /// By phase, bytes of the transfer buffers of a stage, besides those that its own steps have.
     /// The steps of the forward pass stand for both runs of a recomputed place.
-    fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
+    fn transfer_buffers(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
         let gradient_out = moves.of(Quantity::GradientOut);
-        let (kept, backward) = (moves.kept, moves.backward);
+        let Kept { backward, bytes } = moves.kept;
+        let [kept] = *bytes;
         // A tensor for layers after frozen ones is live at the last step of the frozen layers.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
@@ -113,7 +130,7 @@ impl Flows {
 
     /// By phase, bytes that a stage forwards. If it runs one pass at a time, they leave it at the
     /// end of that pass.
-    pub(super) fn forwarded(&self, moves: &Transfers) -> [u64; PHASES] {
+    pub(super) fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward);
         let backward = moves.of(Quantity::PassesBackward);
         let one_at_a_time = [Schedule::TfInterleaved, Schedule::Sequential];
@@ -121,7 +138,7 @@ impl Flows {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
-        match (moves.backward, self.pipeline.recompute) {
+        match (moves.kept.backward, self.pipeline.recompute) {
             (BackwardPass::InFunctions, _) => in_passes(most),
             (_, Recompute::None) => [forward, forward, backward, 0],
             // The steps of the forward pass stand for both runs.
@@ -132,7 +149,7 @@ impl Flows {
     /// By phase, bytes of the buffers where both passes are in functions, so that the phase of a
     /// step is unknown: each phase of the passes has the most bytes of any phase. `phases` has the
     /// bytes by phase if phases were known.
-    fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
+    fn in_any_phase(&self, moves: &Transfers<1>, phases: [u64; PHASES]) -> [u64; PHASES] {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
         let buffers = match (self.pipeline.schedule, self.pipeline.recompute) {
@@ -141,7 +158,7 @@ impl Flows {
             (Schedule::None | Schedule::Sequential, _) => 0,
             (Schedule::Popart, _) => leaves.max(gradient_in),
             (Schedule::TfGrouped | Schedule::TfInterleaved, _) => {
-                moves.of(Quantity::GradientOut) + moves.kept.max(enters + leaves)
+                moves.of(Quantity::GradientOut) + moves.kept.bytes[0].max(enters + leaves)
             }
         };
         in_passes(phases.into_iter().fold(buffers, u64::max))
@@ -151,13 +168,13 @@ impl Flows {
     /// which is a later stage and works in between.
     pub(super) fn transfer_buffers_with_out(
         &self,
-        moves: &Transfers,
-        out: Option<&Transfers>,
+        moves: &Transfers<1>,
+        out: Option<Transfers<1>>,
     ) -> [u64; PHASES] {
         let Some(out) = out else {
             return self.transfer_buffers(moves);
         };
-        let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
+        let [of_out, ..] = self.in_any_phase(&out, [0; PHASES]);
         let of_own = self.in_any_phase(moves, self.transfer_buffers(moves));
         std::array::from_fn(|phase| of_own[phase] + in_passes(of_out)[phase])
     }

@@ -1,11 +1,9 @@
 //! Code of neighbouring tiles, in the form in which it enters ranges.
 
-use super::variables::Entries;
-use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::code::{CodeItem, TileSum};
-use crate::memory::lanes::{ByLane, add_up};
-use crate::model::{EVERYWHERE, TooManyPlaces};
+use crate::memory::entering::GrowingSums;
+use crate::model::TooManyPlaces;
 use std::ops::Range;
 
 /// Maximum number of entries in lists by group of neighbours; with more, all tiles have one list.
@@ -68,50 +66,27 @@ impl CodeByTiles {
     }
 }
 
-/// At which layers the code of some tiles enters ranges; reused for the next tiles.
-#[derive(Debug, Default)]
-pub(super) struct EnteringCode<const N: usize> {
-    /// By kind, then by lane: bytes of code of every stage.
-    pub(super) everywhere: [ByLane<u64, N>; 4],
-    /// Entries with the kind of code and the index in `bytes`.
-    pub(super) entries: Entries<(usize, u32)>,
-    bytes: Vec<[u64; N]>,
-}
+/// Code of some tiles, by kind.
+pub(super) type EnteringCode<const N: usize> = GrowingSums<N, 4>;
 
-impl<const N: usize> EnteringCode<N> {
-    /// Loads the code of `tiles`, which are at most `N`.
+impl CodeByTiles {
+    /// Loads the code of `tiles`, which are at most `N`, into `code`.
     ///
     /// # Errors
     /// When the tiles have more code than any real tile.
-    pub(super) fn load(
-        &mut self,
+    pub(super) fn load<const N: usize>(
+        &self,
         model: &MemoryModel<'_>,
-        by_tiles: &CodeByTiles,
         tiles: Range<u32>,
+        code: &mut EnteringCode<N>,
     ) -> Result<(), TooManyPlaces> {
-        self.everywhere = Default::default();
-        self.entries.restart(model.layers());
-        self.bytes.clear();
-        let mut left = limits::ENTRIES;
-        for (item, sums) in by_tiles.around(model, tiles.start) {
-            let Some(bytes) = on_tiles(sums, &tiles) else {
-                continue;
-            };
-            let kind = item.kind as usize;
-            if item.set == EVERYWHERE {
-                add_up(&mut self.everywhere[kind], &bytes);
+        code.restart(model.layers());
+        for (item, sums) in self.around(model, tiles.start) {
+            if let Some(bytes) = on_tiles(sums, &tiles) {
+                code.enter(model, item.set, item.kind as usize, bytes);
             }
-            let layers = model.sets.places(item.set);
-            left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
-            self.entries.enter(layers, (kind, self.bytes.len() as u32));
-            self.bytes.push(bytes);
         }
-        Ok(())
-    }
-
-    /// The bytes of an entry, by lane.
-    pub(super) fn bytes(&self, number: u32) -> &[u64; N] {
-        &self.bytes[number as usize]
+        code.check()
     }
 }
 

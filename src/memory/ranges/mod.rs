@@ -33,7 +33,7 @@ use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
-use code::{CodeByTiles, EnteringCode};
+use code::CodeByTiles;
 use pipelines::{PipelineRanges, PipelineScratch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -208,14 +208,13 @@ fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     found
 }
 
-type RangeScratches = Widths<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<i64, 1>>;
+type RangeScratches = Widths<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<u64, 1>>;
 
 /// Buffers for some tiles. Bytes are by lane.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     variables: EnteringVariables<N>,
-    code: EnteringCode<N>,
     flows: TileFlows<N>,
     entered: Entered<B, N>,
     /// By pipeline.
@@ -271,16 +270,16 @@ impl RangePass<'_> {
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
         scratch.uses.gather(self.model, tiles.clone());
-        self.load_additions(scratch);
+        self.load_additions(scratch)?;
         let RangeScratch {
             uses,
             variables,
-            code,
+            flows,
             entered,
             pipelines,
-            ..
         } = scratch;
-        code.load(self.model, &self.code, tiles.clone())?;
+        self.code
+            .load(self.model, tiles.clone(), &mut entered.code)?;
         for alike in &self.alike {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
             let paired = paired.filter(|(_, is_alike)| **is_alike);
@@ -288,7 +287,7 @@ impl RangePass<'_> {
             let Some((first, _)) = paired.first() else {
                 continue;
             };
-            variables.load(first.model, uses)?;
+            variables.load(first.model, uses, &mut entered.always)?;
             let cells = variables.places.saturating_mul(first.model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
@@ -297,7 +296,7 @@ impl RangePass<'_> {
                 tiles: tiles.clone(),
                 uses,
                 variables,
-                code,
+                flows,
             };
             examine(&on_tiles, entered, &mut paired);
         }
@@ -305,7 +304,10 @@ impl RangePass<'_> {
     }
 
     /// Loads what each pipeline adds on some tiles.
-    fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut RangeScratch<B, N>) {
+    fn load_additions<B: Bytes, const N: usize>(
+        &self,
+        scratch: &mut RangeScratch<B, N>,
+    ) -> Result<(), TooManyPlaces> {
         let RangeScratch {
             uses,
             flows: tile_flows,
@@ -316,8 +318,7 @@ impl RangePass<'_> {
         if let Some(flows) = &self.model.flows {
             tile_flows.load(self.model, flows, uses);
         }
-        for (pipeline, scratch) in self.pipelines.iter().zip(pipelines) {
-            pipeline.load((tile_flows, uses), scratch);
-        }
+        let mut pipelines = self.pipelines.iter().zip(pipelines);
+        pipelines.try_for_each(|(pipeline, scratch)| pipeline.load((tile_flows, uses), scratch))
     }
 }

@@ -5,6 +5,7 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::{RangeUpdates, TileUpdates};
 use crate::memory::{MemoryModel, RangeCosts};
+use crate::model::TooManyPlaces;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -84,11 +85,14 @@ impl<'a> PipelineRanges<'a> {
     }
 
     /// Loads what the pipeline adds on some tiles.
+    ///
+    /// # Errors
+    /// When the tiles have more variables than any real tile.
     pub(super) fn load<const N: usize>(
         &self,
         (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
         scratch: &mut PipelineScratch<N>,
-    ) {
+    ) -> Result<(), TooManyPlaces> {
         if let Some(phase) = &self.model.update {
             let PipelineScratch {
                 tile_updates,
@@ -96,19 +100,28 @@ impl<'a> PipelineRanges<'a> {
                 ..
             } = scratch;
             tile_updates.load(self.model, phase, uses);
-            updates.load(self.model, phase, tile_updates);
+            updates.load(self.model, phase, tile_updates)?;
         }
-        if let (Some(flows), Some(patterns)) = (&self.model.flows, &self.patterns) {
-            scratch.additions.load(self.model, flows, patterns, tiles);
+        match (&self.model.flows, &self.patterns) {
+            (Some(flows), Some(patterns)) => {
+                let additions = &mut scratch.additions;
+                additions.load(self.model, flows, patterns, tiles)
+            }
+            _ => Ok(()),
         }
     }
 
     /// Begins with an empty range before the position `start`.
-    pub(super) fn begin<const N: usize>(&self, start: usize, scratch: &mut PipelineScratch<N>) {
+    pub(super) fn begin<const N: usize>(
+        &self,
+        start: usize,
+        tiles: &TileFlows<N>,
+        scratch: &mut PipelineScratch<N>,
+    ) {
         scratch.is_on = true;
         scratch.least = ByLane::default();
         if self.patterns.is_some() {
-            scratch.additions.begin(start);
+            scratch.additions.begin(start, tiles);
         }
         if self.model.update.is_some() {
             scratch.updates.begin(start);
@@ -142,7 +155,7 @@ impl<'a> PipelineRanges<'a> {
             scratch.copies.clear();
             let copies = depths.map(|depth| additions.copies(flows, depth));
             scratch.copies.extend(copies);
-            lanes::add_up(&mut scratch.least, &additions.least());
+            lanes::add(&mut scratch.least, additions.least());
         }
         let peaks = self.peaks.of(start, last);
         let added = plus(&scratch.least, &scratch.in_any_phase());
@@ -189,10 +202,10 @@ impl<'a> PipelineRanges<'a> {
             return;
         }
         let mut least = *fixed;
-        lanes::add_up(&mut least, scratch.updates.holes());
-        lanes::add_up(&mut least, scratch.updates.taken());
+        lanes::add(&mut least, scratch.updates.holes());
+        lanes::add(&mut least, scratch.updates.taken());
         self.model.overhead.add_fragmentation_on(tiles, &mut least);
-        lanes::add_up(&mut least, &scratch.least);
+        lanes::add(&mut least, &scratch.least);
         let peaks = self.peaks.of(start, last);
         peaks.raise(&least);
         peaks.raise_columns(&least, &scratch.copies);

@@ -4,8 +4,10 @@ use super::blocks::Blocks;
 use super::code::EnteringCode;
 use super::pipelines::{PipelineRanges, PipelineScratch};
 use super::variables::EnteringVariables;
-use crate::memory::lanes::{Bytes, add_up};
+use crate::memory::entering::GrowingSums;
+use crate::memory::lanes::{self, Bytes};
 use crate::memory::neighbours::NeighbourUses;
+use crate::memory::pipeline::TileFlows;
 use std::ops::Range;
 
 /// Bytes that enter at each layer of ranges from the current start.
@@ -13,18 +15,17 @@ use std::ops::Range;
 pub(super) struct Entered<B, const N: usize> {
     /// Variables that are live on some steps.
     pub(super) blocks: Blocks<B, N>,
-    /// By layer: variables that are live on every step.
-    pub(super) always: Vec<[u64; N]>,
-    /// By layer, then by kind of code.
-    pub(super) code: Vec<[[u64; N]; 4]>,
+    /// Variables that are live on every step.
+    pub(super) always: GrowingSums<N, 1>,
+    pub(super) code: EnteringCode<N>,
 }
 
-/// The bytes of some tiles, by lane.
+/// The variables of some tiles.
 pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) tiles: Range<u32>,
     pub(super) uses: &'a NeighbourUses<N>,
     pub(super) variables: &'a EnteringVariables<N>,
-    pub(super) code: &'a EnteringCode<N>,
+    pub(super) flows: &'a TileFlows<N>,
 }
 
 /// Pipelines, each with the bytes that it adds.
@@ -43,7 +44,7 @@ pub(super) fn examine<B: Bytes, const N: usize>(
     for start in 0..layers {
         entered.enter(start, on_tiles);
         for (pipeline, scratch) in pipelines.iter_mut() {
-            pipeline.begin(start, scratch);
+            pipeline.begin(start, on_tiles.flows, scratch);
         }
         ranges_from(start, on_tiles, entered, pipelines);
     }
@@ -57,31 +58,16 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
             let bytes = on_tiles.uses.bytes(what.row as usize);
             self.blocks.enter_all(what, bytes);
         }
-        self.always.clear();
-        self.always.resize(layers, [0; N]);
-        self.code.clear();
-        self.code.resize(layers, [[0; N]; 4]);
     }
 
     /// Enters the bytes that begin to count at `start`.
     fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
-        let OnTiles {
-            uses,
-            variables,
-            code,
-            ..
-        } = on_tiles;
-        for (layer, what) in variables.moving.from(start) {
-            let bytes = uses.bytes(what.row as usize);
+        for (layer, what) in on_tiles.variables.moving.from(start) {
+            let bytes = on_tiles.uses.bytes(what.row as usize);
             self.blocks.enter(layer, what, bytes);
         }
-        for (layer, row) in variables.always.from(start) {
-            let bytes = uses.bytes(row as usize).map(u64::from);
-            add_up(&mut self.always[layer], &bytes);
-        }
-        for (layer, (kind, number)) in code.entries.from(start) {
-            add_up(&mut self.code[layer][kind], code.bytes(number));
-        }
+        self.always.begin(start);
+        self.code.begin(start);
         self.blocks.begin(start);
     }
 }
@@ -97,8 +83,6 @@ fn ranges_from<B: Bytes, const N: usize>(
     let variables = on_tiles.variables;
     let tiles = || on_tiles.tiles.clone();
     let mut window: Option<(usize, usize)> = None;
-    let mut code = on_tiles.code.everywhere.map(|kind| kind.0);
-    let mut fixed = variables.always_everywhere.0;
     for last in start..model.layers() {
         let mut known = None;
         for (pipeline, scratch) in pipelines.iter_mut() {
@@ -106,23 +90,22 @@ fn ranges_from<B: Bytes, const N: usize>(
         }
         // The range fits in no pipeline.
         let Some(known) = known else { break };
-        for (sums, added) in code.iter_mut().zip(&entered.code[last]) {
-            add_up(sums, added);
-        }
-        add_up(&mut fixed, &entered.always[last]);
+        entered.code.add(last);
+        entered.always.add(last);
+        let [fixed] = *entered.always.sums;
         window = variables.widened(window, model.layer_window(last));
         entered.blocks.add(last);
-        let code_bytes = model.overhead.code_on(tiles(), &code);
+        let code_bytes = model.overhead.code_on(tiles(), &entered.code.sums);
         let mut totals = code_bytes;
         if let Some(window) = window {
-            add_up(&mut totals, &fixed);
+            lanes::add(&mut totals, &fixed);
             for (pipeline, scratch) in pipelines.iter_mut() {
                 pipeline.take_update((start, last), (tiles(), &totals), scratch);
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
             let highest = entered.blocks.highest(window, left.map(B::at_most));
-            add_up(&mut totals, &highest.map(B::sum));
+            lanes::add(&mut totals, &highest.map(B::sum));
         }
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
@@ -135,8 +118,8 @@ fn ranges_from<B: Bytes, const N: usize>(
             if pipelines.iter().any(|(pipeline, _)| pipeline.has_phases()) {
                 let gaps = std::array::from_fn(|lane| totals[lane] - without_fragmentation[lane]);
                 let mut beside = code_bytes;
-                add_up(&mut beside, &fixed);
-                add_up(&mut beside, &gaps);
+                lanes::add(&mut beside, &fixed);
+                lanes::add(&mut beside, &gaps);
                 phases(start..last + 1, on_tiles, &beside, entered, pipelines);
             }
         }
@@ -168,7 +151,7 @@ fn phases<B: Bytes, const N: usize>(
         let mut totals = *beside;
         if !is_only {
             let highest = entered.blocks.highest(*window, left.map(B::at_most));
-            add_up(&mut totals, &highest.map(B::sum));
+            lanes::add(&mut totals, &highest.map(B::sum));
         }
         for (pipeline, scratch) in pipelines.iter_mut() {
             pipeline.take_in(range, phase, &totals, scratch);

@@ -1,9 +1,9 @@
-//! Variables of neighbouring tiles, in the form in which they enter ranges, and the layers at which bytes
-//! enter a growing range.
+//! Variables of neighbouring tiles, in the form in which they enter ranges.
 
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{self, ByLane, add_up};
+use crate::memory::entering::{Entries, GrowingSums};
+use crate::memory::lanes;
 use crate::memory::neighbours::{LiveRanges, NeighbourUses};
 use crate::memory::pipeline::PHASES;
 use crate::memory::steps::{StepSet, visit};
@@ -38,18 +38,14 @@ pub(super) struct EnteringVariables<const N: usize> {
     rank: Vec<u32>,
     /// Uses that are live on some steps.
     pub(super) moving: Entries<Stretch>,
-    /// Uses that are live on every step, by row.
-    pub(super) always: Entries<u32>,
-    /// Variables of every stage that are live on some steps; and by lane, bytes of those that are
-    /// live on every step.
+    /// Variables of every stage that are live on some steps.
     pub(super) everywhere: Vec<Stretch>,
-    pub(super) always_everywhere: ByLane<u64, N>,
     /// Bytes of all stretches together on the tile with the most.
     pub(super) most: u64,
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Loads the variables of some tiles.
+    /// Loads the variables of some tiles; those that are live on every step go to `always`.
     ///
     /// # Errors
     /// When the tiles have more variables than any real tile.
@@ -57,6 +53,7 @@ impl<const N: usize> EnteringVariables<N> {
         &mut self,
         model: &MemoryModel<'_>,
         uses: &NeighbourUses<N>,
+        always: &mut GrowingSums<N, 1>,
     ) -> Result<(), TooManyPlaces> {
         let steps = model.model.classes.steps() as usize + 1;
         self.begins.restart(steps);
@@ -81,7 +78,7 @@ impl<const N: usize> EnteringVariables<N> {
         }
         let place = |step: u32| self.rank[step as usize];
         self.live.map(|(from, to)| (place(from), place(to)));
-        self.enter(model, uses)
+        self.enter(model, uses, always)
     }
 
     /// Finds the steps that can hold a peak: the last before an end, if a variable began since the
@@ -123,35 +120,25 @@ impl<const N: usize> EnteringVariables<N> {
         &mut self,
         model: &MemoryModel<'_>,
         uses: &NeighbourUses<N>,
+        always: &mut GrowingSums<N, 1>,
     ) -> Result<(), TooManyPlaces> {
         self.moving.restart(model.layers());
-        self.always.restart(model.layers());
+        always.restart(model.layers());
         self.everywhere.clear();
-        self.always_everywhere = ByLane::default();
-        let mut left = limits::ENTRIES;
         let mut sums = [0; N];
         for (entry, &(row, (counted, with))) in self.counted.iter().enumerate() {
-            let layers = model.sets.places(counted);
-            let is_everywhere = counted == EVERYWHERE;
             let bytes = uses.bytes(row as usize).map(u64::from);
             let Some(stretches) = self.live.of(entry) else {
-                if is_everywhere {
-                    add_up(&mut self.always_everywhere, &bytes);
-                }
-                left = left.checked_sub(layers.len()).ok_or(TooManyPlaces)?;
-                self.always.enter(layers, row);
+                always.enter(model, counted, 0, bytes);
                 continue;
             };
-            for &(from, to) in stretches {
-                left = left.checked_sub(layers.len().max(1)).ok_or(TooManyPlaces)?;
-                if from == to {
-                    continue;
-                }
+            let layers = model.sets.places(counted);
+            for &(from, to) in stretches.iter().filter(|(from, to)| from != to) {
                 let what = Stretch { from, to, row };
-                if is_everywhere {
+                if counted == EVERYWHERE {
                     self.everywhere.push(what);
                 }
-                add_up(&mut sums, &bytes);
+                lanes::add(&mut sums, &bytes);
                 match with {
                     None => self.moving.enter(layers, what),
                     Some(with) => {
@@ -164,7 +151,8 @@ impl<const N: usize> EnteringVariables<N> {
             }
         }
         self.most = lanes::highest(&sums);
-        Ok(())
+        always.check()?;
+        self.moving.check()
     }
 
     /// The smallest window (places, end exclusive) that covers `window` and the window of one more
@@ -181,62 +169,5 @@ impl<const N: usize> EnteringVariables<N> {
         let (first, end) = (place(first), place(last) + 1);
         let (from, to) = window.unwrap_or((first, end));
         Some((from.min(first), to.max(end)))
-    }
-}
-
-/// Something that enters ranges at `layer`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LayerEntry<What> {
-    pub(super) layer: u32,
-    pub(super) what: What,
-}
-
-/// Entries by the first start from which they count: the position after the previous layer with the
-/// same entry, so that a range counts it once.
-#[derive(Debug, Default)]
-pub(super) struct Entries<What>(Vec<Vec<LayerEntry<What>>>);
-
-impl<What: Copy> Entries<What> {
-    /// Clears everything, for `layers` layers.
-    pub(super) fn restart(&mut self, layers: usize) {
-        self.0.resize_with(layers, Vec::new);
-        self.0.iter_mut().for_each(Vec::clear);
-    }
-
-    /// Adds what all of `layers` have: at each layer, it enters ranges that start after the layer
-    /// before.
-    pub(super) fn enter(&mut self, layers: &[u32], what: What) {
-        let mut start = 0;
-        for &layer in layers {
-            self.0[start].push(LayerEntry { layer, what });
-            start = layer as usize + 1;
-        }
-    }
-
-    /// Adds what ranges have that contain one of `layers`, and `with` too: it enters at the later
-    /// of both. For ranges that start after `with`, `undo` takes it back.
-    pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, what: What, undo: What) {
-        let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
-        let mut enter = |start: u32, layer: u32, what| {
-            self.0[start as usize].push(LayerEntry { layer, what });
-        };
-        let mut start = 0;
-        if let Some(&last) = before.last() {
-            enter(0, with, what);
-            start = last + 1;
-            if last < with {
-                enter(start, with, undo);
-            }
-        }
-        if let Some(&layer) = after.first().filter(|_| start <= with) {
-            enter(start, layer, what);
-            enter(with + 1, layer, undo);
-        }
-    }
-
-    /// Entries that begin to count at `start`: layer, and what enters there.
-    pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, What)> {
-        let entries = self.0[start].iter();
-        entries.map(|entry| (entry.layer as usize, entry.what))
     }
 }

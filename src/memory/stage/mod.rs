@@ -15,10 +15,9 @@ mod stages_to_compute;
 
 pub use parts::Parts;
 
-use super::pipeline::{Additions, Flows, PHASES, PlacedStage};
-use super::update::Updating;
+use super::pipeline::{Flows, PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
-use crate::model::EVERYWHERE;
+use crate::model::{EVERYWHERE, PlaceSet};
 use live_sums::LiveChanges;
 use peaks::StagePeak;
 use rayon::prelude::*;
@@ -91,39 +90,6 @@ impl StageMemory {
             sums.add(parts);
         }
         sums
-    }
-}
-
-/// One tile of a stage.
-#[derive(Debug, Clone, Copy, Default)]
-struct StageOnTile {
-    parts: Parts,
-    step: u32,
-    update: Option<UpdateOnTile>,
-}
-
-impl StageOnTile {
-    /// The tile in the passes (`self`) or in the update, whichever takes more; `parts` are those of
-    /// an update that takes some bytes besides always-live variables.
-    fn or_in_update(self, update: &Updating, parts: impl Fn(u64) -> Parts) -> Self {
-        let in_update = parts(update.taken);
-        let (bytes, in_passes) = (in_update.total(), self.parts.total());
-        let on_tile = UpdateOnTile {
-            bytes,
-            at_least: parts(update.taken_at_least).total(),
-            in_passes,
-            taken: update.taken,
-            update: update.update.map(|(number, _)| number),
-        };
-        let (parts, step) = match bytes > in_passes {
-            true => (in_update, update.update.map_or(self.step, |(_, step)| step)),
-            false => (self.parts, self.step),
-        };
-        Self {
-            parts,
-            step,
-            update: Some(on_tile),
-        }
     }
 }
 
@@ -214,18 +180,16 @@ impl MemoryModel<'_> {
         let mut steps = Vec::with_capacity(tiles.len());
         let mut updates = Vec::new();
         for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
-            let on_tile = self.on_tile((tile, *parts), &peaks[stage], plan);
-            updates.extend(on_tile.update);
-            steps.push(plan.has_steps(stage).then_some(on_tile.step));
-            *parts = on_tile.parts;
+            let peak = &peaks[stage];
+            let (of_tile, step, update) = self.on_tile((tile, *parts), peak, plan);
+            *parts = of_tile;
+            steps.push(plan.has_steps(stage).then_some(step));
+            updates.extend(update);
         }
         let transfers = |peaks: &Vec<StagePeak>| {
-            let Additions {
-                transfer_buffers,
-                forwarded,
-                ..
-            } = &peaks[stage].additions;
-            std::array::from_fn(|phase| transfer_buffers[phase] + forwarded[phase])
+            let additions = &peaks[stage].additions;
+            let (buffers, forwarded) = (&additions.transfer_buffers, &additions.forwarded);
+            std::array::from_fn(|phase| buffers[phase] + forwarded[phase])
         };
         StageMemory {
             late_restores: None,
@@ -236,47 +200,60 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// One tile: its code, and what the phase adds that takes the most bytes (the first of several).
-    /// Where state is elsewhere between updates, the update is one more phase.
+    /// One tile: its code, and what the phase adds that takes the most bytes (the first of several),
+    /// with the step of its peak. Where state is elsewhere between updates, the update is one more
+    /// phase.
     fn on_tile(
         &self,
         (tile, code): (usize, Parts),
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
-    ) -> StageOnTile {
-        // `bytes` take fragmentation beside the code.
-        let parts = |(variables, overhead): (u64, u64), bytes: u64, added: &Parts| {
-            let mut parts = Parts {
-                variables,
-                overhead: code.overhead + if plan.with_overhead { overhead } else { 0 },
-                gaps: self.fragmentation_on(tile, code.total() + bytes, peak, plan),
-                ..code
-            };
-            parts.add(added);
-            parts
+    ) -> (Parts, u32, Option<UpdateOnTile>) {
+        let additions = &peak.additions;
+        // `bytes` take fragmentation beside the code; an update takes `state`.
+        let parts = |phase: usize, (variables, overhead), bytes: u64, state: u64| Parts {
+            variables,
+            overhead: code.overhead + if plan.with_overhead { overhead } else { 0 },
+            gaps: self.fragmentation_on(tile, code.total() + bytes, peak, plan),
+            stash: additions.stash,
+            accumulators: additions.accumulators,
+            state: additions.state + state,
+            waiting: additions.transfer_buffers[phase],
+            passing: additions.forwarded[phase],
+            ..code
         };
         let phases = peak.phases.iter().enumerate();
         let phases = phases.filter(|(phase, _)| plan.has(*phase));
-        let in_passes = phases.map(|(phase, top)| StageOnTile {
-            parts: parts(
-                (top.variables, top.overhead),
-                peak.most_live(),
-                &Parts::of_additions(&peak.additions, phase),
-            ),
-            step: top.step,
-            update: None,
+        let in_phases = phases.map(|(phase, top)| {
+            let live = (top.variables, top.overhead);
+            (parts(phase, live, peak.most_live(), 0), top.step)
         });
-        let in_passes = in_passes.rev().max_by_key(|phase| phase.parts.total());
-        let in_passes = in_passes.unwrap_or_default();
+        let in_passes = in_phases.rev().max_by_key(|(parts, _)| parts.total());
+        let (in_passes, step) = in_passes.unwrap_or_default();
         let Some(update) = &peak.update else {
-            return in_passes;
+            return (in_passes, step, None);
         };
-        let (variables, overhead) = (update.variables, update.overhead);
-        in_passes.or_in_update(update, |taken| {
-            let added = Parts::of_additions(&peak.additions.in_update(taken), 0);
-            let bytes = variables + overhead + taken;
-            parts((variables, overhead), bytes, &added)
-        })
+        let always = update.variables + update.overhead;
+        // After both passes nothing is in a transfer buffer.
+        let with = |taken: u64| {
+            let live = (update.variables, update.overhead);
+            parts(PHASES - 1, live, always + taken, taken)
+        };
+        let in_update = with(update.taken);
+        let on_tile = UpdateOnTile {
+            bytes: in_update.total(),
+            at_least: with(update.taken_at_least).total(),
+            in_passes: in_passes.total(),
+            taken: update.taken,
+            update: update.update.map(|(number, _)| number),
+        };
+        match on_tile.bytes > on_tile.in_passes {
+            true => {
+                let step = update.update.map_or(step, |(_, step)| step);
+                (in_update, step, Some(on_tile))
+            }
+            false => (in_passes, step, Some(on_tile)),
+        }
     }
 
     /// Fragmentation on a tile: of `bytes`, which the one-IPU compilation has too, and of the
@@ -308,11 +285,7 @@ impl MemoryModel<'_> {
         if self.rules == Rules::Classic {
             return None;
         }
-        let mut common = [0u64; 4];
-        for item in self.code.iter().filter(|item| item.set == EVERYWHERE) {
-            let here = |sum: &&super::code::TileSum| (sum.from..sum.to).contains(&(tile as u32));
-            common[item.kind as usize] += item.bytes.iter().find(here).map_or(0, |sum| sum.bytes);
-        }
+        let common = self.code_sums(|set| set == EVERYWHERE)[tile];
         let common = self.overhead.capped(tile, common);
         let fixed = self.overhead.code(tile);
         Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
@@ -325,23 +298,9 @@ impl MemoryModel<'_> {
         range: &Range<usize>,
         with_overhead: bool,
     ) -> Vec<Parts> {
-        let tiles = self.model.target.num_tiles as usize;
-        let mut layered = vec![[0u64; 4]; tiles];
-        let mut common = vec![[0u64; 4]; tiles];
-        for item in &*self.code {
-            let sums = if item.set == EVERYWHERE && with_overhead {
-                &mut common
-            } else if meets(self.sets.places(item.set), range) {
-                &mut layered
-            } else {
-                continue;
-            };
-            for sum in &*item.bytes {
-                for tile in &mut sums[sum.from as usize..sum.to as usize] {
-                    tile[item.kind as usize] += sum.bytes;
-                }
-            }
-        }
+        let is_common = |set| set == EVERYWHERE && with_overhead;
+        let layered = self.code_sums(|set| meets(self.sets.places(set), range));
+        let common = self.code_sums(is_common);
         let tiles = layered.into_iter().zip(common).enumerate();
         let parts = |(tile, (layered, common)): (usize, ([u64; 4], [u64; 4]))| {
             let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
@@ -354,6 +313,20 @@ impl MemoryModel<'_> {
             parts
         };
         tiles.map(parts).collect()
+    }
+
+    /// By tile and [`CodeKind`](crate::model::CodeKind): bytes of the code of all sets that
+    /// `is_wanted`.
+    fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
+        let mut sums = vec![[0u64; 4]; self.model.target.num_tiles as usize];
+        for item in self.code.iter().filter(|item| is_wanted(item.set)) {
+            for sum in &item.bytes {
+                for tile in &mut sums[sum.from as usize..sum.to as usize] {
+                    tile[item.kind as usize] += sum.bytes;
+                }
+            }
+        }
+        sums
     }
 }
 

@@ -1,6 +1,5 @@
 //! The bytes of a stage by what they hold.
 
-use crate::memory::pipeline::Additions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,18 +83,6 @@ impl Parts {
             vertex_state,
             exchange_code,
             control_code,
-            ..Self::default()
-        }
-    }
-
-    /// The parts that a pipeline adds in a phase.
-    pub(super) fn of_additions(additions: &Additions, phase: usize) -> Self {
-        Self {
-            stash: additions.stash,
-            accumulators: additions.accumulators,
-            state: additions.state,
-            waiting: additions.transfer_buffers[phase],
-            passing: additions.forwarded[phase],
             ..Self::default()
         }
     }

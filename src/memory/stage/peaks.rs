@@ -5,7 +5,7 @@ use super::LiveChanges;
 use super::live_sums::LiveSums;
 use super::stages_to_compute::{StageRow, StagesToCompute};
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{self, ByLane, Bytes, LANES, add_up};
+use crate::memory::lanes::{self, ByLane, Bytes, LANES};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
@@ -47,7 +47,7 @@ impl StagePeak {
     }
 }
 
-type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
+type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<u64, 1>>;
 
 /// Buffers for some tiles. Bytes are by lane.
 #[derive(Default)]
@@ -210,8 +210,8 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         for (_, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
             let bytes = uses.bytes(row.of_use as usize).map(u64::from);
             plan.each_stage(row, |sum| match sum {
-                None => add_up(always_common, &bytes),
-                Some(sum) => add_up(&mut always[sum], &bytes),
+                None => lanes::add(always_common, &bytes),
+                Some(sum) => lanes::add(&mut always[sum], &bytes),
             });
         }
     }

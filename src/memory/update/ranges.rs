@@ -1,22 +1,23 @@
 //! The memory of updates on some tiles, for every range of layers.
 
 use super::UpdatePhase;
-use super::tile::{Amounts, Entry, Placing, TileUpdates};
-use crate::memory::lanes::{self, ByLane, add_up};
+use super::tile::{Amounts, Entry, TileUpdates};
+use crate::memory::entering::GrowingSums;
+use crate::memory::lanes::{self, ByLane};
 use crate::memory::{MemoryModel, Overhead};
-use crate::model::EVERYWHERE;
+use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
 /// Sums of the growing range, by lane; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
-    shares: ByPosition<N>,
-    holes: ByPosition<N>,
+    /// Shares of state, and parameters that some steps do without.
+    lasting: GrowingSums<N, 2>,
     /// By position: the highest bytes of an update with all variables in one place set.
     apart: Vec<[u64; N]>,
-    /// Updates with variables in several place sets, by position: the bytes that enter there, with
-    /// the index in `common` and the previous position that has them.
-    joined: Vec<Vec<(Option<u32>, u32, Amounts<N>)>>,
+    /// Updates with variables in several place sets, by position: the bytes that enter there in
+    /// ranges from a first start on, with the index in `common`.
+    joined: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// The number of each such update and the bytes of every stage; and the bytes of the range.
     common: Vec<(u32, Amounts<N>)>,
     sums: Vec<(u32, Amounts<N>)>,
@@ -26,64 +27,24 @@ pub(in crate::memory) struct RangeUpdates<const N: usize> {
     taken: ByLane<u64, N>,
 }
 
-/// Bytes that enter ranges once, however many of its positions have them.
-#[derive(Debug, Default)]
-struct ByPosition<const N: usize> {
-    entries: Vec<Vec<(Option<u32>, [u64; N])>>,
-    everywhere: ByLane<u64, N>,
-    sum: ByLane<u64, N>,
-}
-
-impl<const N: usize> ByPosition<N> {
-    fn load(&mut self, memory: &MemoryModel<'_>, all: &[Placing<N>]) {
-        self.entries.resize_with(memory.layers(), Vec::new);
-        self.entries.iter_mut().for_each(Vec::clear);
-        self.everywhere = ByLane::default();
-        for &(set, bytes) in all {
-            if set == EVERYWHERE {
-                add_up(&mut self.everywhere, &bytes);
-            }
-            for (before, place) in with_before(memory.sets.places(set)) {
-                self.entries[place].push((before, bytes));
-            }
-        }
-    }
-
-    fn begin(&mut self) {
-        self.sum = self.everywhere;
-    }
-
-    fn add(&mut self, start: usize, last: usize) {
-        for (before, bytes) in &self.entries[last] {
-            if is_new(*before, start) {
-                add_up(&mut self.sum, bytes);
-            }
-        }
-    }
-}
-
-/// For each of `places`: the element before it in `places` (`None` for the first), and the place.
-fn with_before(places: &[u32]) -> impl Iterator<Item = (Option<u32>, usize)> + '_ {
-    let before = [None].into_iter().chain(places.iter().copied().map(Some));
-    before.zip(places.iter().map(|&place| place as usize))
-}
-
-/// Does a range from `start` lack an entry whose previous position is `before`?
-fn is_new(before: Option<u32>, start: usize) -> bool {
-    before.is_none_or(|before| (before as usize) < start)
-}
-
 impl<const N: usize> RangeUpdates<N> {
     /// Loads the bytes of updates on some tiles.
+    ///
+    /// # Errors
+    /// When the tiles have more variables than any real tile.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
         tiles: &TileUpdates<N>,
-    ) {
+    ) -> Result<(), TooManyPlaces> {
         let positions = memory.layers();
-        self.shares.load(memory, &tiles.shares);
-        self.holes.load(memory, &tiles.holes);
+        self.lasting.restart(positions);
+        for (kind, all) in [&tiles.shares, &tiles.holes].into_iter().enumerate() {
+            for &(set, bytes) in all {
+                self.lasting.enter(memory, set, kind, bytes);
+            }
+        }
         self.apart.clear();
         self.apart.resize(positions, [0; N]);
         self.joined.resize_with(positions, Vec::new);
@@ -104,6 +65,7 @@ impl<const N: usize> RangeUpdates<N> {
                 _ => self.join(memory, phase, same),
             }
         }
+        self.lasting.check()
     }
 
     /// Loads an update with variables in several place sets.
@@ -114,8 +76,10 @@ impl<const N: usize> RangeUpdates<N> {
             if entry.set == EVERYWHERE {
                 common.add(&entry.amounts);
             }
-            for (before, place) in with_before(memory.sets.places(entry.set)) {
-                self.joined[place].push((before, number, entry.amounts));
+            let mut from = 0;
+            for &place in memory.sets.places(entry.set) {
+                self.joined[place as usize].push((from, number, entry.amounts));
+                from = place + 1;
             }
         }
         let update = same[0].update;
@@ -126,8 +90,7 @@ impl<const N: usize> RangeUpdates<N> {
     /// Begins with an empty range before the position `start`.
     pub(in crate::memory) fn begin(&mut self, start: usize) {
         self.start = start;
-        self.shares.begin();
-        self.holes.begin();
+        self.lasting.begin(start);
         self.sums.clone_from(&self.common);
         self.taken = self.everywhere;
     }
@@ -135,11 +98,10 @@ impl<const N: usize> RangeUpdates<N> {
     /// Extends the range by the position `last`, which follows its end, and raises the bytes of the
     /// update by what the position adds. `phase` knows which variables an update needs together.
     pub(in crate::memory) fn add(&mut self, phase: &UpdatePhase, last: usize) {
-        self.shares.add(self.start, last);
-        self.holes.add(self.start, last);
+        self.lasting.add(last);
         lanes::raise(&mut self.taken, &self.apart[last]);
-        for (before, number, amounts) in &self.joined[last] {
-            if is_new(*before, self.start) {
+        for (from, number, amounts) in &self.joined[last] {
+            if *from as usize <= self.start {
                 let (update, sums) = &mut self.sums[*number as usize];
                 sums.add(amounts);
                 lanes::raise(&mut self.taken, &phase.taken(*update, sums).0);
@@ -150,7 +112,7 @@ impl<const N: usize> RangeUpdates<N> {
     /// By lane, bytes of the range on `tiles` in both the passes and the update: shares of state
     /// with their fragmentation.
     pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
-        let mut always = *self.shares.sum;
+        let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
             *shares += overhead.fragmentation_of_shares(tile as usize, *shares);
         }
@@ -159,7 +121,7 @@ impl<const N: usize> RangeUpdates<N> {
 
     /// By lane, bytes of parameters that some steps do without.
     pub(in crate::memory) fn holes(&self) -> &[u64; N] {
-        &self.holes.sum
+        &self.lasting.sums[1]
     }
 
     /// By lane, the bytes that the update takes besides always-live variables.

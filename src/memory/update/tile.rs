@@ -3,7 +3,7 @@
 use super::UpdatePhase;
 use super::parts::Part;
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{self, ByLane, add_up};
+use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
 use crate::memory::steps::StepSums;
 use crate::model::{EVERYWHERE, PlaceSet};
@@ -46,15 +46,14 @@ pub(super) struct Entry<const N: usize> {
 /// Bytes of an update, by lane.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
-    /// State that is loaded whole.
-    whole: ByLane<u64, N>,
-    /// Shares of state that is sharded.
-    shares: ByLane<u64, N>,
+    /// State that is loaded, in whole or in shares.
+    loaded: ByLane<u64, N>,
     /// The largest variable of state that is loaded, or its share.
     largest: ByLane<u64, N>,
-    weights: ByLane<u64, N>,
-    weight_shares: ByLane<u64, N>,
-    gradient_shares: ByLane<u64, N>,
+    /// The weights, and a share of each.
+    gathered: ByLane<u64, N>,
+    /// Shares of the weights and of their gradients.
+    shares: ByLane<u64, N>,
     /// Tensors that the update makes, at their peak.
     temporaries: ByLane<u64, N>,
 }
@@ -62,13 +61,11 @@ pub(super) struct Amounts<const N: usize> {
 impl<const N: usize> Amounts<N> {
     /// Adds bytes of the same update in other places.
     pub(super) fn add(&mut self, other: &Self) {
-        add_up(&mut self.whole, &other.whole);
-        add_up(&mut self.shares, &other.shares);
+        lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
-        add_up(&mut self.weights, &other.weights);
-        add_up(&mut self.weight_shares, &other.weight_shares);
-        add_up(&mut self.gradient_shares, &other.gradient_shares);
-        add_up(&mut self.temporaries, &other.temporaries);
+        lanes::add(&mut self.gathered, &other.gathered);
+        lanes::add(&mut self.shares, &other.shares);
+        lanes::add(&mut self.temporaries, &other.temporaries);
     }
 }
 
@@ -82,16 +79,11 @@ impl UpdatePhase {
     ) -> ([u64; N], [u64; N]) {
         let is_shared_out = self.is_shared_out[update as usize];
         let taken = |lane: usize| {
-            let loaded = match self.is_off_chip() {
-                true => amounts.whole[lane] + amounts.shares[lane],
-                false => 0,
-            };
-            let gathered = amounts.weights[lane] + amounts.weight_shares[lane];
+            let loaded = amounts.loaded[lane];
             let made = match is_shared_out {
                 false => amounts.temporaries[lane],
-                true => (self.share(amounts.temporaries[lane]) + amounts.weight_shares[lane])
-                    .saturating_add(amounts.gradient_shares[lane])
-                    .max(gathered),
+                true => (self.share(amounts.temporaries[lane]) + amounts.shares[lane])
+                    .max(amounts.gathered[lane]),
             };
             let with = |pads: u64| loaded + pads.max(made);
             (with(loaded), with(amounts.largest[lane].min(loaded)))
@@ -180,23 +172,20 @@ fn add_row<const N: usize>(
     let bytes = bytes.map(u64::from);
     let shares = bytes.map(|bytes| phase.share(bytes));
     match part {
-        SHARED_STATE => {
-            add_up(&mut amounts.shares, &shares);
-            lanes::raise(&mut amounts.largest, &shares);
-        }
-        Part::State { .. } => {
-            add_up(&mut amounts.whole, &bytes);
-            lanes::raise(&mut amounts.largest, &bytes);
+        Part::State { is_shared_out } if phase.is_off_chip() => {
+            let loaded = if is_shared_out { &shares } else { &bytes };
+            lanes::add(&mut amounts.loaded, loaded);
+            lanes::raise(&mut amounts.largest, loaded);
         }
         Part::Weight => {
-            add_up(&mut amounts.weights, &bytes);
-            add_up(&mut amounts.weight_shares, &shares);
+            lanes::add(&mut amounts.gathered, &lanes::plus(&bytes, &shares));
+            lanes::add(&mut amounts.shares, &shares);
             if !phase.has_gradients {
-                add_up(&mut amounts.gradient_shares, &shares);
+                lanes::add(&mut amounts.shares, &shares);
             }
         }
-        Part::Gradient => add_up(&mut amounts.gradient_shares, &shares),
-        Part::Temporary => {}
+        Part::Gradient => lanes::add(&mut amounts.shares, &shares),
+        Part::State { .. } | Part::Temporary => {}
     }
 }
 
@@ -300,7 +289,7 @@ mod tests {
     fn a_large_embedding_defeats_what_state_off_chip_brings() {
         let moment = 30_522 * 1024 * 4;
         let amounts = Amounts {
-            whole: ByLane([2 * moment]),
+            loaded: ByLane([2 * moment]),
             largest: ByLane([moment]),
             ..Amounts::default()
         };
@@ -311,18 +300,19 @@ mod tests {
 
     #[test]
     fn replicas_gather_a_weight_and_load_their_shares() {
-        let amounts = Amounts {
-            shares: ByLane([50]),
-            largest: ByLane([25]),
-            weights: ByLane([100]),
-            weight_shares: ByLane([25]),
-            gradient_shares: ByLane([30]),
+        let amounts = |loaded: u64| Amounts {
+            loaded: ByLane([loaded]),
+            largest: ByLane([25.min(loaded)]),
+            gathered: ByLane([100 + 25]),
+            shares: ByLane([25 + 30]),
             temporaries: ByLane([300]),
-            ..Amounts::default()
         };
-        let taken = |place| phase(place, 4).taken(0, &amounts);
+        let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
         // 300 / 4 + 25 + 30 is more than 100 + 25.
-        assert_eq!(taken(StatePlace::Sharded), ([130], [130]));
-        assert_eq!(taken(StatePlace::ShardedOffChip), ([50 + 130], [50 + 130]));
+        assert_eq!(taken(StatePlace::Sharded, 0), ([130], [130]));
+        assert_eq!(
+            taken(StatePlace::ShardedOffChip, 50),
+            ([50 + 130], [50 + 130])
+        );
     }
 }

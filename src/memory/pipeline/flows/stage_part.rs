@@ -66,7 +66,7 @@ pub(in crate::memory::pipeline) struct Part {
     pub(in crate::memory::pipeline) counts: [bool; QUANTITIES],
 }
 
-/// A quantity that bytes of flows or of accumulators count for.
+/// A quantity that bytes of flows count for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Quantity {
     /// The stage keeps a copy of the tensor for each micro-batch in flight: multiplied by the number
@@ -87,11 +87,9 @@ pub(in crate::memory::pipeline) enum Quantity {
     GradientIn,
     /// The tensor is a gradient for an earlier stage.
     GradientOut,
-    /// Accumulators of weights, once, whatever comes after the stage. No flow counts for them.
-    Accumulators,
 }
 
-pub(in crate::memory::pipeline) const QUANTITIES: usize = 9;
+pub(in crate::memory::pipeline) const QUANTITIES: usize = 8;
 
 impl Quantity {
     /// All quantities, each at the index `quantity as usize`.
@@ -104,7 +102,6 @@ impl Quantity {
         Quantity::Leaves,
         Quantity::GradientIn,
         Quantity::GradientOut,
-        Quantity::Accumulators,
     ];
 }
 
@@ -167,7 +164,6 @@ impl Flow {
                 let is_made = gradient_maker.is_some_and(|maker| places.contains(maker));
                 is_made && comes_before(backward)
             }
-            Quantity::Accumulators => false,
         };
         Part {
             kept,
