@@ -6,6 +6,7 @@ use super::code::by_kind;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, PlacedStage, Rules, StageMemory};
 use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableGroup};
+use crate::profile::TileBytes;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -127,18 +128,12 @@ impl MemoryModel<'_> {
     }
 
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
-        let mut bytes = 0;
-        for (vertex_type, present) in &group.code.vertex_types {
-            let code = self.model.vertex_code[*vertex_type as usize].runs();
-            for here in present.runs() {
-                let overlap = code.iter().map(|run| {
-                    let tiles = run.to.min(here.to).saturating_sub(run.from.max(here.from));
-                    u64::from(tiles) * u64::from(run.value)
-                });
-                bytes += overlap.sum::<u64>();
-            }
-        }
-        bytes
+        let of_type = |(vertex_type, present): &(u32, TileBytes)| {
+            let code = &self.model.vertex_code[*vertex_type as usize];
+            let runs = present.runs().iter();
+            runs.map(|run| code.total_of(run.from..run.to)).sum::<u64>()
+        };
+        group.code.vertex_types.iter().map(of_type).sum()
     }
 }
 

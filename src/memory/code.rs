@@ -5,6 +5,7 @@ use crate::model::{CodeKind, GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Pla
 use crate::profile::{TileBytes, TileRun};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Bytes by tile that a stage needs, once, as soon as it has one of the layers in `set`.
 #[derive(Debug, Clone)]
@@ -35,15 +36,26 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
     ]
 }
 
-/// Collects all code of the model, joined by kind and place set.
-pub(super) fn collect(model: &Model, placement: &Placement, sets: &mut PlaceSets) -> Vec<CodeItem> {
+/// Code with the place set that needs it.
+pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
+
+/// Joins the code in `placed` by kind and place set. Outside of `tiles`, some of it may be missing.
+pub(super) fn collect(
+    (model, rules): (&Model, Rules),
+    placed: &[PlacedCode<'_>],
+    tiles: &Range<u32>,
+    sets: &mut PlaceSets,
+) -> Vec<CodeItem> {
     let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<&[TileRun]>> = FxHashMap::default();
-    for (code, set) in placed(model, placement) {
-        for (kind, bytes) in by_kind(code, placement.rules) {
-            parts.entry((kind, set)).or_default().push(bytes.runs());
+    for &(code, set) in placed {
+        for (kind, bytes) in by_kind(code, rules) {
+            parts
+                .entry((kind, set))
+                .or_default()
+                .push(met(bytes, tiles));
         }
     }
-    let of_vertices = vertex_code(model, placement, sets);
+    let of_vertices = vertex_code(model, placed, tiles, sets);
     for (set, runs) in &of_vertices {
         let key = (CodeKind::VertexCode, *set);
         parts.entry(key).or_default().push(runs);
@@ -62,37 +74,60 @@ pub(super) fn collect(model: &Model, placement: &Placement, sets: &mut PlaceSets
     items
 }
 
+/// By tile of `tiles` and [`CodeKind`]: the bytes of all items.
+pub(super) fn by_tile<'a>(
+    items: impl IntoIterator<Item = &'a CodeItem>,
+    tiles: &Range<u32>,
+) -> Vec<[u64; 4]> {
+    let mut sums = vec![[0u64; 4]; tiles.len()];
+    for item in items {
+        for sum in &item.bytes {
+            let (from, to) = (sum.from.max(tiles.start), sum.to.min(tiles.end));
+            for tile in from..to {
+                sums[(tile - tiles.start) as usize][item.kind as usize] += sum.bytes;
+            }
+        }
+    }
+    sums
+}
+
+/// The runs of `bytes` that have any of `tiles`.
+fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
+    let runs = bytes.runs();
+    let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
+    &runs[..runs.partition_point(|run| run.from < tiles.end)]
+}
+
 /// Pairs the code of each operation group with the place set that needs it; goes cluster by cluster
 /// where the clusters of a group have separate place sets.
-fn placed<'a>(
-    model: &'a Model,
-    placement: &'a Placement,
-) -> impl Iterator<Item = (&'a GroupCode, PlaceSet)> {
-    let groups = model.operation_groups.iter().enumerate();
-    groups.flat_map(|(number, group)| {
+pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
+    let mut placed = Vec::new();
+    for (number, group) in model.operation_groups.iter().enumerate() {
         let of_cluster = &placement.of_cluster[number];
         let clusters = group.clusters.iter().map(|cluster| &cluster.code);
-        let clusters = clusters.zip(of_cluster.iter().copied());
-        let whole = of_cluster.is_empty();
-        let whole = whole.then(|| (&group.code, placement.of_group[number]));
-        clusters.chain(whole)
-    })
+        placed.extend(clusters.zip(of_cluster.iter().copied()));
+        if of_cluster.is_empty() {
+            placed.push((&group.code, placement.of_group[number]));
+        }
+    }
+    placed
 }
 
 /// The code of vertex types by place set: on each tile, the union of all places that instantiate
 /// the type there.
 fn vertex_code(
     model: &Model,
-    placement: &Placement,
+    placed: &[PlacedCode<'_>],
+    tiles: &Range<u32>,
     sets: &mut PlaceSets,
 ) -> FxHashMap<PlaceSet, Vec<TileRun>> {
-    let mut by_type: FxHashMap<u32, Vec<(PlaceSet, &TileBytes)>> = FxHashMap::default();
-    for (code, set) in placed(model, placement) {
+    let mut by_type: FxHashMap<u32, Vec<(PlaceSet, &[TileRun])>> = FxHashMap::default();
+    for &(code, set) in placed {
         for (vertex_type, present) in &code.vertex_types {
-            by_type
-                .entry(*vertex_type)
-                .or_default()
-                .push((set, present));
+            let runs = met(present, tiles);
+            if !runs.is_empty() {
+                by_type.entry(*vertex_type).or_default().push((set, runs));
+            }
         }
     }
     let mut types: Vec<_> = by_type.into_iter().collect();
@@ -115,13 +150,13 @@ fn vertex_code(
 
 /// Runs of tiles (first, end exclusive) with the union of all place sets that use them.
 fn places_by_tile(
-    uses: &[(PlaceSet, &TileBytes)],
+    uses: &[(PlaceSet, &[TileRun])],
     sets: &mut PlaceSets,
 ) -> Vec<(u32, u32, PlaceSet)> {
     // (tile, place set, +1 where its use begins or -1 where it ends)
     let mut events: Vec<(u32, PlaceSet, i32)> = Vec::new();
     for &(set, present) in uses.iter().filter(|&&(set, _)| set != NOWHERE) {
-        for run in present.runs() {
+        for run in present {
             events.push((run.from, set, 1));
             events.push((run.to, set, -1));
         }

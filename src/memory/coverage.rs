@@ -116,7 +116,7 @@ impl MemoryModel<'_> {
 
     /// Bytes of code that the operations explain, by tile of `tiles`, then by [`CodeKind`].
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
-        explained(self.model, self.rules, tiles, |group| {
+        explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
@@ -210,16 +210,15 @@ impl MemoryModel<'_> {
     /// By [`CodeKind`], who explains the bytes of code on a tile.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
-        let capped = |is_wanted: &(dyn Fn(usize) -> bool + Sync)| {
-            let bytes = explained(self.model, self.rules, tile..tile + 1, is_wanted);
+        let capped = |is_wanted: &dyn Fn(usize) -> bool| {
+            let bytes = explained((self.model, self.rules), tile..tile + 1, is_wanted);
             self.overhead.capped(index, bytes[0])
         };
         let is_placed =
             |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);
-        let layers = || capped(&|group| self.placement.named_groups[group]);
-        let placed = || capped(&is_placed);
-        let all = || capped(&|group| self.placement.of_group[group] != NOWHERE);
-        let (layers, (placed, all)) = rayon::join(layers, || rayon::join(placed, all));
+        let layers = capped(&|group| self.placement.named_groups[group]);
+        let placed = capped(&is_placed);
+        let all = capped(&|group| self.placement.of_group[group] != NOWHERE);
         std::array::from_fn(|kind| Coverage {
             tile,
             layers: layers[kind],

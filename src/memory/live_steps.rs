@@ -8,7 +8,6 @@ use super::{MemoryModel, Rules};
 use crate::model::{
     EVERYWHERE, Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
 };
-use crate::profile::LiveClasses;
 use std::sync::Arc;
 
 /// The uses that count. Uses of data have the first numbers, and uses of code follow.
@@ -23,46 +22,10 @@ pub(super) struct CountedUses<'a> {
     known: Arc<[KnownUse]>,
 }
 
-/// When the variables of a class are live. Reading it takes one access to memory, where the ranges
-/// of the class take three. Most classes have one half-open step range, or two, one for each pass.
-#[derive(Debug, Clone, Copy)]
-enum ClassLife {
-    /// On every step.
-    Always,
-    Once([(u32, u32); 1]),
-    Twice([(u32, u32); 2]),
-    /// On more than two ranges, or on none.
-    Otherwise,
-}
-
-impl ClassLife {
-    fn of(classes: &LiveClasses, class: u32) -> Self {
-        match *classes.ranges(class) {
-            _ if classes.is_always_live(class) => Self::Always,
-            [range] => Self::Once([range]),
-            [first, second] => Self::Twice([first, second]),
-            _ => Self::Otherwise,
-        }
-    }
-
-    /// The half-open step ranges of `class`, which `self` was made of; `None` if it is live on
-    /// every step.
-    #[inline]
-    fn ranges<'a>(&'a self, classes: &'a LiveClasses, class: u32) -> Option<&'a [(u32, u32)]> {
-        match self {
-            Self::Always => None,
-            Self::Once(range) => Some(range),
-            Self::Twice(ranges) => Some(ranges),
-            Self::Otherwise => Some(classes.ranges(class)),
-        }
-    }
-}
-
 /// Facts of a use that depend neither on tile nor on stage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
     pub(super) class: u32,
-    life: ClassLife,
     /// The places that count its variables.
     pub(super) counted: PlaceSet,
 }
@@ -79,7 +42,6 @@ impl<'a> CountedUses<'a> {
         };
         let known = |variable: &VariableUse| KnownUse {
             class: variable.class,
-            life: ClassLife::of(&model.classes, variable.class),
             counted: placement.counted[variable.set as usize],
         };
         uses.known = uses.all().map(known).collect();
@@ -171,7 +133,7 @@ impl MemoryModel<'_> {
     /// every step.
     #[inline]
     pub(super) fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
-        let known = self.uses.known(number);
-        known.life.ranges(&self.model.classes, known.class)
+        let (class, classes) = (self.uses.known(number).class, &self.model.classes);
+        (!classes.is_always_live(class)).then(|| classes.ranges(class))
     }
 }

@@ -84,7 +84,9 @@ impl<'a> MemoryModel<'a> {
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
-        let code = || code::collect(model, placement, &mut sets);
+        let tiles = 0..model.target.num_tiles;
+        let placed = code::placed(model, placement);
+        let code = || code::collect((model, rules), &placed, &tiles, &mut sets);
         let overhead = || match rules {
             Rules::Classic => Overhead::none(model),
             Rules::Full => Overhead::new(model),

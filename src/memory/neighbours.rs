@@ -38,8 +38,6 @@ pub(super) struct NeighbourUses<const N: usize> {
     numbers: Vec<u32>,
     /// By row, then by lane: bytes.
     bytes: Vec<[u32; N]>,
-    /// Uses that the first tile lacks: (number of the use, lane, bytes).
-    missing: Vec<(u32, usize, u32)>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
@@ -47,62 +45,37 @@ impl<const N: usize> NeighbourUses<N> {
     pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
-        let tiles = || tiles.clone().map(|tile| memory.uses.lists(tile));
-        self.append(tiles().map(|[data, _]| data));
-        self.append(tiles().map(|[_, code]| code));
-    }
-
-    /// Appends one list of uses per lane. All lists have the same first number, from which their
-    /// uses are numbered.
-    fn append<'a>(&mut self, tiles: impl Iterator<Item = (u32, &'a [TileUse])>) {
-        let start = self.numbers.len();
-        for (lane, (first, uses)) in tiles.enumerate() {
-            if lane == 0 {
-                self.numbers
-                    .extend(uses.iter().map(|tile_use| first + tile_use.number));
-                let in_first = |tile_use: &TileUse| in_lane(0, tile_use.bytes);
-                self.bytes.extend(uses.iter().map(in_first));
-            } else {
-                self.take(start, lane, first, uses);
-            }
+        let mut data = [(0, &[][..]); N];
+        let mut code = data;
+        for (lane, tile) in tiles.enumerate() {
+            [data[lane], code[lane]] = memory.uses.lists(tile);
         }
-        self.insert_missing(start);
+        self.append(data);
+        self.append(code);
     }
 
-    /// Writes the bytes of a further tile, whose uses are numbered from `first`, into the rows from
-    /// `start` on.
-    fn take(&mut self, start: usize, lane: usize, first: u32, uses: &[TileUse]) {
-        let (numbers, bytes) = (&self.numbers[start..], &mut self.bytes[start..]);
-        let mut at = 0;
-        for tile_use in uses {
-            let number = first + tile_use.number;
-            while numbers.get(at).is_some_and(|&known| known < number) {
-                at += 1;
+    /// Appends one list of uses per lane, ascending. All lists have the same first number, from
+    /// which their uses are numbered; lanes without a tile have an empty list.
+    fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
+        let first = lists[0].0;
+        let mut left = lists.map(|(_, uses)| uses);
+        let next = |uses: &[TileUse]| uses.first().map_or(u32::MAX, |next| next.number);
+        let mut numbers = left.map(next);
+        loop {
+            let number = numbers.into_iter().fold(u32::MAX, u32::min);
+            if number == u32::MAX {
+                return;
             }
-            if numbers.get(at) == Some(&number) {
-                bytes[at][lane] = tile_use.bytes;
-                at += 1;
-            } else {
-                self.missing.push((number, lane, tile_use.bytes));
+            let mut bytes = [0; N];
+            for lane in 0..N {
+                if numbers[lane] == number {
+                    bytes[lane] = left[lane][0].bytes;
+                    left[lane] = &left[lane][1..];
+                    numbers[lane] = next(left[lane]);
+                }
             }
-        }
-    }
-
-    /// Inserts rows for uses that the first tile lacks, among the rows from `start` on.
-    fn insert_missing(&mut self, start: usize) {
-        let rows = rows(&mut self.missing);
-        let (mut from, mut to) = (self.numbers.len(), self.numbers.len() + rows.len());
-        self.numbers.resize(to, 0);
-        self.bytes.resize(to, [0; N]);
-        for (number, bytes) in rows.into_iter().rev() {
-            while from > start && self.numbers[from - 1] > number {
-                (from, to) = (from - 1, to - 1);
-                self.numbers[to] = self.numbers[from];
-                self.bytes[to] = self.bytes[from];
-            }
-            to -= 1;
-            self.numbers[to] = number;
-            self.bytes[to] = bytes;
+            self.numbers.push(first + number);
+            self.bytes.push(bytes);
         }
     }
 
@@ -129,88 +102,6 @@ impl<const N: usize> NeighbourUses<N> {
     }
 }
 
-fn in_lane<const N: usize>(lane: usize, bytes: u32) -> [u32; N] {
-    let mut all = [0; N];
-    all[lane] = bytes;
-    all
-}
-
-/// Turns `missing` into rows, ascending by use, and empties it. A use gets one row for each time
-/// that the tile with most of it has it.
-fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32; N])> {
-    missing.sort_unstable();
-    let mut rows: Vec<(u32, [u32; N])> = Vec::new();
-    let (mut first, mut times) = (0, 0);
-    let mut before = None;
-    for (missed, lane, bytes) in missing.drain(..) {
-        match before {
-            Some((number, _)) if number != missed => (first, times) = (rows.len(), 0),
-            Some((_, last)) if last != lane => times = 0,
-            Some(_) => times += 1,
-            None => {}
-        }
-        if first + times == rows.len() {
-            rows.push((missed, [0; N]));
-        }
-        rows[first + times].1[lane] = bytes;
-        before = Some((missed, lane));
-    }
-    rows
-}
-
-/// When the variables of each row of [`NeighbourUses`] are live.
-#[derive(Debug, Default)]
-pub(super) struct LiveRanges {
-    /// Half-open ranges of steps, or of what [`LiveRanges::map`] made of steps.
-    ranges: Vec<(u32, u32)>,
-    /// By row: index of its first range, and number of its ranges (`None` if it is live on every
-    /// step).
-    of_rows: Vec<(u32, Option<u32>)>,
-}
-
-impl LiveRanges {
-    pub(super) fn clear(&mut self) {
-        self.ranges.clear();
-        self.of_rows.clear();
-    }
-
-    /// Appends a row; `None` if it is live on every step.
-    pub(super) fn push(&mut self, ranges: Option<&[(u32, u32)]>) {
-        let first = self.ranges.len() as u32;
-        self.of_rows
-            .push((first, ranges.map(|range| range.len() as u32)));
-        match ranges.unwrap_or_default() {
-            // Most rows have one range or two, for which copying a slice takes longer.
-            &[range] => self.ranges.push(range),
-            &[first, second] => self.ranges.extend([first, second]),
-            all => self.ranges.extend_from_slice(all),
-        }
-    }
-
-    /// Number of rows.
-    pub(super) fn len(&self) -> usize {
-        self.of_rows.len()
-    }
-
-    /// The ranges of all rows.
-    pub(super) fn all(&self) -> &[(u32, u32)] {
-        &self.ranges
-    }
-
-    /// Replaces each range.
-    pub(super) fn map(&mut self, other: impl Fn((u32, u32)) -> (u32, u32)) {
-        let ranges = self.ranges.iter_mut();
-        ranges.for_each(|range| *range = other(*range));
-    }
-
-    /// The ranges of a row; `None` if it is live on every step.
-    #[inline]
-    pub(super) fn of(&self, row: usize) -> Option<&[(u32, u32)]> {
-        let (first, count) = self.of_rows[row];
-        Some(&self.ranges[first as usize..][..count? as usize])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +122,7 @@ mod tests {
         #[test]
         fn each_lane_has_what_its_tile_has(tiles in tiles()) {
             let mut uses = NeighbourUses::<4>::default();
-            uses.append(tiles.iter().map(|numbered| (7, &numbered[..])));
+            uses.append(std::array::from_fn(|lane| (7, tiles.get(lane).map_or(&[][..], |uses| uses))));
             let numbers = uses.numbers();
             prop_assert!(numbers.is_sorted());
             for (lane, of_tile) in tiles.iter().enumerate() {

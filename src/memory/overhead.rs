@@ -1,13 +1,9 @@
 //! The overhead: bytes that every stage needs, whatever its layers.
 
 use super::Rules;
-use super::code::by_kind;
+use super::code::{by_tile, collect};
 use super::lanes::ByLane;
-use crate::model::{CodeKind, Model};
-use crate::parallel::equal_parts;
-use crate::profile::TileBytes;
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use crate::model::{Model, PlaceSets};
 use std::ops::Range;
 
 /// Memory that no operation explains. Each IPU of a pipeline has its stack, its run-time and its
@@ -23,9 +19,9 @@ use std::ops::Range;
 /// has it in proportion to what it takes of the tile (docs/model.md, "Overhead and fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// By tile and [`CodeKind`]: recorded bytes, the maximum that a stage can need.
+    /// By tile and [`CodeKind`](crate::model::CodeKind): recorded bytes, the maximum that a stage can need.
     recorded: Vec<[u64; 4]>,
-    /// By tile and [`CodeKind`]: recorded bytes that no operation explains.
+    /// By tile and [`CodeKind`](crate::model::CodeKind): recorded bytes that no operation explains.
     code: Vec<[u64; 4]>,
     /// By tile.
     fragmentation: Vec<Fragmentation>,
@@ -76,15 +72,10 @@ impl Overhead {
     /// The overhead in the profile of `model`.
     pub(super) fn new(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
-        let explained = explained(model, Rules::Full, 0..model.target.num_tiles, |_| true);
-        let mut recorded = vec![[0; 4]; tiles];
-        for (kind, bytes) in model.recorded_code.iter().enumerate() {
-            for run in bytes.runs() {
-                for tile in &mut recorded[run.from as usize..run.to as usize] {
-                    tile[kind] = u64::from(run.value);
-                }
-            }
-        }
+        let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
+        let kinds = model.recorded_code.each_ref();
+        let recorded = |tile: u32| kinds.map(|bytes| u64::from(bytes.get(tile)));
+        let recorded: Vec<_> = (0..model.target.num_tiles).map(recorded).collect();
         let beyond = |(recorded, explained): (&[u64; 4], &[u64; 4])| {
             std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
         };
@@ -106,7 +97,7 @@ impl Overhead {
         self.code[tile].iter().sum()
     }
 
-    /// By [`CodeKind`]: code on `tile` that no operation explains.
+    /// By [`CodeKind`](crate::model::CodeKind): code on `tile` that no operation explains.
     pub(super) fn code(&self, tile: usize) -> [u64; 4] {
         self.code[tile]
     }
@@ -177,74 +168,19 @@ impl Overhead {
     }
 }
 
-/// By tile of `tiles` and kind: code of the operation groups for which `is_wanted`, in one stage.
+/// By tile of `tiles` and [`CodeKind`](crate::model::CodeKind): code of the operation groups for which `is_wanted`, in one
+/// stage.
 pub(super) fn explained(
-    model: &Model,
-    rules: Rules,
+    (model, rules): (&Model, Rules),
     tiles: Range<u32>,
-    is_wanted: impl Fn(usize) -> bool + Sync,
+    is_wanted: impl Fn(usize) -> bool,
 ) -> Vec<[u64; 4]> {
-    let parts = equal_parts(tiles.len(), rayon::current_num_threads());
-    let on = |part: Range<usize>| {
-        let tiles_of_part = tiles.start + part.start as u32..tiles.start + part.end as u32;
-        explained_on(model, rules, tiles_of_part, &is_wanted)
-    };
-    parts.into_par_iter().flat_map_iter(on).collect()
-}
-
-/// [`explained`] for the tiles of one thread.
-fn explained_on(
-    model: &Model,
-    rules: Rules,
-    tiles: Range<u32>,
-    is_wanted: &impl Fn(usize) -> bool,
-) -> Vec<[u64; 4]> {
-    let mut explained = vec![[0; 4]; tiles.len()];
-    let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();
+    let mut sets = PlaceSets::default();
+    let stage = sets.one(0);
     let groups = model.operation_groups.iter().enumerate();
-    for (_, group) in groups.filter(|&(number, _)| is_wanted(number)) {
-        for (kind, bytes) in by_kind(&group.code, rules) {
-            for (here, value) in runs_in(bytes, &tiles) {
-                for tile in &mut explained[here] {
-                    tile[kind as usize] += u64::from(value);
-                }
-            }
-        }
-        for (vertex_type, bytes) in &group.code.vertex_types {
-            by_type.entry(*vertex_type).or_default().push(bytes);
-        }
-    }
-    let mut present = vec![false; tiles.len()];
-    for (vertex_type, uses) in by_type {
-        present.fill(false);
-        for bytes in uses {
-            for (here, _) in runs_in(bytes, &tiles) {
-                present[here].fill(true);
-            }
-        }
-        for (here, value) in runs_in(&model.vertex_code[vertex_type as usize], &tiles) {
-            for (tile, _) in here.clone().zip(&present[here]).filter(|&(_, &is)| is) {
-                explained[tile][CodeKind::VertexCode as usize] += u64::from(value);
-            }
-        }
-    }
-    explained
-}
-
-/// Runs of `bytes` that lie in `tiles`, with their values; tiles are counted from the first of
-/// `tiles`.
-fn runs_in<'a>(
-    bytes: &'a TileBytes,
-    tiles: &'a Range<u32>,
-) -> impl Iterator<Item = (Range<usize>, u32)> + 'a {
-    let runs = bytes.runs();
-    let first = runs.partition_point(|run| run.to <= tiles.start);
-    let runs = runs[first..].iter().take_while(|run| run.from < tiles.end);
-    runs.map(|run| {
-        let (from, to) = (run.from.max(tiles.start), run.to.min(tiles.end));
-        let here = (from - tiles.start) as usize..(to - tiles.start) as usize;
-        (here, run.value)
-    })
+    let wanted = groups.filter(|&(number, _)| is_wanted(number));
+    let wanted: Vec<_> = wanted.map(|(_, group)| (&group.code, stage)).collect();
+    by_tile(&collect((model, rules), &wanted, &tiles, &mut sets), &tiles)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Live bytes step by step: sums over a window, sets of steps, and ranges of steps.
+//! Live bytes step by step: sums over a window, and ranges of steps.
 
 use super::lanes::{self, ByLane};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Live bytes in a window of steps, by lane.
@@ -73,49 +74,14 @@ impl<const N: usize> StepSums<N> {
     }
 }
 
-/// A set of steps, one bit each.
-#[derive(Debug, Default)]
-pub(super) struct StepSet(Vec<u64>);
-
-impl StepSet {
-    /// Empties the set and makes room for steps below `count`.
-    pub(super) fn restart(&mut self, count: usize) {
-        self.0.clear();
-        self.0.resize(count.div_ceil(64), 0);
-    }
-
-    /// Adds a step.
-    ///
-    /// # Panics
-    /// When `step` is not below the count given to [`StepSet::restart`].
-    pub(super) fn add(&mut self, step: u32) {
-        self.0[step as usize / 64] |= 1 << (step % 64);
-    }
-}
-
-/// Calls `visit` with each step that any of `sets` has, ascending, and with whether each set has
-/// it. All sets must have room for the same count.
-pub(super) fn visit<const N: usize>(sets: [&StepSet; N], mut visit: impl FnMut(u32, [bool; N])) {
-    let words = sets.iter().map(|set| set.0.len()).min().unwrap_or(0);
-    for index in 0..words {
-        let words = sets.map(|set| set.0[index]);
-        let mut rest = words.iter().fold(0, |all, word| all | word);
-        while rest != 0 {
-            let bit = rest.trailing_zeros();
-            rest &= rest - 1;
-            visit(
-                index as u32 * 64 + bit,
-                words.map(|word| word >> bit & 1 == 1),
-            );
-        }
-    }
-}
-
 /// Half-open ranges of steps, ascending and disjoint: mostly one or two.
 pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A position, and the steps at which it needs a variable.
 pub(super) type OfPosition = (u32, Steps);
+
+/// Positions, and the steps at which exactly they need a variable.
+pub(super) type OfPositions = (Vec<u32>, Steps);
 
 /// Sorts and merges ranges, so that they ascend and are disjoint.
 pub(super) fn joined(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
@@ -157,37 +123,32 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
 
 /// Groups steps by the positions that need the variables together: each set of positions has the
 /// steps at which exactly its positions need them.
-pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
+pub(super) fn together(own: &[OfPosition]) -> Vec<OfPositions> {
     let mut changes = Vec::new();
-    for (number, (_, steps)) in own.iter().enumerate() {
+    for (position, steps) in own {
         for &(from, to) in steps.iter().filter(|(from, to)| from < to) {
-            changes.extend([(from, number, true), (to, number, false)]);
+            changes.extend([(from, true, *position), (to, false, *position)]);
         }
     }
+    // At one step, ends come before begins.
     changes.sort_unstable();
-    let mut found: Vec<(Vec<u32>, Steps)> = Vec::new();
-    let mut active = vec![false; own.len()];
-    let mut here = changes.chunk_by(|a, b| a.0 == b.0).peekable();
-    while let Some(at) = here.next() {
-        // At one step, ends come before begins.
-        for is_begin in [false, true] {
-            let changed = at.iter().filter(|change| change.2 == is_begin);
-            changed.for_each(|&(_, number, _)| active[number] = is_begin);
+    let mut found: BTreeMap<Vec<u32>, Steps> = BTreeMap::new();
+    let (mut active, mut from) = (BTreeSet::new(), 0);
+    for (step, is_begin, position) in changes {
+        if from < step && !active.is_empty() {
+            let steps = found.entry(active.iter().copied().collect()).or_default();
+            match steps.last_mut() {
+                Some(last) if last.1 == from => last.1 = step,
+                _ => steps.push((from, step)),
+            }
         }
-        let Some(next) = here.peek() else { break };
-        let numbered = own.iter().zip(&active).filter(|(_, is_active)| **is_active);
-        let positions: Vec<u32> = numbered.map(|((position, _), _)| *position).collect();
-        let steps = (at[0].0, next[0].0);
-        match found.iter_mut().find(|(known, _)| *known == positions) {
-            _ if positions.is_empty() => {}
-            Some((_, known)) => match known.last_mut() {
-                Some(last) if last.1 == steps.0 => last.1 = steps.1,
-                _ => known.push(steps),
-            },
-            None => found.push((positions, vec![steps])),
-        }
+        from = step;
+        match is_begin {
+            true => active.insert(position),
+            false => active.remove(&position),
+        };
     }
-    found
+    found.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -206,21 +167,6 @@ mod tests {
         assert_eq!(sums.points().collect::<Vec<_>>(), points);
         sums.add([8], &[(0, 9)]);
         assert_eq!(sums.highest(), [12]);
-    }
-
-    #[test]
-    fn steps_come_in_order_with_the_sets_they_are_in() {
-        let mut sets = [StepSet::default(), StepSet::default()];
-        sets.iter_mut().for_each(|set| set.restart(130));
-        [129, 0, 64].iter().for_each(|&step| sets[0].add(step));
-        [64, 63].iter().for_each(|&step| sets[1].add(step));
-        let mut seen = Vec::new();
-        visit([&sets[0], &sets[1]], |step, is_in| seen.push((step, is_in)));
-        let (first, second, both) = ([true, false], [false, true], [true, true]);
-        assert_eq!(seen, [(0, first), (63, second), (64, both), (129, first)]);
-        sets[0].restart(64);
-        sets[1].restart(64);
-        visit([&sets[0], &sets[1]], |_, _| panic!("nothing is left"));
     }
 
     #[test]

@@ -290,7 +290,7 @@ impl Pipeline {
         if self.schedule == Schedule::None || !is_training {
             return vec![self];
         }
-        let other_schedules = match asked.schedule {
+        let others = match asked.schedule {
             Some(_) => &[],
             None => self.other_schedules(),
         };
@@ -298,16 +298,18 @@ impl Pipeline {
             Some(_) => &[self.recompute],
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
-        let mut all = vec![self];
-        for &schedule in [&[self.schedule], other_schedules].concat().iter() {
-            let others = recomputations.iter().map(|&recompute| Self {
+        let of_schedule = |&schedule: &Schedule| {
+            let all = recomputations.iter();
+            all.map(move |&recompute| Self {
                 schedule,
                 recompute,
                 ..self
-            });
-            all.extend(others.filter(|&other| other != self));
-        }
-        all
+            })
+        };
+        let own = [self.schedule];
+        let all = own.iter().chain(others).flat_map(of_schedule);
+        let all = all.filter(|&other| other != self);
+        [self].into_iter().chain(all).collect()
     }
 
     /// Command-line options that turn `other` into this pipeline.

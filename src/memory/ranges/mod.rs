@@ -33,7 +33,6 @@ use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
-use code::CodeByTiles;
 use pipelines::{PipelineRanges, PipelineScratch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -125,24 +124,20 @@ impl MemoryModel<'_> {
         let mut order = self.heaviest_first(1);
         order.truncate(order.len().div_ceil(TILES_FOR_ONE));
         let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
-        // One list of code for all tiles takes no time to make.
-        let tiles = self.model.variables.tiles();
         let ranges = PipelineRanges::new((self, limit), stages, &|_| true);
-        let costs = Self::costs_on((order, tiles), vec![ranges], &task)?;
+        let costs = Self::costs_on(order, vec![ranges], &task)?;
         Ok(of_one(costs))
     }
 
-    /// The costs on the tiles of `order` in each pipeline. Code is listed by groups of `at_once`
-    /// neighbours.
+    /// The costs on the tiles of `order` in each pipeline.
     fn costs_on(
-        (order, at_once): (Vec<Range<u32>>, u32),
+        order: Vec<Range<u32>>,
         pipelines: Vec<PipelineRanges<'_>>,
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         let model = pipelines[0].model;
         let pass = RangePass {
             model,
-            code: CodeByTiles::new(model, at_once),
             order,
             next: AtomicUsize::new(0),
             are_apart: AtomicBool::new(false),
@@ -158,10 +153,9 @@ impl MemoryModel<'_> {
         Ok(costs.collect())
     }
 
-    /// All tiles in groups of neighbours, heaviest first, and the size of a group.
-    fn in_groups(&self) -> (Vec<Range<u32>>, u32) {
-        let at_once = neighbours::at_once(self.model.variables.tiles());
-        (self.heaviest_first(at_once), at_once)
+    /// All tiles in groups of neighbours, heaviest first.
+    fn in_groups(&self) -> Vec<Range<u32>> {
+        self.heaviest_first(neighbours::at_once(self.model.variables.tiles()))
     }
 
     /// Groups of `at_once` neighbouring tiles, from the most recorded bytes on. Costs do not depend
@@ -182,7 +176,6 @@ impl MemoryModel<'_> {
 struct RangePass<'a> {
     /// The model in one of the pipelines.
     model: &'a MemoryModel<'a>,
-    code: CodeByTiles,
     /// Groups of tiles; a thread takes one at a time.
     order: Vec<Range<u32>>,
     /// Number of groups that were taken.
@@ -278,8 +271,7 @@ impl RangePass<'_> {
             entered,
             pipelines,
         } = scratch;
-        self.code
-            .load(self.model, tiles.clone(), &mut entered.code)?;
+        code::load(self.model, &tiles, &mut entered.code)?;
         for alike in &self.alike {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
             let paired = paired.filter(|(_, is_alike)| **is_alike);

@@ -170,11 +170,10 @@ impl<'a> PipelineRanges<'a> {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Raises the peaks of a range to `bytes`, by lane, plus the pipeline's additions.
+    /// Raises the lower bound of a range to `bytes`, by lane, plus the pipeline's least additions.
     pub(super) fn take<const N: usize>(
         &self,
-        start: usize,
-        last: usize,
+        (start, last): (usize, usize),
         bytes: &[u64; N],
         scratch: &mut PipelineScratch<N>,
     ) {
@@ -182,12 +181,11 @@ impl<'a> PipelineRanges<'a> {
             return;
         }
         let least = plus(&scratch.least, bytes);
-        let peaks = self.peaks.of(start, last);
-        peaks.raise(&least);
-        if !self.has_phases() {
-            peaks.raise_columns(&plus(&least, &scratch.in_any_phase()), &scratch.copies);
+        self.peaks.of(start, last).raise(&least);
+        if lanes::highest(&least) > self.limit {
+            self.ends[start].fetch_min(last, Ordering::Relaxed);
+            scratch.is_on = false;
         }
-        self.stop_beyond_limit((start, last), &least, scratch);
     }
 
     /// Raises the peaks of a range to its bytes in the update, by lane; `fixed` has its code and
@@ -201,34 +199,14 @@ impl<'a> PipelineRanges<'a> {
         if !scratch.is_on || self.model.update.is_none() {
             return;
         }
-        let mut least = *fixed;
-        lanes::add(&mut least, scratch.updates.holes());
-        lanes::add(&mut least, scratch.updates.taken());
-        self.model.overhead.add_fragmentation_on(tiles, &mut least);
-        lanes::add(&mut least, &scratch.least);
-        let peaks = self.peaks.of(start, last);
-        peaks.raise(&least);
-        peaks.raise_columns(&least, &scratch.copies);
-        self.stop_beyond_limit((start, last), &least, scratch);
-    }
-
-    /// Ends the range if its least bytes on a tile exceed the limit.
-    fn stop_beyond_limit<const N: usize>(
-        &self,
-        (start, last): (usize, usize),
-        least: &[u64; N],
-        scratch: &mut PipelineScratch<N>,
-    ) {
-        if lanes::highest(least) > self.limit {
-            self.ends[start].fetch_min(last, Ordering::Relaxed);
-            scratch.is_on = false;
-        }
-    }
-
-    /// Do the additions differ between phases?
-    pub(super) fn has_phases(&self) -> bool {
-        let flows = self.model.flows.as_ref();
-        flows.is_some_and(|flows| flows.has_phases())
+        let mut bytes = plus(fixed, scratch.updates.holes());
+        lanes::add(&mut bytes, scratch.updates.taken());
+        self.model.overhead.add_fragmentation_on(tiles, &mut bytes);
+        let least = plus(&bytes, &scratch.least);
+        self.peaks
+            .of(start, last)
+            .raise_columns(&least, &scratch.copies);
+        self.take((start, last), &bytes, scratch);
     }
 
     /// By lane, the bytes in a phase, without the pipeline's additions, above which a tile raises a
@@ -239,7 +217,7 @@ impl<'a> PipelineRanges<'a> {
         phase: usize,
         scratch: &PipelineScratch<N>,
     ) -> [u64; N] {
-        match scratch.is_on && self.has_phases() {
+        match scratch.is_on {
             true => {
                 let peaks = self.peaks.of(start, last);
                 let added = plus(&scratch.least, &scratch.phases[phase]);
@@ -257,11 +235,10 @@ impl<'a> PipelineRanges<'a> {
         bytes: &[u64; N],
         scratch: &PipelineScratch<N>,
     ) {
-        if scratch.is_on && self.has_phases() {
+        if scratch.is_on {
             let least = plus(&plus(&scratch.least, bytes), &scratch.phases[phase]);
-            self.peaks
-                .of(start, last)
-                .raise_columns(&least, &scratch.copies);
+            let peaks = self.peaks.of(start, last);
+            peaks.raise_columns(&least, &scratch.copies);
         }
     }
 

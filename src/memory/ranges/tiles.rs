@@ -113,9 +113,9 @@ fn ranges_from<B: Bytes, const N: usize>(
         let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
         if totals.iter().zip(&known).any(changes) {
             for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.take(start, last, &totals, scratch);
+                pipeline.take((start, last), &totals, scratch);
             }
-            if pipelines.iter().any(|(pipeline, _)| pipeline.has_phases()) {
+            if model.flows.is_some() {
                 let gaps = std::array::from_fn(|lane| totals[lane] - without_fragmentation[lane]);
                 let mut beside = code_bytes;
                 lanes::add(&mut beside, &fixed);

@@ -4,9 +4,8 @@ use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::entering::{Entries, GrowingSums};
 use crate::memory::lanes;
-use crate::memory::neighbours::{LiveRanges, NeighbourUses};
+use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::PHASES;
-use crate::memory::steps::{StepSet, visit};
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// Places (end exclusive) in the list of steps at which the variables of a use are live.
@@ -18,23 +17,29 @@ pub(super) struct Stretch {
     pub(super) row: u32,
 }
 
+/// Mark of a step at which variables begin to be live.
+const BEGINS: u8 = 1;
+/// Mark of a step before which variables cease to be live.
+const ENDS: u8 = 2;
+/// Mark of a step where a window begins or ends, which is always a place.
+const EDGE: u8 = 4;
+
 /// At which layers the variables of some tiles enter ranges; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct EnteringVariables<const N: usize> {
-    /// Row of each use, the places that count it, and a position that ranges must have too: several
-    /// times where stages differ in when it is live.
-    counted: Vec<(u32, (PlaceSet, Option<u32>))>,
-    /// By entry of `counted`: its ranges, first as steps, then as places.
-    live: LiveRanges,
+    /// Each live range of uses that are live on some steps, half-open, in order; a use has several
+    /// lists of ranges where stages differ in when it is live.
+    live: Vec<(u32, u32)>,
+    /// By list: row of the use, number of ranges, the places that count it, and a position that
+    /// stages must have too.
+    counted: Vec<(u32, usize, PlaceSet, Option<u32>)>,
     /// Number of steps that can hold a peak.
     pub(super) places: usize,
-    begins: StepSet,
-    ends: StepSet,
-    /// Steps where windows begin or end, which are always places.
-    edges: StepSet,
+    /// By step: [`BEGINS`], [`ENDS`] and [`EDGE`].
+    marks: Vec<u8>,
     /// By phase, its places, end exclusive.
     pub(super) phases: [(usize, usize); PHASES],
-    /// By step in any of the three sets: number of places before it.
+    /// By step with any mark: number of places before it.
     rank: Vec<u32>,
     /// Uses that are live on some steps.
     pub(super) moving: Entries<Stretch>,
@@ -55,57 +60,61 @@ impl<const N: usize> EnteringVariables<N> {
         uses: &NeighbourUses<N>,
         always: &mut GrowingSums<N, 1>,
     ) -> Result<(), TooManyPlaces> {
-        let steps = model.model.classes.steps() as usize + 1;
-        self.begins.restart(steps);
-        self.ends.restart(steps);
+        always.restart(model.layers());
         self.counted.clear();
         self.live.clear();
         for (row, &number) in (0u32..).zip(uses.numbers()) {
-            model.each_life(number, |counted, live| {
-                if counted.0 == EVERYWHERE || !model.sets.places(counted.0).is_empty() {
-                    self.counted.push((row, counted));
-                    self.live.push(live);
+            model.each_life(number, |(set, with), live| match live {
+                None => {
+                    let bytes = uses.bytes(row as usize).map(u64::from);
+                    always.enter(model, set, 0, bytes);
+                }
+                Some(_) if set != EVERYWHERE && model.sets.places(set).is_empty() => {}
+                Some(live) => {
+                    self.counted.push((row, live.len(), set, with));
+                    self.live.extend_from_slice(live);
                 }
             });
-        }
-        for &(from, to) in self.live.all() {
-            self.begins.add(from);
-            self.ends.add(to);
         }
         self.find_places(model);
         if self.places.saturating_mul(model.layers()) > limits::CELLS {
             return Err(TooManyPlaces);
         }
-        let place = |step: u32| self.rank[step as usize];
-        self.live.map(|(from, to)| (place(from), place(to)));
-        self.enter(model, uses, always)
+        always.check()?;
+        self.enter(model, uses)
     }
 
     /// Finds the steps that can hold a peak: the last before an end, if a variable began since the
     /// place before, and both ends of each window and phase.
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
-        self.edges.restart(steps);
+        self.marks.clear();
+        self.marks.resize(steps, 0);
+        for &(from, to) in &self.live {
+            self.marks[from as usize] |= BEGINS;
+            self.marks[to as usize] |= ENDS;
+        }
         for (first, last) in (0..model.layers()).filter_map(|layer| model.layer_window(layer)) {
-            self.edges.add(first);
-            self.edges.add(last);
+            self.marks[first as usize] |= EDGE;
+            self.marks[last as usize] |= EDGE;
         }
         let phases = &model.phases;
         for phase in phases.iter().filter(|phase| !phase.is_empty()) {
-            self.edges.add(phase.start);
-            self.edges.add(phase.end - 1);
+            self.marks[phase.start as usize] |= EDGE;
+            self.marks[phase.end as usize - 1] |= EDGE;
         }
         self.rank.resize(steps, 0);
         let mut places = 0;
         let mut began = false;
-        let sets = [&self.begins, &self.ends, &self.edges];
-        visit(sets, |step, [begins, ends, is_edge]| {
-            places += u32::from(began && ends);
-            began &= !ends;
-            self.rank[step as usize] = places;
-            places += u32::from(is_edge);
-            began = (began || begins) && !is_edge;
-        });
+        let marked = self.marks.iter().zip(&mut self.rank);
+        for (mark, rank) in marked.filter(|(mark, _)| **mark != 0) {
+            let has = |one: u8| mark & one != 0;
+            places += u32::from(began && has(ENDS));
+            began &= !has(ENDS);
+            *rank = places;
+            places += u32::from(has(EDGE));
+            began = (began || has(BEGINS)) && !has(EDGE);
+        }
         self.places = places as usize;
         let place = |step: u32| self.rank[step as usize] as usize;
         self.phases = [(0, 0); PHASES];
@@ -120,20 +129,19 @@ impl<const N: usize> EnteringVariables<N> {
         &mut self,
         model: &MemoryModel<'_>,
         uses: &NeighbourUses<N>,
-        always: &mut GrowingSums<N, 1>,
     ) -> Result<(), TooManyPlaces> {
         self.moving.restart(model.layers());
-        always.restart(model.layers());
         self.everywhere.clear();
         let mut sums = [0; N];
-        for (entry, &(row, (counted, with))) in self.counted.iter().enumerate() {
+        let mut live = self.live.iter();
+        for &(row, count, counted, with) in &self.counted {
             let bytes = uses.bytes(row as usize).map(u64::from);
-            let Some(stretches) = self.live.of(entry) else {
-                always.enter(model, counted, 0, bytes);
-                continue;
-            };
             let layers = model.sets.places(counted);
-            for &(from, to) in stretches.iter().filter(|(from, to)| from != to) {
+            for &(from, to) in live.by_ref().take(count) {
+                let (from, to) = (self.rank[from as usize], self.rank[to as usize]);
+                if from == to {
+                    continue;
+                }
                 let what = Stretch { from, to, row };
                 if counted == EVERYWHERE {
                     self.everywhere.push(what);
@@ -151,7 +159,6 @@ impl<const N: usize> EnteringVariables<N> {
             }
         }
         self.most = lanes::highest(&sums);
-        always.check()?;
         self.moving.check()
     }
 

@@ -2,7 +2,6 @@
 //! by step, and their highest sum.
 
 use crate::memory::lanes::{self, ByLane, Bytes};
-use crate::memory::neighbours::LiveRanges;
 use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at one step, and the highest so far, by lane.
@@ -93,8 +92,8 @@ pub(super) struct LiveChanges {
 }
 
 impl LiveChanges {
-    /// Loads the ranges of all rows but those that are live on every step; there are `steps` steps.
-    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges) {
+    /// Loads half-open ranges of steps, each with its row; there are `steps` steps.
+    pub(super) fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
         each_change(live, |place, _| self.starts[place] += 1);
@@ -129,12 +128,10 @@ impl LiveChanges {
 }
 
 /// Calls `visit` with the index of the list and with the row of each change.
-fn each_change(live: &LiveRanges, mut visit: impl FnMut(usize, u32)) {
-    for row in 0..live.len() as u32 {
-        for &(from, to) in live.of(row as usize).unwrap_or_default() {
-            visit(2 * from as usize + 1, row);
-            visit(2 * to as usize, row);
-        }
+fn each_change(live: &[(u32, u32, u32)], mut visit: impl FnMut(usize, u32)) {
+    for &(from, to, row) in live {
+        visit(2 * from as usize + 1, row);
+        visit(2 * to as usize, row);
     }
 }
 
@@ -144,12 +141,8 @@ mod tests {
 
     #[test]
     fn what_ends_comes_before_what_begins() {
-        let mut live = LiveRanges::default();
-        for ranges in [Some(&[(0, 2), (3, 4)][..]), None, Some(&[(2, 4)])] {
-            live.push(ranges);
-        }
         let mut changes = LiveChanges::default();
-        changes.load(4, &live);
+        changes.load(4, &[(0, 2, 0), (3, 4, 0), (2, 4, 2)]);
         let ends: Vec<_> = (0..=4).map(|step| changes.ends(step)).collect();
         let begins: Vec<_> = (0..=4).map(|step| changes.begins(step)).collect();
         assert_eq!(ends, [&[][..], &[], &[0], &[], &[0, 2]]);

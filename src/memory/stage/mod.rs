@@ -15,10 +15,10 @@ mod stages_to_compute;
 
 pub use parts::Parts;
 
+use super::code::by_tile;
 use super::pipeline::{Flows, PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
-use live_sums::LiveChanges;
 use peaks::StagePeak;
 use rayon::prelude::*;
 use stages_to_compute::{StagesToCompute, Wanted};
@@ -318,15 +318,8 @@ impl MemoryModel<'_> {
     /// By tile and [`CodeKind`](crate::model::CodeKind): bytes of the code of all sets that
     /// `is_wanted`.
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
-        let mut sums = vec![[0u64; 4]; self.model.target.num_tiles as usize];
-        for item in self.code.iter().filter(|item| is_wanted(item.set)) {
-            for sum in &item.bytes {
-                for tile in &mut sums[sum.from as usize..sum.to as usize] {
-                    tile[item.kind as usize] += sum.bytes;
-                }
-            }
-        }
-        sums
+        let wanted = self.code.iter().filter(|item| is_wanted(item.set));
+        by_tile(wanted, &(0..self.model.target.num_tiles))
     }
 }
 

@@ -1,12 +1,11 @@
 //! The highest bytes of live variables of each stage on each tile, computed step by step for
 //! neighbouring tiles and all stages together.
 
-use super::LiveChanges;
-use super::live_sums::LiveSums;
+use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES};
-use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
+use crate::memory::neighbours::{self, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
@@ -53,10 +52,10 @@ type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, Sta
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// How the uses count; a use may have several rows.
+    /// How uses count that are live on some steps; a use may have several rows.
     rows: Vec<StageRow>,
-    /// By entry of `rows`.
-    live: LiveRanges,
+    /// Half-open ranges of steps at which rows are live, each with the index of its row.
+    live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
     /// By stage.
     sums: LiveSums<B, N>,
@@ -99,14 +98,11 @@ impl MemoryModel<'_> {
         {
             return peaks;
         }
-        let mut on = |tile| {
-            let alone = tile..tile + 1;
-            let peaks = self.peaks_in_lanes(alone.clone(), plan, single);
-            peaks.or_else(|| self.peaks_in_lanes(alone, plan, wide))
+        let on = |tile| {
+            let peaks = self.peaks_in_lanes(tile..tile + 1, plan, single);
+            peaks.or_else(|| self.peaks_in_lanes(tile..tile + 1, plan, wide))
         };
-        tiles
-            .flat_map(|tile| on(tile).unwrap_or_default())
-            .collect()
+        tiles.filter_map(on).flatten().collect()
     }
 
     /// The peaks on neighbouring tiles; `None` if sums of `B` may overflow.
@@ -127,7 +123,6 @@ impl MemoryModel<'_> {
             scratch.updates.load(self, phase, &scratch.uses);
         }
         self.look_up(plan, scratch);
-        scratch.add_always(plan);
         scratch.step_through(plan);
         let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
         for stage in 0..plan.stages.len() {
@@ -167,7 +162,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Looks up what depends only on the uses of variables.
+    /// Looks up what depends only on the uses of variables: adds up those that are live on every
+    /// step, and lists the changes of all others.
     fn look_up<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
@@ -178,14 +174,27 @@ impl MemoryModel<'_> {
             rows,
             live,
             changes,
+            always,
+            always_common,
             ..
         } = scratch;
         rows.clear();
         live.clear();
+        always.clear();
+        always.resize(plan.stages.len(), [0; N]);
+        *always_common = ByLane::default();
         for numbered in (0u32..).zip(uses.numbers().iter().copied()) {
             plan.each_row(self, numbered, |row, ranges| {
+                let Some(ranges) = ranges else {
+                    let bytes = uses.bytes(row.of_use as usize).map(u64::from);
+                    return plan.each_stage(&row, |stage| match stage {
+                        None => lanes::add(always_common, &bytes),
+                        Some(stage) => lanes::add(&mut always[stage], &bytes),
+                    });
+                };
+                let number = rows.len() as u32;
                 rows.push(row);
-                live.push(ranges);
+                live.extend(ranges.iter().map(|&(from, to)| (from, to, number)));
             });
         }
         changes.load(plan.steps, live);
@@ -193,29 +202,6 @@ impl MemoryModel<'_> {
 }
 
 impl<B: Bytes, const N: usize> StageScratch<B, N> {
-    /// Adds up the variables that are live on every step.
-    fn add_always(&mut self, plan: &StagesToCompute<'_>) {
-        let Self {
-            uses,
-            rows,
-            live,
-            always,
-            always_common,
-            ..
-        } = self;
-        always.clear();
-        always.resize(plan.stages.len(), [0; N]);
-        *always_common = ByLane::default();
-        let numbered = rows.iter().enumerate();
-        for (_, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
-            let bytes = uses.bytes(row.of_use as usize).map(u64::from);
-            plan.each_stage(row, |sum| match sum {
-                None => lanes::add(always_common, &bytes),
-                Some(sum) => lanes::add(&mut always[sum], &bytes),
-            });
-        }
-    }
-
     /// Goes through the steps. A sum is examined only where it can grow: where a variable begins to
     /// be live, and at the first step of the stage.
     fn step_through(&mut self, plan: &StagesToCompute<'_>) {

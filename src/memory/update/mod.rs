@@ -41,12 +41,17 @@ pub(in crate::memory) struct UpdatePhase {
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct InUpdate {
     part: Option<Part>,
-    /// Are the variables absent from both passes?
-    is_away: bool,
     /// Are the variables parameters that some steps do without? In the update all of them are live.
     has_holes: bool,
     /// The numbers of their updates, ascending.
     updates: Box<[u32]>,
+}
+
+impl InUpdate {
+    /// Are the variables absent from both passes?
+    fn is_away(&self) -> bool {
+        matches!(self.part, Some(Part::State { .. } | Part::Temporary))
+    }
 }
 
 impl UpdatePhase {
@@ -82,7 +87,6 @@ impl UpdatePhase {
             left = left.checked_sub(updates.len()).ok_or(TooManyPlaces)?;
             of_uses.push(InUpdate {
                 part,
-                is_away: matches!(part, Some(Part::State { .. } | Part::Temporary)),
                 has_holes: is_parameter && !model.classes.is_always_live(variable.class),
                 updates: updates.into(),
             });
@@ -95,12 +99,6 @@ impl UpdatePhase {
             has_gradients: model.recording.accumulates,
             steps: found.steps.into(),
         }))
-    }
-
-    /// Are the variables of a use absent from both passes?
-    #[inline]
-    pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
-        self.of(number).is_some_and(|in_update| in_update.is_away)
     }
 
     /// Is the state loaded from memory outside the IPUs?
@@ -123,8 +121,8 @@ impl MemoryModel<'_> {
     /// Are the variables of a use absent from both passes?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
-        let update = self.update.as_ref();
-        update.is_some_and(|update| update.is_away(number))
+        let in_update = self.update.as_ref().and_then(|update| update.of(number));
+        in_update.is_some_and(InUpdate::is_away)
     }
 
     /// Are the same variables absent from both passes in another pipeline?

@@ -110,7 +110,7 @@ impl<const N: usize> TileUpdates<N> {
             };
             let set = memory.uses.known(number).counted;
             let wide = bytes.map(u64::from);
-            if in_update.has_holes && !in_update.is_away {
+            if in_update.has_holes && !in_update.is_away() {
                 self.holes.push((set, wide));
             }
             let Some(part) = in_update.part else {

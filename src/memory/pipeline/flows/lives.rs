@@ -3,7 +3,7 @@
 use super::reruns::{Held, Segments};
 use super::{Flow, Flows};
 use crate::limits;
-use crate::memory::steps::{OfPosition, Steps, joined, together};
+use crate::memory::steps::{OfPosition, OfPositions, Steps, joined, together};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
@@ -229,7 +229,7 @@ impl Flows {
         }
         let others = self.positions_of(others);
         // More steps count only in stages that have a user besides the maker.
-        let beside = |(places, steps): (Vec<u32>, Steps)| {
+        let beside = |(places, steps): OfPositions| {
             let is_known = places.iter().all(|place| others.contains(place));
             PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)
         };
@@ -243,7 +243,7 @@ fn all_steps(held: Vec<Held>) -> Steps {
     joined(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
-fn listed(parts: Vec<(Vec<u32>, Steps)>) -> impl Iterator<Item = PartInPlaces> {
+fn listed(parts: Vec<OfPositions>) -> impl Iterator<Item = PartInPlaces> {
     let parts = parts.into_iter();
     parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))
 }

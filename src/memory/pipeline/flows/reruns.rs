@@ -16,7 +16,7 @@
 
 use super::{Flow, Life, PassWindows};
 use crate::memory::steps::{OfPosition, Steps, joined, together, without};
-use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 /// A run of a forward pass right before the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,6 @@ struct Rerun {
     backward_start: u32,
     /// The half-open steps of the forward pass.
     steps: (u32, u32),
-    /// Does no run of another place share any step with this run?
-    is_apart: bool,
 }
 
 /// The segments where each layer runs again: each layer is one, and In runs with the first layer.
@@ -60,7 +58,6 @@ impl Segments {
                 runs: place,
                 backward_start,
                 steps: (first, starts(place + 1).max(last + 1)),
-                is_apart: true,
             })
         };
         let alone = (0..layers).filter_map(|place| runs(place, place));
@@ -79,8 +76,7 @@ impl Segments {
             let bodies = places().flat_map(|place| &windows.at(place).bodies);
             Some(without(&[gap], &joined(bodies.copied())))
         };
-        let mut reruns: Vec<Rerun> = alone.chain(of_in).collect();
-        mark_apart(&mut reruns);
+        let reruns: Vec<Rerun> = alone.chain(of_in).collect();
         let mut first_steps = vec![None; layers as usize];
         for rerun in &reruns {
             let known: &mut Option<u32> = &mut first_steps[rerun.place as usize];
@@ -103,30 +99,23 @@ impl Segments {
     /// that are live on `ranges` are kept, without `ranges` themselves. Each entry has the place
     /// whose steps they are, which a stage must have; `None` where several places share the steps.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
-        let (mut apart, mut shared) = (Vec::new(), Vec::new());
+        let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
             let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
             let last = begun.checked_sub(1).map(|last| ranges[last]);
-            if last.is_none_or(|(_, to)| rerun.backward_start >= to) {
-                continue;
-            }
-            let steps = without(&[rerun.steps], ranges);
-            let by_place: &mut Vec<OfPosition> = match rerun.is_apart {
-                true => &mut apart,
-                false => &mut shared,
-            };
-            match by_place.iter_mut().find(|(place, _)| *place == rerun.runs) {
-                Some((_, known)) => *known = joined(known.iter().copied().chain(steps)),
-                None => by_place.push((rerun.runs, steps)),
+            if last.is_some_and(|(_, to)| rerun.backward_start < to) {
+                let steps = found.entry(rerun.runs).or_default();
+                steps.extend(without(&[rerun.steps], ranges));
             }
         }
-        let apart = apart.into_iter().map(|(place, steps)| (Some(place), steps));
-        let shared = together(&shared).into_iter();
-        let shared = shared.map(|(places, steps)| match places[..] {
+        let found = found.into_iter();
+        let found = found.map(|(place, steps)| (place, joined(steps)));
+        let found = together(&found.collect::<Vec<_>>()).into_iter();
+        let held = found.map(|(places, steps)| match places[..] {
             [place] => (Some(place), steps),
             _ => (None, steps),
         });
-        apart.chain(shared).collect()
+        held.collect()
     }
 
     /// When variables of a flow are live: in every stage that counts them, and in stages that have
@@ -202,25 +191,6 @@ impl Segments {
     /// The first step of the backward pass of a place, if the place runs again.
     fn first_step(&self, place: u32) -> Option<u32> {
         *self.first_steps.get(place as usize)?
-    }
-}
-
-/// Notes which places share no step with the run of another place.
-fn mark_apart(reruns: &mut [Rerun]) {
-    reruns.sort_by_key(|rerun| rerun.steps);
-    let mut shared = FxHashSet::default();
-    let mut longest: Option<Rerun> = None;
-    for rerun in &*reruns {
-        let before = longest.filter(|before| before.steps.1 > rerun.steps.0);
-        if let Some(before) = before.filter(|before| before.runs != rerun.runs) {
-            shared.extend([before.runs, rerun.runs]);
-        }
-        if longest.is_none_or(|longest| longest.steps.1 < rerun.steps.1) {
-            longest = Some(*rerun);
-        }
-    }
-    for rerun in reruns {
-        rerun.is_apart = !shared.contains(&rerun.runs);
     }
 }
 
