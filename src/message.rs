@@ -3,7 +3,7 @@
 //! docs/messages.md lists all messages, and `tests/it/documents/messages.rs` compares that page
 //! with the code. It collects the texts that are created in these ways, and no text reaches
 //! standard error in another way: texts of `thiserror`, macros of `anyhow`, `usage`,
-//! [`Warning::new`] and [`BadValue::new`].
+//! [`FileError::new`], [`Warning::new`] and [`BadValue::new`].
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,24 @@ impl From<io::Error> for Unreadable {
             io::ErrorKind::PermissionDenied => Self::Denied(error),
             _ => Self::Other(error),
         }
+    }
+}
+
+/// The reason why a file cannot be read or used. The caller adds the name of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct FileError(String);
+
+impl FileError {
+    /// An error with this text, which ends with the way out and is listed in docs/messages.md.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        Self(Unreadable::from(error).to_string())
     }
 }
 

@@ -1,56 +1,23 @@
 //! Errors that prevent reading a debug file, and signs of damage in a file that can be read.
 
 use super::document::Texts;
-use crate::limits;
-use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Unreadable, Warning};
-use std::io;
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 
-/// Reason why a `debug.cbor` could not be read. Messages do not name the file.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum DebugInfoError {
-    /// The file could not be opened or read.
-    #[error(transparent)]
-    Io(#[from] Unreadable),
-    /// The file has no bytes.
-    #[error("the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}")]
-    Empty,
-    /// The file is an SQLite database, most likely the profile.
-    #[error(
-        "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor second"
-    )]
-    Sqlite,
-    /// The file does not start like a CBOR map. With the kind of file that it looks like.
-    #[error("this is {0}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}")]
-    NotCbor(String),
-    /// The CBOR is malformed before the first context is complete. With the number of bytes read, up
-    /// to the end of the malformed item.
-    #[error("no context could be read, since the CBOR is malformed before byte {0}; {DEBUG_AGAIN}")]
-    Syntax(u64),
-    /// The file is a CBOR map, but not one that Poplar writes: a part is missing or has a wrong
-    /// type.
-    #[error("this is a CBOR document, but not a debug.cbor: {0}; {GIVE_DEBUG}")]
-    Shape(&'static str),
-    /// The context with this id has more ancestors than any software writes.
-    #[error(
-        "the context with the id {0} has more than {limit} contexts above it, more than any \
-         software writes; {DEBUG_AGAIN}",
-        limit = limits::CONTEXTS_ABOVE
-    )]
-    TooDeep(u64),
-    /// The file has more contexts, texts or names than can be numbered.
-    #[error(
-        "the file holds more than {limit} {0}, more than any model has; {DEBUG_AGAIN}",
-        limit = Texts::LIMIT
-    )]
-    TooMany(&'static str),
+/// The file is a CBOR map, but not one that Poplar writes: `what` says which part is missing or has a
+/// wrong type.
+pub(super) fn shape(what: &str) -> FileError {
+    FileError::new(format!(
+        "this is a CBOR document, but not a debug.cbor: {what}; {GIVE_DEBUG}"
+    ))
 }
 
-impl From<io::Error> for DebugInfoError {
-    fn from(error: io::Error) -> Self {
-        DebugInfoError::Io(error.into())
-    }
+/// The file has more contexts, texts or names than can be numbered.
+pub(super) fn too_many(what: &str) -> FileError {
+    FileError::new(format!(
+        "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
+        Texts::LIMIT
+    ))
 }
 
 /// Guesses the kind of a file that is not a debug file from its first bytes.

@@ -1,9 +1,10 @@
 //! Reads the map of the document, keeping everything before an error, with texts in one allocation.
 
 use super::context::{ContextRecord, Draft};
-use super::damage::{Anomalies, DebugInfoError};
+use super::damage::{Anomalies, shape, too_many};
 use super::keys::Field;
 use super::take::{Skipped, Take, To, next_key};
+use crate::message::FileError;
 use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 use std::hash::{BuildHasher, RandomState};
@@ -21,7 +22,7 @@ pub(super) struct Collected {
     pub saw_other_key: bool,
     pub oddities: Anomalies,
     /// Reason why the document is refused; `None` if it is not.
-    pub refusal: Option<DebugInfoError>,
+    pub refusal: Option<FileError>,
     /// Was the end of the map reached?
     pub is_complete: bool,
 }
@@ -85,23 +86,19 @@ impl Collected {
         }
     }
 
-    fn push_context(&mut self) -> Result<(), DebugInfoError> {
+    fn push_context(&mut self) -> Result<(), FileError> {
         self.oddities.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
             self.oddities.without_id += 1;
             return Ok(());
         }
         if self.records.len() >= Texts::LIMIT as usize {
-            return Err(DebugInfoError::TooMany("contexts"));
+            return Err(too_many("contexts"));
         }
-        let first =
-            u32::try_from(self.fields.len()).map_err(|_| DebugInfoError::TooMany("texts"))?;
+        let first = u32::try_from(self.fields.len()).map_err(|_| too_many("texts"))?;
         let mut field_count = 0;
         for (field, text) in self.draft.fields() {
-            let number = self
-                .texts
-                .intern(text)
-                .ok_or(DebugInfoError::TooMany("texts"))?;
+            let number = self.texts.intern(text).ok_or_else(|| too_many("texts"))?;
             self.fields.push((field, number));
             field_count += 1;
         }
@@ -115,7 +112,7 @@ impl Collected {
 
     fn push_name(&mut self, name: &str) {
         if self.names.push(name).is_none() {
-            self.refusal = Some(DebugInfoError::TooMany("names"));
+            self.refusal = Some(too_many("names"));
         }
     }
 }
@@ -135,7 +132,7 @@ impl Take for Contexts<'_> {
     }
 
     fn other(self) {
-        self.0.refusal = Some(DebugInfoError::Shape("its `contexts` is not an array"));
+        self.0.refusal = Some(shape("its `contexts` is not an array"));
     }
 }
 

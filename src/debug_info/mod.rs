@@ -13,10 +13,10 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-pub use damage::{Damage, DebugInfoError, Truncation};
+pub use damage::{Damage, Truncation};
 pub use keys::{Field, SoftwareLayer};
 
-use crate::message::Warning;
+use crate::message::{FileError, Warning};
 use crate::profile::Ids;
 use crate::progress::{Counted, Progress, Unit};
 use context::{ContextRecord, NO_NAME};
@@ -31,7 +31,7 @@ use std::path::Path;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
-/// The contexts of one `debug.cbor`.
+/// The contexts of one `debug.cbor`. The default has none, as in a run without such a file.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
     records: Vec<ContextRecord>,
@@ -48,9 +48,9 @@ impl DebugInfo {
     /// Reads the file at `path`, which may also be a named pipe.
     ///
     /// # Errors
-    /// [`DebugInfoError`], which does not name the file. A truncated file is not an error (see
+    /// If the file is no debug file. A truncated file is not an error (see
     /// [`DebugInfo::damage`]).
-    pub fn read(path: &Path) -> Result<DebugInfo, DebugInfoError> {
+    pub fn read(path: &Path) -> Result<DebugInfo, FileError> {
         Self::read_with(path, &Progress::new())
     }
 
@@ -58,7 +58,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, FileError> {
         let file = File::open(path)?;
         // The length of a pipe is 0.
         let length = file.metadata()?.len();
@@ -70,13 +70,8 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub fn from_reader(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
+    pub fn from_reader(reader: impl Read) -> Result<DebugInfo, FileError> {
         reader::read(reader)
-    }
-
-    /// Without any context, as in a run without a `debug.cbor`.
-    pub fn empty() -> DebugInfo {
-        DebugInfo::default()
     }
 
     /// Number of contexts.
@@ -147,12 +142,17 @@ impl DebugInfo {
     ///
     /// The chain of an unknown id is empty. An unknown parent ends a chain; a cycle ends it where
     /// it closes, so no context occurs twice (docs/model.md, "Contexts and names").
-    pub fn chain(&self, id: u64) -> Chain<'_> {
-        Chain {
-            info: self,
-            next: self.position(id),
-            entry: None,
-        }
+    pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> + '_ {
+        // The context at which the chain enters a cycle, and before which it ends.
+        let mut entry = None;
+        std::iter::successors(self.position(id), move |&here| {
+            let record = self.record(here);
+            if record.on_cycle {
+                entry.get_or_insert(here);
+            }
+            let parent = self.position(record.parent);
+            parent.filter(|&parent| entry != Some(parent))
+        })
     }
 
     /// Pairs (outlined id, replaced id) of a Call to outlined operations: the operation in the
@@ -193,34 +193,6 @@ impl DebugInfo {
         self.records.get(p.0 as usize).unwrap_or(&NONE)
     }
 }
-
-/// Iterator over a context, its parent, and so on; created by [`DebugInfo::chain`].
-#[derive(Clone, Debug)]
-pub struct Chain<'a> {
-    info: &'a DebugInfo,
-    next: Option<Position>,
-    /// Context at which the chain entered a cycle, and before which it ends.
-    entry: Option<Position>,
-}
-
-impl Iterator for Chain<'_> {
-    type Item = Position;
-
-    fn next(&mut self) -> Option<Position> {
-        let here = self.next?;
-        let record = self.info.record(here);
-        if record.on_cycle && self.entry.is_none() {
-            self.entry = Some(here);
-        }
-        self.next = self.info.position(record.parent);
-        if self.next == self.entry {
-            self.next = None;
-        }
-        Some(here)
-    }
-}
-
-impl std::iter::FusedIterator for Chain<'_> {}
 
 /// Parses a list such as `[12,13]` or `[]`, with spaces allowed between its parts; `None` for
 /// another form.

@@ -2,9 +2,10 @@
 
 use super::DebugInfo;
 use super::context::{ContextRecord, NO_NAME};
-use super::damage::{DebugInfoError, Truncation, looks_like};
+use super::damage::{Truncation, looks_like, shape};
 use super::document::Collected;
 use crate::limits;
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use crate::profile::Ids;
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -18,7 +19,7 @@ const HEAD: u64 = 64;
 const BUFFER: usize = 1 << 16;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
+pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
     check_head(&head)?;
@@ -66,25 +67,29 @@ fn is_map(byte: u8) -> bool {
 
 /// Checks that a file with this start may be a debug file: a map, with or without CBOR's own tag
 /// before it.
-fn check_head(head: &[u8]) -> Result<(), DebugInfoError> {
+fn check_head(head: &[u8]) -> Result<(), FileError> {
     let untagged = untagged(head);
     match untagged.first() {
-        None if head.is_empty() => Err(DebugInfoError::Empty),
-        _ if head.starts_with(SQLITE_MAGIC) => Err(DebugInfoError::Sqlite),
+        None if head.is_empty() => Err(FileError::new(format!(
+            "the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}"
+        ))),
+        _ if head.starts_with(SQLITE_MAGIC) => Err(FileError::new(
+            "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor \
+             second",
+        )),
         Some(&byte) if is_map(byte) => Ok(()),
         // The file may be cut off within a tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
-        _ => Err(DebugInfoError::NotCbor(looks_like(head))),
+        _ => Err(FileError::new(format!(
+            "this is {}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}",
+            looks_like(head)
+        ))),
     }
 }
 
 /// Builds the contexts. `offset` is the number of bytes read; `damaged` says whether an incomplete
 /// document is malformed at that offset rather than cut off.
-fn finish(
-    mut collected: Collected,
-    offset: u64,
-    damaged: bool,
-) -> Result<DebugInfo, DebugInfoError> {
+fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo, FileError> {
     check(&mut collected, offset, damaged)?;
     let Collected {
         mut records,
@@ -95,7 +100,11 @@ fn finish(
     } = collected;
     let (index, duplicates) = index_of(&mut records);
     if let Some(id) = check_chains(&mut records, &index, limits::CONTEXTS_ABOVE) {
-        return Err(DebugInfoError::TooDeep(id));
+        return Err(FileError::new(format!(
+            "the context with the id {id} has more than {} contexts above it, more than any \
+             software writes; {DEBUG_AGAIN}",
+            limits::CONTEXTS_ABOVE
+        )));
     }
     oddities.duplicates = duplicates;
     if oddities.table_complete {
@@ -125,16 +134,19 @@ fn finish(
 }
 
 /// Checks that the data can come from a debug file.
-fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), DebugInfoError> {
+fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), FileError> {
     let was_cut = !collected.is_complete && !damaged;
     match collected.refusal.take() {
         Some(refusal) => Err(refusal),
         None if !collected.is_complete && damaged && collected.records.is_empty() => {
-            Err(DebugInfoError::Syntax(offset))
+            Err(FileError::new(format!(
+                "no context could be read, since the CBOR is malformed before byte {offset}; \
+                 {DEBUG_AGAIN}"
+            )))
         }
         // Cut off before `contexts`: it may be a debug file.
         None if was_cut && !collected.saw_other_key => Ok(()),
-        None if !collected.saw_contexts => Err(DebugInfoError::Shape("it has no `contexts`")),
+        None if !collected.saw_contexts => Err(shape("it has no `contexts`")),
         None => Ok(()),
     }
 }

@@ -3,7 +3,6 @@
 use super::code::{self, OperationGroup};
 use super::contents::Model;
 use super::cycles;
-use super::error::ModelError;
 use super::flow::FlowUses;
 use super::names;
 use super::nearly_always_live;
@@ -18,7 +17,7 @@ use super::variables::{self, MemoryPeak};
 use super::walk::{CallSites, Path};
 use super::windows::{StepIndex, StepPrograms};
 use crate::debug_info::DebugInfo;
-use crate::message::Warning;
+use crate::message::{FileError, Warning};
 use crate::profile::{Profile, Programs};
 use crate::witnesses::of_profile;
 use rustc_hash::FxHashSet;
@@ -42,7 +41,7 @@ struct Named {
 }
 
 impl Named {
-    fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, ModelError> {
+    fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, FileError> {
         let programs = &profile.programs;
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
@@ -71,12 +70,12 @@ impl Model {
     /// peak is found, and the variables that are live there get their names from the profile.
     ///
     /// # Errors
-    /// [`ModelError`] when the program tree is cyclic or cannot be walked.
+    /// [`FileError`] when the program tree is cyclic or cannot be walked.
     pub fn build(
         profile: Profile,
         debug_info: &DebugInfo,
         with_memory_peak: bool,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, FileError> {
         let (model, _) = Self::build_with_lookup(profile, debug_info, with_memory_peak)?;
         Ok(model)
     }
@@ -91,7 +90,7 @@ impl Model {
         mut profile: Profile,
         debug_info: impl Borrow<DebugInfo>,
         with_memory_peak: bool,
-    ) -> Result<(Self, ProfileLookup), ModelError> {
+    ) -> Result<(Self, ProfileLookup), FileError> {
         let named = Named::new(&profile, debug_info.borrow())?;
         drop(debug_info);
         let Named {
@@ -179,7 +178,7 @@ impl Model {
         found: &UnnamedOperations,
         operations: &[Operation],
         steps: &StepIndex,
-    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, Vec<u32>), ModelError> {
+    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, Vec<u32>), FileError> {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let groups = found.groups.iter();

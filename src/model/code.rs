@@ -1,10 +1,10 @@
 //! Code and vertex state of operations, by tile (docs/model.md, "Code"), and of
 //! the parts of an operation that use different variables.
 
-use super::ModelError;
 use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
 use crate::limits;
+use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -81,7 +81,7 @@ impl GroupCode {
         group: &[u32],
         uid: u64,
         target: &Target,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, FileError> {
         let tiles = target.num_tiles;
         let group = || group.iter().map(|&program| &programs.all[program as usize]);
         let compute_sets = || {
@@ -103,7 +103,12 @@ impl GroupCode {
                 (instances, u64::from(size))
             });
         let sum = |what, parts: &mut dyn Iterator<Item = (&TileBytes, u64)>| {
-            let too_large = |tile| ModelError::CodeTooLarge { what, uid, tile };
+            let too_large = |tile| {
+                FileError::new(format!(
+                    "the {what} of one operation (debug context {uid}) adds up to more than 4 GiB \
+                     on tile {tile}; {PROFILE_AGAIN}"
+                ))
+            };
             TileBytes::sum(parts, tiles).map_err(too_large)
         };
         let vertex_state = sum("vertex state", &mut { states })?;
@@ -161,7 +166,7 @@ pub(super) fn of_all(
     groups: &[(u64, &[u32])],
     target: &Target,
     budget: &mut Budget,
-) -> Result<Vec<GroupCode>, ModelError> {
+) -> Result<Vec<GroupCode>, FileError> {
     let mut codes = Vec::with_capacity(groups.len());
     for groups in groups.chunks(AT_ONCE) {
         let code = |&(uid, group): &(u64, &[u32])| GroupCode::new(programs, group, uid, target);
@@ -194,7 +199,7 @@ pub(super) fn clusters(
     groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
     budget: &mut Budget,
-) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), ModelError> {
+) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), FileError> {
     let programs = &profile.programs;
     let split: Vec<ProgramsBySets> = groups
         .par_iter()
@@ -203,7 +208,10 @@ pub(super) fn clusters(
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
-        return Err(ModelError::TooManyClusters { max });
+        return Err(FileError::new(format!(
+            "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
+             groups of variables together, more than in any real model; {OVER_BOUND}"
+        )));
     }
     let mut cluster_of = vec![NO_CLUSTER; programs.all.len()];
     for (number, programs) in split.iter().flat_map(|split| (0..).zip(split.values())) {
@@ -260,7 +268,7 @@ impl Budget {
         Self { max, left: max }
     }
 
-    fn take(&mut self, code: &GroupCode) -> Result<(), ModelError> {
+    fn take(&mut self, code: &GroupCode) -> Result<(), FileError> {
         let types = code.vertex_types.iter().map(|(_, tiles)| tiles);
         let all = types.chain([
             &code.vertex_state,
@@ -270,7 +278,14 @@ impl Budget {
         ]);
         let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
         let left = self.left.checked_sub(runs);
-        self.left = left.ok_or(ModelError::TooMuchCode { max: self.max })?;
+        self.left = left.ok_or_else(|| {
+            FileError::new(format!(
+                "table `programs`, column `variant_index`: the code of operations changes from \
+                 tile to tile more than {} times, which takes more rows than the profile has; \
+                 {OVER_BOUND}",
+                self.max
+            ))
+        })?;
         Ok(())
     }
 }

@@ -4,12 +4,13 @@
 //! user of a range is its producer and the others are its consumers: that is all the tool knows of
 //! dependencies between operations, whatever the framework calls them.
 
+use super::VariableUse;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_set_index::{Role, UseSetIndex};
 use super::walk::Path;
 use super::windows::StepIndex;
-use super::{ModelError, VariableUse};
 use crate::limits;
+use crate::message::{FileError, OVER_BOUND};
 use crate::profile::{LiveClasses, Profile};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,16 @@ type Edge = (u32, Box<[u32]>);
 /// Marks an edge whose producer is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
+/// Steps use variables more often than those of any real model.
+fn too_much() -> FileError {
+    FileError::new(format!(
+        "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times or \
+         in more than {} ways, more than in any real model; {OVER_BOUND}",
+        limits::LOOKS,
+        limits::FLOW
+    ))
+}
+
 /// A step that uses a variable of a use set.
 #[derive(Debug, Clone, Copy)]
 struct Use {
@@ -78,7 +89,7 @@ impl FlowUses {
         steps: &StepIndex,
         index: &UseSetIndex,
         (sets, sites): (usize, &[Option<Path>]),
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, FileError> {
         let mut used = UsedSteps {
             profile,
             sets: FxHashMap::default(),
@@ -95,7 +106,7 @@ impl FlowUses {
         for (node, steps) in (0u32..).zip(nodes) {
             for &UsedStep { step, .. } in steps {
                 for &(set, role) in used.sets_of(step) {
-                    left = left.checked_sub(1).ok_or(ModelError::TooMuchFlow)?;
+                    left = left.checked_sub(1).ok_or_else(too_much)?;
                     uses.by_set[set as usize].push(Use { step, node, role });
                 }
             }
@@ -109,7 +120,7 @@ impl FlowUses {
         classes: &LiveClasses,
         uses: &[VariableUse],
         is_weight: impl Fn(u32) -> bool,
-    ) -> Result<Flow, ModelError> {
+    ) -> Result<Flow, FileError> {
         let mut edges: FxHashMap<Edge, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);
@@ -123,11 +134,11 @@ impl FlowUses {
                 let begin = users.partition_point(|user| user.step < from);
                 let end = users.partition_point(|user| user.step < to);
                 for (edge, looks) in edges_of(&users[begin..end.max(begin)]) {
-                    left = left.checked_sub(looks).ok_or(ModelError::TooMuchFlow)?;
+                    left = left.checked_sub(looks).ok_or_else(too_much)?;
                     let size = edge.1.len() + 1;
                     let known = edges.entry(edge);
                     if let Entry::Vacant(_) = known {
-                        ends_left = ends_left.checked_sub(size).ok_or(ModelError::TooMuchFlow)?;
+                        ends_left = ends_left.checked_sub(size).ok_or_else(too_much)?;
                     }
                     *known.or_default() += variable.bytes;
                 }

@@ -2,8 +2,9 @@
 //! pipeline").
 
 use super::operations::{self, OperationContexts, UnnamedOperations};
-use super::{LayerOptions, Layering, ModelError, names};
+use super::{LayerOptions, Layering, names};
 use crate::debug_info::DebugInfo;
+use crate::message::FileError;
 use crate::profile::{Ipus, ProgramKind, Programs};
 
 /// The layers whose operations run on each IPU.
@@ -21,13 +22,13 @@ impl LayersByIpu {
     /// compute sets. Layers without vertices are on no IPU.
     ///
     /// # Errors
-    /// [`ModelError`] when the program tree is cyclic or cannot be walked.
+    /// [`FileError`] when the program tree is cyclic or cannot be walked.
     pub fn find(
         programs: &Programs,
         debug_info: &DebugInfo,
         options: &LayerOptions,
         ipus: Ipus,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, FileError> {
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
         let layering = Layering::of_names(&operations, options);

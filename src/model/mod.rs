@@ -41,7 +41,7 @@ pub use contents::Model;
 pub(crate) use contents::SetBytes;
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use debug_match::DebugMatch;
-pub use error::{ModelError, NoClock, NoCycles};
+pub use error::{NoClock, NoCycles};
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};

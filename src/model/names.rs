@@ -1,10 +1,10 @@
 //! Names of operations (docs/model.md, "Contexts and names").
 
-use super::ModelError;
 use super::operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer};
 use super::walk::{EMPTY_PATH, NO_CALL, Path};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
+use crate::message::{FileError, OVER_BOUND};
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,7 +14,7 @@ pub(super) fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
     debug_info: &DebugInfo,
-) -> Result<(Vec<Operation>, FxHashSet<Path>), ModelError> {
+) -> Result<(Vec<Operation>, FxHashSet<Path>), FileError> {
     let mut namer = Namer {
         debug_info,
         layer: operation_layer(debug_info),
@@ -28,12 +28,17 @@ pub(super) fn name_all(
     let mut named = |operation| {
         let operation = namer.operation(operation);
         let length = operation.name.len() + operation.inputs.len();
-        let too_much = ModelError::TooMuchText { max: limits::TEXT };
-        left = left.checked_sub(length).ok_or(too_much)?;
+        left = left.checked_sub(length).ok_or_else(|| {
+            FileError::new(format!(
+                "debug.cbor or table `program_type_call`: the names and inputs of operations are \
+                 longer than {} bytes together, more than in any real model; {OVER_BOUND}",
+                limits::TEXT
+            ))
+        })?;
         Ok(operation)
     };
     let operations = found.operations.iter().map(&mut named);
-    let mut operations: Vec<Operation> = operations.collect::<Result<_, ModelError>>()?;
+    let mut operations: Vec<Operation> = operations.collect::<Result<_, FileError>>()?;
     let tensors: FxHashSet<u32> = operations
         .iter()
         .filter(|operation| operation.is_tensor)

@@ -1,9 +1,9 @@
 //! Sorts programs into operations (docs/model.md, "Contexts and names" and "Operations"), and finds
 //! which programs that own memory belong to none.
 
-use super::ModelError;
 use super::walk::{Path, Walk, walk};
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
+use crate::message::FileError;
 use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,7 @@ pub(super) struct UnnamedGroup {
 pub(super) fn find(
     programs: &Programs,
     mut contexts: OperationContexts<'_>,
-) -> Result<UnnamedOperations, ModelError> {
+) -> Result<UnnamedOperations, FileError> {
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut operation_of = Vec::new();
     let mut by_key = FxHashMap::default();

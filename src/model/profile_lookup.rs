@@ -1,8 +1,9 @@
 //! Single variables and programs by name, after the model is built.
 
 use super::windows::StepPrograms;
+use crate::message::FileError;
 use crate::parallel;
-use crate::profile::{NEVER_LIVE, ProfileError, VariableNames, Variables};
+use crate::profile::{NEVER_LIVE, VariableNames, Variables};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -157,7 +158,7 @@ impl ProfileLookup {
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
-    ) -> Result<Vec<String>, ProfileError> {
+    ) -> Result<Vec<String>, FileError> {
         let ids = all.map(|variable| self.variables.id(variable.position));
         self.names.fetch(&ids.collect::<Vec<_>>())
     }

@@ -129,28 +129,16 @@ impl Seen {
 
 /// The lists of variables of all these programs, each list once.
 pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
-    members_of(profile, &lists_of(profile, programs))
-}
-
-/// The variables of lists at these positions.
-pub(super) fn members_of<'a>(
-    profile: &'a Profile,
-    (of_sets, of_regions): &(Vec<u32>, Vec<u32>),
-) -> Vec<&'a [u32]> {
-    let mut found = Vec::new();
-    for (lists, positions) in [
-        (&profile.compute_set_variables, of_sets),
-        (&profile.region_variables, of_regions),
-    ] {
-        for &position in positions {
-            found.extend(lists.members(position));
-        }
-    }
-    found
+    let (of_sets, of_regions) = lists_of(profile, programs);
+    let of_sets = of_sets.into_iter();
+    let of_sets = of_sets.flat_map(|position| profile.compute_set_variables.members(position));
+    let of_regions = of_regions.into_iter();
+    let of_regions = of_regions.flat_map(|position| profile.region_variables.members(position));
+    of_sets.chain(of_regions).collect()
 }
 
 /// The distinct lists of compute sets and of regions that programs use, by position.
-pub(super) fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let Programs {
         all, compute_sets, ..
     } = &profile.programs;

@@ -1,15 +1,11 @@
 //! Which operations use which lowered variables.
 
-use super::ModelError;
 use super::operations::UnnamedGroup;
-use super::use_set_index::{lists_of, members_of};
+use super::use_set_index::members;
 use crate::limits;
-use crate::parallel::{equal_parts, filled, split_by};
+use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Profile;
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// Sets of operation groups that use variables, each stored once for each label and partner of its
 /// variables. Set 0 is empty; any other is a smaller set plus one group, which comes later in the
@@ -128,156 +124,59 @@ impl UseSets {
 /// By variable its use set, and the use sets.
 pub(super) type Users = (Vec<u32>, UseSets);
 
-/// The use set of each variable, by its position.
-pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, ModelError> {
+/// The use set of each variable, by its position. Sets are numbered in the order of the first uses
+/// that make them.
+pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
-    let (max_sets, max_uses) = (limits::SETS.of(count), limits::USES.of(count));
-    let mut uses = 0;
-    let mut lists = Vec::with_capacity(groups.len());
-    for found in groups {
-        let used_lists = lists_of(profile, &found.programs);
-        let members = members_of(profile, &used_lists);
-        uses += members.iter().map(|list| list.len()).sum::<usize>();
-        if uses > max_uses {
-            return Err(ModelError::TooManyUses {
-                variables: count,
-                max: max_uses,
-            });
-        }
-        lists.push(used_lists);
-    }
-    let used = Used {
-        groups: groups.len() as u32,
-        lists: |group| members_of(profile, &lists[group as usize]),
-    };
-    let threads = rayon::current_num_threads();
-    of_variables(count, &used, threads, max_sets).ok_or(ModelError::TooManySets {
-        variables: count,
-        max: max_sets,
-    })
+    let max = (limits::SETS.of(count), limits::USES.of(count));
+    let lists = |group: u32| members(profile, &groups[group as usize].programs);
+    of_variables(count, groups.len() as u32, lists, max)
 }
 
-/// The variables that each group uses, in lists.
-struct Used<Lists> {
-    groups: u32,
-    lists: Lists,
-}
-
-/// The use sets of `count` variables by the variables that each group uses, computed in `parts`
-/// parts in parallel; `None` if there are more than `max`. The numbers of the sets do not depend on
-/// `parts`.
+/// The use sets of `count` variables by the variables that each group uses, in lists.
 fn of_variables<'a>(
     count: usize,
-    used: &Used<impl Fn(u32) -> Vec<&'a [u32]> + Sync>,
-    parts: usize,
-    max: usize,
-) -> Option<Users> {
-    let mut set_of = filled(NO_USERS, count);
-    let parts = equal_parts(count, parts);
-    let of_parts = split_by(&mut set_of, parts.iter().map(Range::len));
-    let found = parts.into_par_iter().zip(of_parts).map(|(part, lists)| {
-        let found = SetsOfPart::find(part, lists, used, max)?;
-        Some((found, lists))
-    });
-    let (found, of_parts): (Vec<_>, Vec<_>) =
-        found.collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    let (sets, numbers) = joined(&found);
-    let of_parts = of_parts.into_par_iter().zip(&numbers);
-    of_parts.for_each(|(lists, numbers)| {
-        for set in lists {
-            *set = numbers[*set as usize];
-        }
-    });
-    (sets.len() <= max).then_some((set_of, sets))
-}
-
-/// The sets of some of the variables, numbered within this part.
-struct SetsOfPart {
-    /// By set, without the empty one, in the order in which they were found.
-    found: Vec<FoundSet>,
-    /// By set: the last group that was added to it, and the set that resulted.
-    grown: Vec<(u32, u32)>,
-}
-
-/// A set: a smaller one, and one more group.
-struct FoundSet {
-    smaller: u32,
-    group: u32,
-    /// Number of uses by all groups before the first variable that has the set.
-    uses_before: usize,
-}
-
-impl SetsOfPart {
-    /// Finds the set of each variable of `part`; `None` if there are more than `max`.
-    fn find<'a>(
-        part: Range<usize>,
-        set_of: &mut [u32],
-        used: &Used<impl Fn(u32) -> Vec<&'a [u32]>>,
-        max: usize,
-    ) -> Option<Self> {
-        let mut sets = Self {
-            found: Vec::new(),
-            grown: vec![(u32::MAX, NO_USERS)],
-        };
-        let mut uses_before = 0;
-        for group in 0..used.groups {
-            if sets.grown.len() > max {
-                return None;
-            }
-            for list in (used.lists)(group) {
-                for (number, &variable) in list.iter().enumerate() {
-                    let place = (variable as usize).wrapping_sub(part.start);
-                    if let Some(set) = set_of.get_mut(place) {
-                        *set = sets.with(*set, group, uses_before + number);
-                    }
-                }
-                uses_before += list.len();
-            }
-        }
-        Some(sets)
-    }
-
-    /// The set with `group` added, which is not before any group of `set`.
-    #[inline]
-    fn with(&mut self, set: u32, group: u32, uses_before: usize) -> u32 {
-        let of_set = (set as usize)
-            .checked_sub(1)
-            .map(|of_set| self.found[of_set].group);
-        if of_set == Some(group) {
-            return set;
-        }
-        let (noted, larger) = self.grown[set as usize];
-        if noted == group {
-            return larger;
-        }
-        self.found.push(FoundSet {
-            smaller: set,
-            group,
-            uses_before,
-        });
-        let larger = self.grown.len() as u32;
-        self.grown[set as usize] = (group, larger);
-        self.grown.push((u32::MAX, NO_USERS));
-        larger
-    }
-}
-
-/// The sets of all parts, each once, and by part the numbers of its sets in this list.
-fn joined(parts: &[SetsOfPart]) -> (UseSets, Vec<Vec<u32>>) {
-    let all = parts.iter().enumerate();
-    let all = all.flat_map(|(part, sets)| sets.found.iter().map(move |set| (part, set)));
-    let mut all: Vec<(usize, &FoundSet)> = all.collect();
-    all.sort_unstable_by_key(|(_, set)| set.uses_before);
+    groups: u32,
+    lists: impl Fn(u32) -> Vec<&'a [u32]>,
+    (max_sets, max_uses): (usize, usize),
+) -> Result<Users, FileError> {
+    let mut set_of = vec![NO_USERS; count];
     let mut sets = UseSets::default();
-    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let mut numbers = vec![vec![NO_USERS]; parts.len()];
-    for (part, set) in all {
-        let numbers = &mut numbers[part];
-        let smaller = numbers[set.smaller as usize];
-        let number = known.entry((smaller, set.group));
-        numbers.push(*number.or_insert_with(|| sets.push(smaller, set.group)));
+    // By set: the last group that was added to it, and the set that resulted.
+    let mut grown = vec![(u32::MAX, NO_USERS)];
+    let mut uses = 0;
+    for group in 0..groups {
+        for list in lists(group) {
+            uses += list.len();
+            if uses > max_uses {
+                return Err(FileError::new(format!(
+                    "table `compute_sets` or `exchange_regions`: operations use the {count} \
+                     variables more than {max_uses} times, more often than in any real model; \
+                     {OVER_BOUND}"
+                )));
+            }
+            for &variable in list {
+                let set = &mut set_of[variable as usize];
+                let at = *set as usize;
+                if sets.nodes[at].1 == group {
+                    continue;
+                }
+                if grown[at].0 != group {
+                    grown[at] = (group, sets.push(*set, group));
+                    grown.push((u32::MAX, NO_USERS));
+                }
+                *set = grown[at].1;
+            }
+        }
+        if sets.len() > max_sets {
+            return Err(FileError::new(format!(
+                "table `compute_sets` or `exchange_regions`: the {count} variables are used by \
+                 more than {max_sets} different groups of operations, more than in any real \
+                 model; {OVER_BOUND}"
+            )));
+        }
     }
-    (sets, numbers)
+    Ok((set_of, sets))
 }
 
 #[cfg(test)]
@@ -287,24 +186,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_are_the_same_in_any_number_of_parts(
+        fn each_variable_has_the_set_of_its_users(
             used in prop::collection::vec(
                 prop::collection::vec(prop::collection::vec(0u32..30, 0..12), 0..3),
                 0..9,
             ),
-            parts in 1usize..7,
         ) {
-            let lists = Used {
-                groups: used.len() as u32,
-                lists: |group| used[group as usize].iter().map(Vec::as_slice).collect(),
-            };
-            let found = of_variables(30, &lists, parts, 1 << 20);
-            prop_assert_eq!(&found, &of_variables(30, &lists, 1, 1 << 20));
-            let (set_of, sets) = found.unwrap();
-            for (variable, &set) in set_of.iter().enumerate() {
+            let lists = |group| used[group as usize].iter().map(Vec::as_slice).collect();
+            let uses = used.iter().flatten().map(Vec::len).sum();
+            let of = |max_sets, max_uses| of_variables(30, used.len() as u32, lists, (max_sets, max_uses));
+            let (set_of, sets) = of(1 << 20, uses).unwrap();
+            for (variable, &set) in (0u32..).zip(&set_of) {
                 let mut groups: Vec<u32> = sets.groups(set).collect();
                 groups.reverse();
-                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&used_variable| used_variable as usize == variable);
+                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&v| v == variable);
                 let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
@@ -316,9 +211,9 @@ mod tests {
             distinct.dedup();
             prop_assert_eq!(distinct.len(), nodes.len());
             prop_assert!(sets.is_sound(used.len(), 1));
-            let least = of_variables(30, &lists, parts, sets.len());
-            prop_assert!(least.is_some());
-            prop_assert!(of_variables(30, &lists, parts, sets.len() - 1).is_none());
+            prop_assert!(of(sets.len(), uses).is_ok());
+            prop_assert!(used.is_empty() || of(sets.len() - 1, uses).is_err());
+            prop_assert!(uses == 0 || of(sets.len(), uses - 1).is_err());
         }
     }
 }

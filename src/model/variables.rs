@@ -2,8 +2,9 @@
 
 use super::code::CodeKind;
 use super::profile_lookup::{NamedVariable, ProfileLookup};
-use super::{ModelError, VariableGroup, VariableGroups};
-use crate::profile::{LiveClasses, NEVER_LIVE, Profile, ProfileError, TileBytes};
+use super::{VariableGroup, VariableGroups};
+use crate::message::{FileError, PROFILE_AGAIN};
+use crate::profile::{LiveClasses, NEVER_LIVE, Profile, TileBytes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -26,7 +27,7 @@ impl LoweredVariables {
 }
 
 /// Joins equal variables; `set_of` has the use set of each.
-pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, ModelError> {
+pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, FileError> {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
     let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
@@ -70,7 +71,7 @@ fn recorded_code(
     profile: &Profile,
     kinds: &[Option<CodeKind>],
     code: &[usize],
-) -> Result<[TileBytes; 4], ModelError> {
+) -> Result<[TileBytes; 4], FileError> {
     let variables = &profile.variables;
     let tiles = profile.target.num_tiles as usize;
     let mut recorded = [(); 4].map(|()| vec![0u32; tiles]);
@@ -81,9 +82,12 @@ fn recorded_code(
             let tile = variables.tiles[position];
             let sum = &mut recorded[kind as usize][usize::from(tile)];
             let more = sum.checked_add(variables.bytes[position]);
-            *sum = more.ok_or_else(|| ModelError::RecordedCodeTooLarge {
-                categories: kind.categories().join(", "),
-                tile: tile.into(),
+            *sum = more.ok_or_else(|| {
+                FileError::new(format!(
+                    "table `vars_info`: the variables of {} add up to more than 4 GiB on tile \
+                     {tile}; {PROFILE_AGAIN}",
+                    kind.categories().join(", ")
+                ))
             })?;
         }
     }
@@ -126,7 +130,7 @@ impl MemoryPeak {
         &mut self,
         lookup: &ProfileLookup,
         classes: &LiveClasses,
-    ) -> Result<(), ProfileError> {
+    ) -> Result<(), FileError> {
         let lists = lookup.on_tiles(&[(self.tile, usize::MAX)]);
         let live = lists.of(self.tile);
         let live = live.filter(|variable| classes.is_live(variable.class, self.step));

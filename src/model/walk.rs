@@ -1,8 +1,8 @@
 //! The walk over the program tree (docs/model.md, "The walk"), and calls of functions that have several
 //! call sites.
 
-use super::ModelError;
 use crate::limits;
+use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 
@@ -83,13 +83,16 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Adds a visit and returns its position; `None` if it was made before.
-    fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, ModelError> {
+    fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, FileError> {
         let number = self.visits.len() as u32;
         if self.numbers.contains_key(&(path, program)) {
             return Ok(None);
         }
         if self.visits.len() >= max {
-            return Err(ModelError::TooManyVisits(max));
+            return Err(FileError::new(format!(
+                "table `programs` or `program_type_call`: the program tree unfolds to more than \
+                 {max} visits of programs, more than any real model has; {OVER_BOUND}"
+            )));
         }
         self.numbers.insert((path, program), number);
         self.visits.push((path, program));
@@ -159,7 +162,7 @@ struct OpenProgram {
 pub(super) fn walk(
     programs: &Programs,
     mut visit: impl FnMut(Path, u32),
-) -> Result<Walk, ModelError> {
+) -> Result<Walk, FileError> {
     let mut walk = Walk {
         paths: CallPaths::new(),
         visits: Vec::new(),
@@ -175,7 +178,10 @@ pub(super) fn walk(
             if let Some((path, program)) = next.take() {
                 if on_way[program as usize] {
                     let id = programs.all[program as usize].id;
-                    return Err(ModelError::CyclicProgram(id));
+                    return Err(FileError::new(format!(
+                        "table `programs`: program {id} leads to itself through its children or \
+                         calls; {PROFILE_AGAIN}"
+                    )));
                 }
                 if let Some(number) = walk.begin(path, program, max)? {
                     check_nesting(programs, &walk.paths, path, program)?;
@@ -207,14 +213,16 @@ fn check_nesting(
     paths: &CallPaths,
     path: Path,
     program: u32,
-) -> Result<(), ModelError> {
+) -> Result<(), FileError> {
     let program = &programs.all[program as usize];
     let is_call = matches!(program.kind, ProgramKind::Call(_));
     if is_call && paths.depth(path) >= limits::NESTED_CALLS {
-        Err(ModelError::NestedTooDeep {
-            program: program.id,
-            max: limits::NESTED_CALLS,
-        })
+        Err(FileError::new(format!(
+            "table `programs` or `program_type_call`: Calls are nested more than {} deep at \
+             program {}, deeper than in any real model; {OVER_BOUND}",
+            limits::NESTED_CALLS,
+            program.id
+        )))
     } else {
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! The values of one row, checked for their types and ranges.
 
 use super::encoding::BlobError;
-use super::error::{DUPLICATE, ProfileError};
+use super::error::{DUPLICATE, cell, sqlite};
 use super::tile_bytes::TileBytes;
+use crate::message::{FileError, PROFILE_AGAIN};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
@@ -19,30 +20,35 @@ pub(super) struct Cells<'r> {
 
 impl<'r> Cells<'r> {
     #[inline(always)]
-    fn value(&self, column: usize) -> Result<ValueRef<'r>, ProfileError> {
+    fn value(&self, column: usize) -> Result<ValueRef<'r>, FileError> {
         let value = self.row.get_ref(column);
-        value.map_err(ProfileError::sqlite(self.table))
+        value.map_err(sqlite(self.table))
     }
 
     /// Rowid of the row: a scan in ranges selects it after all `columns`.
     #[inline(always)]
-    pub(super) fn rowid(&self) -> Result<i64, ProfileError> {
+    pub(super) fn rowid(&self) -> Result<i64, FileError> {
         let rowid = self.row.get(self.columns.len());
-        rowid.map_err(ProfileError::sqlite(self.table))
+        rowid.map_err(sqlite(self.table))
     }
 
     /// Subtracts `bytes` from `payload_left`. Rows of a damaged file that share pages thus end in
     /// an error instead of filling the memory.
-    fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
-        let left = self.payload_left.get().checked_sub(bytes.len() as u64);
-        self.payload_left
-            .set(left.ok_or(ProfileError::Overlapping(self.table))?);
+    fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], FileError> {
+        let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
+            return Err(FileError::new(format!(
+                "table `{}` is damaged: its rows hold more bytes than the whole file, so some of \
+                 them share pages; {PROFILE_AGAIN}",
+                self.table
+            )));
+        };
+        self.payload_left.set(left);
         Ok(bytes)
     }
 
     /// Integer of the cell; `None` for NULL.
     #[inline]
-    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, ProfileError> {
+    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, FileError> {
         match self.value(column)? {
             ValueRef::Integer(value) => Ok(Some(value)),
             ValueRef::Null => Ok(None),
@@ -52,7 +58,7 @@ impl<'r> Cells<'r> {
 
     /// Integer of the cell, at least 0; `None` for NULL.
     #[inline]
-    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, ProfileError> {
+    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, FileError> {
         match self.signed(column)? {
             Some(value @ ..0) => Err(self.problem(column, format!("{value} is negative"))),
             value => Ok(value.map(|value| value as u64)),
@@ -61,7 +67,7 @@ impl<'r> Cells<'r> {
 
     /// Integer of the cell, at least 0; NULL is an error.
     #[inline(always)]
-    pub(super) fn unsigned(&self, column: usize) -> Result<u64, ProfileError> {
+    pub(super) fn unsigned(&self, column: usize) -> Result<u64, FileError> {
         match self.value(column)? {
             ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
             _ => self
@@ -72,14 +78,14 @@ impl<'r> Cells<'r> {
 
     /// Integer of the cell from 0 to `u32::MAX`; NULL is an error.
     #[inline]
-    pub(super) fn small(&self, column: usize) -> Result<u32, ProfileError> {
+    pub(super) fn small(&self, column: usize) -> Result<u32, FileError> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
     /// Number of a tile, below `tiles`.
     #[inline]
-    pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32, ProfileError> {
+    pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32, FileError> {
         let tile = self.unsigned(column)?;
         if tile >= u64::from(tiles) {
             return Err(self.problem(column, format!("there is no tile {tile}")));
@@ -88,7 +94,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Integer of the cell from 0 to `u32::MAX`; `None` for NULL.
-    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, ProfileError> {
+    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, FileError> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
             _ => self.small(column).map(Some),
@@ -97,7 +103,7 @@ impl<'r> Cells<'r> {
 
     /// Blob of the cell; NULL is an empty blob.
     #[inline]
-    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {
+    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], FileError> {
         match self.value(column)? {
             ValueRef::Blob(bytes) => self.count(bytes),
             ValueRef::Null => Ok(&[]),
@@ -106,7 +112,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Text of the cell, with bytes that are not UTF-8 replaced; NULL is an empty text.
-    pub(super) fn text(&self, column: usize) -> Result<String, ProfileError> {
+    pub(super) fn text(&self, column: usize) -> Result<String, FileError> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.count(bytes)?).into_owned()),
             ValueRef::Null => Ok(String::new()),
@@ -116,7 +122,7 @@ impl<'r> Cells<'r> {
 
     /// Bytes of the text in the cell; `None` for a value of another type.
     #[inline]
-    pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>, ProfileError> {
+    pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>, FileError> {
         match self.value(column)? {
             ValueRef::Text(bytes) => self.count(bytes).map(Some),
             _ => Ok(None),
@@ -124,24 +130,24 @@ impl<'r> Cells<'r> {
     }
 
     /// Error about `column` of this row; it names the row by its first column.
-    pub(super) fn problem(&self, column: usize, problem: impl ToString) -> ProfileError {
+    pub(super) fn problem(&self, column: usize, problem: impl ToString) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
             Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
             _ => "without a key".to_string(),
         };
         let column = self.columns[column];
-        ProfileError::cell(self.table, column, key, problem)
+        cell(self.table, column, key, problem)
     }
 
     /// Turns the error about a blob in `column` into one that names the row.
-    pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
+    pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError + '_ {
         move |error| self.problem(column, error)
     }
 
     /// Returns an error unless `is_first`. Two rows with one id are an error, since it is unclear
     /// which of them counts.
-    pub(super) fn check_first(&self, is_first: bool) -> Result<(), ProfileError> {
+    pub(super) fn check_first(&self, is_first: bool) -> Result<(), FileError> {
         if is_first {
             Ok(())
         } else {
@@ -150,12 +156,12 @@ impl<'r> Cells<'r> {
     }
 
     /// Sum of `parts`, which were decoded from column 1 and those after it.
-    pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, ProfileError> {
+    pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, FileError> {
         let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
         sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> ProfileError {
+    fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         let found = found.data_type();
         self.problem(
             column,

@@ -10,9 +10,9 @@ use super::cells::Cells;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::ids::{Ids, of_ipu, position};
-use super::{ProfileError, ProgramKind, Programs, Target};
+use super::{ProgramKind, Programs, Target};
 use crate::limits;
-use crate::message::Warning;
+use crate::message::{FileError, Warning};
 use rustc_hash::FxHashMap;
 
 /// Cycles in a profile. Sums by program saturate at `u64::MAX`; the model leaves out cycles of more
@@ -63,7 +63,7 @@ impl Cycles {
 
 /// Returns the value, or, after an error, the default and a warning.
 pub(super) fn or_warn<T: Default>(
-    read: Result<T, ProfileError>,
+    read: Result<T, FileError>,
     what: &str,
     warnings: &mut Vec<Warning>,
 ) -> T {
@@ -76,10 +76,7 @@ pub(super) fn or_warn<T: Default>(
 /// Stands for the program of a step without one.
 const NO_PROGRAM: u32 = u32::MAX;
 
-fn read_executed(
-    database: &Database,
-    programs: &Programs,
-) -> Result<Option<Executed>, ProfileError> {
+fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>, FileError> {
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
@@ -119,7 +116,7 @@ fn read_executed(
 fn read_step_programs(
     database: &Database,
     programs: &Programs,
-) -> Result<(Ids, Vec<u32>), ProfileError> {
+) -> Result<(Ids, Vec<u32>), FileError> {
     database.indexed("steps", &["id", "program"], |row| {
         match row.optional(1)? {
             Some(_) => position(&programs.ids, &row, 1, "programs"),
@@ -134,7 +131,7 @@ fn read_step_programs(
 pub(super) fn read_cycles_by_ipu(
     database: &Database,
     ipus: u32,
-) -> Result<Option<Vec<u64>>, ProfileError> {
+) -> Result<Option<Vec<u64>>, FileError> {
     let table = "steps_by_ipu";
     if !database.has_table(table) {
         return Ok(None);
@@ -164,7 +161,7 @@ fn read_estimates(
     database: &Database,
     programs: &Programs,
     target: &Target,
-) -> Result<Option<Vec<u64>>, ProfileError> {
+) -> Result<Option<Vec<u64>>, FileError> {
     let tiles = target.tiles_per_ipu;
     let slowest = read_slowest(database, tiles)?;
     // The ids in exchanges are a plain list in a real profile. That they are one in compute sets
@@ -197,7 +194,7 @@ fn read_estimates(
 
 /// Cycles of the slowest tile by id of `compilation_cycles_by_tile`: tiles wait for each other
 /// between two steps.
-fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, ProfileError> {
+fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, FileError> {
     let table = "compilation_cycles_by_tile";
     if !database.has_table(table) {
         return Ok(FxHashMap::default());
@@ -215,7 +212,7 @@ fn estimates_in(
     table: &'static str,
     [ids, in_place]: [&'static [&'static str; 2]; 2],
     (slowest, tiles): (&FxHashMap<u64, u64>, u32),
-) -> Result<FxHashMap<u64, u64>, ProfileError> {
+) -> Result<FxHashMap<u64, u64>, FileError> {
     let mut cycles = FxHashMap::default();
     // Both columns may exist, with NULL in the unused one.
     database.rows_if_any(table, in_place, |row| {
@@ -239,7 +236,7 @@ fn slowest_ipu(
     row: &Cells<'_>,
     column: usize,
     slowest: &FxHashMap<u64, u64>,
-) -> Result<Option<u64>, ProfileError> {
+) -> Result<Option<u64>, FileError> {
     let mut maximum = None;
     for id in Varints::new(row.blob(column)?) {
         let id = id.map_err(row.bad_blob(column))?;
@@ -252,7 +249,7 @@ fn slowest_ipu(
 
 /// Cycles of the slowest tile in a run-length blob. The blob has one value for each tile (as all 21
 /// blobs of the real profile) or is empty.
-fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, ProfileError> {
+fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, FileError> {
     let blob = row.blob(column)?;
     maximum(blob, tiles).map_err(row.bad_blob(column))
 }
@@ -279,7 +276,7 @@ fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
 fn read_repeats(
     database: &Database,
     programs: &Programs,
-) -> Result<FxHashMap<u32, u64>, ProfileError> {
+) -> Result<FxHashMap<u32, u64>, FileError> {
     let counts = database.rows_if_any("program_type_repeat", &["id", "repeat_count"], |row| {
         Ok((row.unsigned(0)?, row.optional(1)?))
     })?;

@@ -4,9 +4,10 @@ mod ranges;
 
 use super::FormatVersion;
 use super::cells::Cells;
-use super::error::ProfileError;
+use super::error::sqlite;
 use super::ids::Ids;
 use super::open::Source;
+use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
 use crate::progress::{Progress, Task, Unit};
 use rusqlite::{Connection, Params};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,11 +31,11 @@ pub(super) struct Database {
 impl Database {
     /// Opens `path` such that nothing is written, neither to the file nor beside it (see
     /// [`Source`]), and reads the format version.
-    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
+    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, FileError> {
         Self::of(Source::find(path)?, progress)
     }
 
-    fn of(source: Source, progress: &Progress) -> Result<Self, ProfileError> {
+    fn of(source: Source, progress: &Progress) -> Result<Self, FileError> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection)?;
         let rows = ranges::rows_at_most(&connection, &schema);
@@ -59,7 +60,7 @@ impl Database {
         &self,
         table: &'static str,
         columns: &[&'static str],
-    ) -> Result<(), ProfileError> {
+    ) -> Result<(), FileError> {
         self.schema.require(table, columns, self.version)
     }
 
@@ -70,7 +71,7 @@ impl Database {
         table: &'static str,
         columns: &'static [&'static str],
         required: usize,
-    ) -> Result<&'static [&'static str], ProfileError> {
+    ) -> Result<&'static [&'static str], FileError> {
         if self.require(table, columns).is_ok() {
             return Ok(columns);
         }
@@ -81,17 +82,15 @@ impl Database {
     /// Opens a file again that was read before.
     ///
     /// # Errors
-    /// [`ProfileError::Changed`] if the file has changed since then.
-    pub(super) fn open_again(source: &Source) -> Result<Self, ProfileError> {
+    /// If the file has changed since then.
+    pub(super) fn open_again(source: &Source) -> Result<Self, FileError> {
         let found = Source::find(&source.path)?;
-        match found == *source {
-            true => Self::of(found, &Progress::new()),
-            false => Err(ProfileError::Changed),
-        }
+        source.check_same(&found)?;
+        Self::of(found, &Progress::new())
     }
 
     /// Returns an error if the file has changed since it was opened.
-    pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
+    pub(super) fn check_unchanged(&self) -> Result<(), FileError> {
         self.source.check_unchanged()
     }
 
@@ -101,8 +100,8 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        mut visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
-    ) -> Result<(), ProfileError> {
+        mut visit: impl FnMut(Cells<'_>) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
         self.require(table, columns)?;
         let sql = select(table, columns, "", "");
         self.query(table, columns, &sql, [], |row| {
@@ -116,8 +115,8 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
-    ) -> Result<Vec<T>, ProfileError> {
+        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
+    ) -> Result<Vec<T>, FileError> {
         let mut values = Vec::new();
         self.scan(table, columns, |row| {
             values.push(read(row)?);
@@ -131,8 +130,8 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
-    ) -> Result<Vec<T>, ProfileError> {
+        read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
+    ) -> Result<Vec<T>, FileError> {
         match self.require(table, columns) {
             Ok(()) => self.rows(table, columns, read),
             Err(_) => Ok(Vec::new()),
@@ -144,8 +143,8 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
-    ) -> Result<(Ids, Vec<T>), ProfileError> {
+        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
+    ) -> Result<(Ids, Vec<T>), FileError> {
         let mut ids = Vec::new();
         let values = self.rows(table, columns, |row| {
             ids.push(row.unsigned(0)?);
@@ -159,8 +158,8 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
-    ) -> Result<FxHashMap<u64, T>, ProfileError> {
+        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
+    ) -> Result<FxHashMap<u64, T>, FileError> {
         let mut values = FxHashMap::default();
         self.scan(table, columns, |row| {
             let value = read(row)?;
@@ -176,8 +175,8 @@ impl Database {
         table: &'static str,
         columns: &'static [&'static str],
         ids: FxHashSet<u64>,
-        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
-    ) -> Result<FxHashMap<u64, T>, ProfileError> {
+        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
+    ) -> Result<FxHashMap<u64, T>, FileError> {
         self.require(table, columns)?;
         let mut values = FxHashMap::default();
         let mut ids: Vec<u64> = ids.into_iter().collect();
@@ -195,11 +194,11 @@ impl Database {
     }
 
     /// Does the table have a row?
-    pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, ProfileError> {
+    pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, FileError> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
             let found = connection.query_row(&sql, [], |row| row.get(0));
-            found.map_err(ProfileError::sqlite(table))
+            found.map_err(sqlite(table))
         })
     }
 
@@ -211,9 +210,9 @@ impl Database {
         columns: &'static [&'static str],
         sql: &str,
         parameters: impl Params,
-        mut visit: impl FnMut(Cells<'_>) -> Result<ControlFlow<()>, ProfileError>,
-    ) -> Result<(), ProfileError> {
-        let failed = ProfileError::sqlite(table);
+        mut visit: impl FnMut(Cells<'_>) -> Result<ControlFlow<()>, FileError>,
+    ) -> Result<(), FileError> {
+        let failed = sqlite(table);
         let payload_left = Cell::new(self.source.max_payload());
         self.with_connection(|connection| {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
@@ -236,8 +235,8 @@ impl Database {
     /// Calls `work` with an idle connection, or a new one.
     fn with_connection<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, ProfileError>,
-    ) -> Result<T, ProfileError> {
+        work: impl FnOnce(&Connection) -> Result<T, FileError>,
+    ) -> Result<T, FileError> {
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
         let done = work(&connection);
@@ -286,10 +285,10 @@ impl SchemaEntry {
 }
 
 impl Schema {
-    pub(super) fn read(connection: &Connection) -> Result<Self, ProfileError> {
+    pub(super) fn read(connection: &Connection) -> Result<Self, FileError> {
         let mut schema = Self(FxHashMap::default());
         let read = schema.fill(connection);
-        read.map_err(ProfileError::sqlite("the list of tables"))?;
+        read.map_err(sqlite("the list of tables"))?;
         Ok(schema)
     }
 
@@ -349,23 +348,32 @@ impl Schema {
         table: &'static str,
         columns: &[&'static str],
         version: FormatVersion,
-    ) -> Result<(), ProfileError> {
+    ) -> Result<(), FileError> {
         let Some(entry) = self.0.get(table) else {
-            return Err(ProfileError::MissingTable(table, version));
+            return Err(FileError::new(format!(
+                "table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
+            )));
         };
         if let Some(found) = entry.instead {
-            return Err(ProfileError::NoTable(table, found));
+            return Err(FileError::new(format!(
+                "`{table}` is {found} instead of a table, and popliner runs no code from files; \
+                 {GIVE_PROFILE}"
+            )));
         }
         for &column in columns {
             match entry.column(column).map(|found| found.is_computed) {
                 Some(false) => {}
-                Some(true) => return Err(ProfileError::Computed(column, table)),
+                Some(true) => {
+                    return Err(FileError::new(format!(
+                        "column `{column}` of table `{table}` is computed when it is read, and \
+                         popliner runs no code from files; {GIVE_PROFILE}"
+                    )));
+                }
                 None => {
-                    return Err(ProfileError::MissingColumn {
-                        table,
-                        column,
-                        version,
-                    });
+                    return Err(FileError::new(format!(
+                        "column `{column}` of table `{table}` is missing (report format \
+                         {version}); {PROFILE_AGAIN}"
+                    )));
                 }
             }
         }

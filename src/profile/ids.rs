@@ -1,8 +1,8 @@
 //! Maps the ids of a table to positions in an array.
 
-use super::ProfileError;
 use super::cells::Cells;
-use super::error::DUPLICATE;
+use super::error::{DUPLICATE, cell};
+use crate::message::FileError;
 
 /// Positions of the rows of a table by their ids.
 ///
@@ -56,9 +56,8 @@ impl Ids {
         table: &'static str,
         column: &'static str,
         ids: &[u64],
-    ) -> Result<Self, ProfileError> {
-        Self::new(ids.iter().copied())
-            .map_err(|id| ProfileError::cell(table, column, id, DUPLICATE))
+    ) -> Result<Self, FileError> {
+        Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }
 
     /// Index of the ids from 0 to `len - 1`, each the position of its row.
@@ -152,7 +151,7 @@ impl IdColumn {
         mut self,
         table: &'static str,
         column: &'static str,
-    ) -> Result<(Ids, Option<Vec<u64>>), ProfileError> {
+    ) -> Result<(Ids, Option<Vec<u64>>), FileError> {
         if self.listed.is_empty() && (self.first == 0 || self.count == 0) {
             return Ok((Ids::dense(self.count as u32), None));
         }
@@ -168,7 +167,7 @@ pub(super) fn position(
     row: &Cells<'_>,
     column: usize,
     table: &str,
-) -> Result<u32, ProfileError> {
+) -> Result<u32, FileError> {
     let id = row.unsigned(column)?;
     let unknown = || row.problem(column, format!("`{table}` has no row with the id {id}"));
     ids.position(id).ok_or_else(unknown)
@@ -180,7 +179,7 @@ pub(super) fn of_ipu<'a, T>(
     row: &Cells<'_>,
     column: usize,
     ipu: u64,
-) -> Result<&'a mut T, ProfileError> {
+) -> Result<&'a mut T, FileError> {
     let count = ipus.len();
     let found = usize::try_from(ipu).ok().and_then(|ipu| ipus.get_mut(ipu));
     found.ok_or_else(|| {

@@ -1,8 +1,10 @@
 //! Liveness: the steps of the compiled program, and the steps on which classes are live.
 
+use super::Programs;
 use super::database::Database;
+use super::error::cell;
 use super::ids::{Ids, position};
-use super::{ProfileError, Programs};
+use crate::message::FileError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 
@@ -22,10 +24,7 @@ pub(super) const STEPS: &str = "depth_first_steps";
 /// Table of the equivalence classes.
 const CLASSES: &str = "eq_classes";
 
-pub(super) fn read_steps(
-    database: &Database,
-    programs: &Programs,
-) -> Result<Vec<Step>, ProfileError> {
+pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>, FileError> {
     let table = STEPS;
     let columns = &["id", "program_id", "parent_step_id"];
     let mut rows = database.rows(table, columns, |row| {
@@ -38,7 +37,7 @@ pub(super) fn read_steps(
     let step = |(id, program, parent): (u64, u32, Option<u64>)| {
         let index = |parent: u64| {
             let problem = format!("there is no step {parent}");
-            let unknown = || ProfileError::cell(table, "parent_step_id", id, problem);
+            let unknown = || cell(table, "parent_step_id", id, problem);
             ids.position(parent).ok_or_else(unknown)
         };
         let parent = parent.map(index).transpose()?;
@@ -67,7 +66,7 @@ pub struct LiveClasses {
 impl LiveClasses {
     /// Reads the classes, and the index of their ids.
     /// `steps` has the ids of all steps, ascending.
-    pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids), ProfileError> {
+    pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids), FileError> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
         })?;
@@ -190,7 +189,7 @@ fn read_ranges(
     database: &Database,
     ids: &Ids,
     steps: &[u64],
-) -> Result<Vec<(u32, u32, u32)>, ProfileError> {
+) -> Result<Vec<(u32, u32, u32)>, FileError> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
     let columns = &["eq_class_id", "step_id_from", "step_id_to"];
     let mut ranges = database.rows("eq_class_step", columns, |row| {

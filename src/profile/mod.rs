@@ -27,7 +27,6 @@ pub use compiled::{
 pub(crate) use compiled::{Deltas, LIVE_BY_STEP, joined};
 use cycles::or_warn;
 pub use cycles::{Cycles, Executed};
-pub use error::ProfileError;
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
 pub(crate) use open::companions;
@@ -39,7 +38,7 @@ pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
 pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
-use crate::message::Warning;
+use crate::message::{FileError, Warning};
 use crate::progress::Progress;
 use database::Database;
 use std::path::Path;
@@ -96,10 +95,10 @@ impl Profile {
     /// Reads the profile at `path`. Nothing is written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`ProfileError`] names the table, column and row that could not be understood. A profile of
+    /// [`FileError`] names the table, column and row that could not be understood. A profile of
     /// several IPUs, or of replicas that are not listed singly, is refused (docs/model.md, "The
     /// memory of a stage").
-    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+    pub fn read(path: &Path) -> Result<Self, FileError> {
         Self::read_with(path, &Progress::new())
     }
 
@@ -115,7 +114,7 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::read`].
-    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self, FileError> {
         let database = Database::open(path, progress)?;
         let version = database.version;
         let mut target = Target::read(&database)?;

@@ -1,6 +1,7 @@
 //! Opens a file that may come from an untrusted source.
 
-use super::error::ProfileError;
+use super::error::sqlite;
+use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
@@ -27,12 +28,15 @@ impl Source {
     /// Checks the file before SQLite opens it. SQLite is told that the file is immutable: it writes
     /// nothing, takes no locks and ignores journals, so a file with pending changes beside it is
     /// refused here.
-    pub(super) fn find(path: &Path) -> Result<Self, ProfileError> {
+    pub(super) fn find(path: &Path) -> Result<Self, FileError> {
         // The path of a pipe such as /dev/fd/63 cannot be canonicalized.
         check_kind(&path.metadata()?)?;
         let source = Self::look(path.canonicalize()?)?;
         if path.extension().is_some_and(|extension| extension == CACHE) {
-            return Err(ProfileError::Cache);
+            return Err(FileError::new(format!(
+                "by its name, this is a cache that PopVision keeps beside a profile; \
+                 {GIVE_PROFILE}"
+            )));
         }
         check_header(&source.header)?;
         check_length(&source.header, source.length)?;
@@ -40,7 +44,7 @@ impl Source {
         Ok(source)
     }
 
-    fn look(path: PathBuf) -> Result<Self, ProfileError> {
+    fn look(path: PathBuf) -> Result<Self, FileError> {
         // Checked before opening: opening a pipe would block until somebody writes.
         let metadata = path.metadata()?;
         check_kind(&metadata)?;
@@ -57,12 +61,19 @@ impl Source {
     }
 
     /// Returns an error if the file has changed. (Its header counts changes.)
-    pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
+    pub(super) fn check_unchanged(&self) -> Result<(), FileError> {
         check_unfinished(&self.path)?;
-        if Self::look(self.path.clone())? == *self {
-            Ok(())
-        } else {
-            Err(ProfileError::Changed)
+        self.check_same(&Self::look(self.path.clone())?)
+    }
+
+    /// Returns an error unless the file was `found` in the same state.
+    pub(super) fn check_same(&self, found: &Self) -> Result<(), FileError> {
+        match self == found {
+            true => Ok(()),
+            false => Err(FileError::new(
+                "the file changed while it was read; let the process that writes it finish, and \
+                 try again",
+            )),
         }
     }
 
@@ -74,11 +85,11 @@ impl Source {
 
     /// Opens a connection with every protection of SQLite against untrusted files
     /// (<https://sqlite.org/security.html>).
-    pub(super) fn connect(&self) -> Result<Connection, ProfileError> {
+    pub(super) fn connect(&self) -> Result<Connection, FileError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let failed = ProfileError::sqlite("the file");
+        let failed = sqlite("the file");
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
@@ -131,13 +142,15 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
+fn check_kind(metadata: &Metadata) -> Result<(), FileError> {
     let kind = metadata.file_type();
     // For a folder, the operating system's own error is clear.
     if kind.is_file() || kind.is_dir() {
         Ok(())
     } else {
-        Err(ProfileError::NoFile)
+        Err(FileError::new(format!(
+            "this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}"
+        )))
     }
 }
 
@@ -147,44 +160,55 @@ fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
 const CACHE: &str = "pop_cache";
 
 /// Checks the first bytes, so that files that are often mixed up get specific messages.
-fn check_header(header: &[u8]) -> Result<(), ProfileError> {
-    match header {
-        [] => Err(ProfileError::Empty),
-        [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => Err(ProfileError::Cbor),
-        _ if header.starts_with(b"!<arch>\n") => Err(ProfileError::NotADatabase(
-            ", but an archive of compiled code, such as the archive.a beside a profile",
-        )),
-        [b'{', ..] => Err(ProfileError::NotADatabase(
-            ", but looks like JSON, as profiles of format 1 do",
-        )),
-        _ if header.starts_with(b"SQLite format 3\0") => Ok(()),
-        _ => Err(ProfileError::NotADatabase("")),
-    }
+fn check_header(header: &[u8]) -> Result<(), FileError> {
+    let instead = match header {
+        [] => {
+            return Err(FileError::new(format!(
+                "the file is empty: the process that wrote it was probably stopped; \
+                 {PROFILE_AGAIN}"
+            )));
+        }
+        [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => {
+            return Err(FileError::new(
+                "the file looks like CBOR, not like a profile; give profile.pop first and \
+                 debug.cbor second",
+            ));
+        }
+        _ if header.starts_with(b"SQLite format 3\0") => return Ok(()),
+        _ if header.starts_with(b"!<arch>\n") => {
+            ", but an archive of compiled code, such as the archive.a beside a profile"
+        }
+        [b'{', ..] => ", but looks like JSON, as profiles of format 1 do",
+        _ => "",
+    };
+    Err(FileError::new(format!(
+        "the file is not an SQLite database{instead}; {GIVE_PROFILE}"
+    )))
 }
 
 /// Compares the size with that in the header, if the header is up to date, which it is if the
 /// change counter is that of the last writer that stored the size.
-fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
+fn check_length(header: &[u8], found: u64) -> Result<(), FileError> {
     let word = |at: usize| {
         let bytes = header.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let Some(known_for) = word(92) else {
-        let expected = HEADER as u64;
-        return Err(ProfileError::CutOff(found, expected));
     };
     // 1 stands for 65,536, which does not fit.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
         size => u64::from(size),
     };
-    let pages = u64::from(word(28).unwrap_or(0));
-    let expected = pages * page;
-    if word(24) == Some(known_for) && found < expected {
-        Err(ProfileError::CutOff(found, expected))
-    } else {
-        Ok(())
+    let expected = match word(92) {
+        None => HEADER as u64,
+        known_for if known_for == word(24) => u64::from(word(28).unwrap_or(0)) * page,
+        Some(_) => 0,
+    };
+    if found >= expected {
+        return Ok(());
     }
+    Err(FileError::new(format!(
+        "the file is cut off: it has {found} bytes and should have {expected}; {PROFILE_AGAIN}"
+    )))
 }
 
 /// First bytes of a journal that has to be rolled back.
@@ -201,11 +225,9 @@ pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
 }
 
 /// Refuses a profile whose write-ahead log or journal holds changes.
-fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
+fn check_unfinished(path: &Path) -> Result<(), FileError> {
     let [log, journal, _] = companions(path);
-    if log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
-        return Err(ProfileError::Unfinished(log));
-    }
+    let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
     // SQLite may keep a journal after its changes are done, and then zeroes its header.
     let mut start = Vec::new();
     let is_there = journal.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -213,11 +235,15 @@ fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
         let length = JOURNAL.len() as u64;
         File::open(&journal)?.take(length).read_to_end(&mut start)?;
     }
-    if start == JOURNAL {
-        Err(ProfileError::Unfinished(journal))
-    } else {
-        Ok(())
+    if !has_log && start != JOURNAL {
+        return Ok(());
     }
+    let changes = if has_log { log } else { journal };
+    Err(FileError::new(format!(
+        "the file is still open in another process, or that process died: changes are waiting in \
+         {}; let the process finish, or open a copy of both files once with `sqlite3`",
+        changes.display()
+    )))
 }
 
 /// `file:` URI for SQLite, with every special or non-ASCII byte escaped.

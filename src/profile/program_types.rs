@@ -1,10 +1,11 @@
 //! Reads the details of each type of program (`program_type_*` tables).
 
+use super::ProgramKind;
 use super::cells::Cells;
 use super::database::Database;
 use super::ids::{Ids, position};
 use super::tile_bytes::TileBytes;
-use super::{ProfileError, ProgramKind};
+use crate::message::FileError;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ impl Details {
         tiles: u32,
         compute_sets: &Ids,
         programs: &Ids,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, FileError> {
         Ok(Self {
             on_tile_execute: database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
                 position(compute_sets, &row, 1, "compute_sets")
@@ -43,7 +44,7 @@ impl Details {
         row: &Cells<'_>,
         kind: &str,
         variant_index: Option<u64>,
-    ) -> Result<(ProgramKind, Arc<[u64]>), ProfileError> {
+    ) -> Result<(ProgramKind, Arc<[u64]>), FileError> {
         let table = match kind {
             "OnTileExecute" => ON_TILE_EXECUTE,
             "DoExchange" => DO_EXCHANGE,
@@ -75,7 +76,7 @@ impl Details {
 
 /// Body of each call: `program_type_call` names a function, and `function_programs` the program of
 /// the function. (Assumed: the real profile has no such rows.)
-fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>, ProfileError> {
+fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>, FileError> {
     if !database.has_table(CALL) {
         return Ok(FxHashMap::default());
     }
@@ -115,7 +116,7 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
 /// Ids of region sets, by the table of the program type and its row.
 type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
 
-fn read_region_columns(database: &Database) -> Result<RegionIds, ProfileError> {
+fn read_region_columns(database: &Database) -> Result<RegionIds, FileError> {
     let mut regions: FxHashMap<&str, FxHashMap<u64, Vec<u64>>> = FxHashMap::default();
     for (table, columns, owner) in REGION_COLUMNS {
         // The table of a program type that the model does not use may be missing.

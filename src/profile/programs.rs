@@ -1,12 +1,13 @@
 //! The program tree (`programs`, `program_types`, `control_programs`) with its compute sets, and the
 //! code bytes of programs.
 
+use super::Target;
 use super::database::Database;
 use super::encoding::decode_list;
 use super::ids::{Ids, position};
 use super::program_types::Details;
 use super::tile_bytes::TileBytes;
-use super::{ProfileError, Target};
+use crate::message::FileError;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -117,7 +118,7 @@ impl Programs {
 
 impl Programs {
     /// Reads the tree with its compute sets, vertices and details.
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
+    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, FileError> {
         let tiles = target.num_tiles;
         let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
         let (set_ids, mut compute_sets) = read_compute_sets(database)?;
@@ -138,13 +139,17 @@ impl Programs {
 }
 
 /// Index of the ids of all programs. Those of several compilations would share their ids.
-fn read_ids(database: &Database) -> Result<Ids, ProfileError> {
+fn read_ids(database: &Database) -> Result<Ids, FileError> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
         let step = row.signed(1)?;
         match *first.get_or_insert(step) == step {
             true => Ok(()),
-            false => Err(ProfileError::SeveralCompilations),
+            false => Err(FileError::new(
+                "table `programs`, column `compilation_step_id`: there are several compilation \
+                 steps, whose programs share their ids; record each compilation into its own \
+                 folder",
+            )),
         }
     })?;
     Ok(ids)
@@ -155,7 +160,7 @@ fn read_programs(
     tiles: u32,
     ids: &Ids,
     details: &Details,
-) -> Result<Vec<Program>, ProfileError> {
+) -> Result<Vec<Program>, FileError> {
     let (type_ids, types) = read_types(database)?;
     let columns = &[
         "id",
@@ -195,7 +200,7 @@ fn read_programs(
 }
 
 /// Names of the program types, with an index of their ids, which differ from file to file.
-fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), ProfileError> {
+fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), FileError> {
     database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
         if name.is_empty() {
@@ -205,7 +210,7 @@ fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), ProfileError>
     })
 }
 
-fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileError> {
+fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, FileError> {
     let roots = database.by_id("control_programs", &["id", "program"], |row| {
         position(programs, &row, 1, "programs")
     })?;
@@ -214,10 +219,7 @@ fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileEr
     Ok(roots.into_iter().map(|(_, program)| program).collect())
 }
 
-fn read_vertex_types(
-    database: &Database,
-    tiles: u32,
-) -> Result<(Ids, Vec<VertexType>), ProfileError> {
+fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>), FileError> {
     let table = "vertex_types";
     let (ids, mut types) = database.indexed(table, &["id", "name", "size"], |row| {
         Ok(VertexType {
@@ -237,7 +239,7 @@ fn read_vertex_types(
     Ok((ids, types))
 }
 
-fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), ProfileError> {
+fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), FileError> {
     let table = "compute_sets";
     let all = &["compute_set", "name", "debug_id", "vertex_counts"];
     let columns = database.columns(table, all, 2)?;
@@ -264,7 +266,7 @@ fn read_instances(
     tiles: u32,
     (vertex_types, compute_sets): (&Ids, &Ids),
     sets: &mut [ComputeSet],
-) -> Result<(), ProfileError> {
+) -> Result<(), FileError> {
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];
     let mut seen = FxHashSet::default();
     database.scan("vertex_instances", columns, |row| {
@@ -284,7 +286,7 @@ fn read_memory(
     tiles: u32,
     compute_sets: &Ids,
     sets: &mut [ComputeSet],
-) -> Result<(), ProfileError> {
+) -> Result<(), FileError> {
     if !database.has_table(VERTEX_MEMORY) {
         return Ok(());
     }

@@ -1,8 +1,10 @@
 //! Memory as Poplar recorded it, with which the model is compared.
 
+use super::Target;
 use super::database::Database;
+use super::error::cell;
 use super::tile_bytes::TileBytes;
-use super::{ProfileError, Target};
+use crate::message::FileError;
 use serde::{Deserialize, Serialize};
 
 /// Memory by tile and by category, as the compiler recorded it.
@@ -54,7 +56,7 @@ impl RecordedTile {
 pub(crate) const TILES: &str = "memory_by_tile";
 
 /// Number of the last tile in [`TILES`] plus 1; 0 without rows.
-pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
+pub(super) fn listed_tiles(database: &Database) -> Result<u64, FileError> {
     let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
     let last = tiles.into_iter().max();
     Ok(last.map_or(0, |last| last.saturating_add(1)))
@@ -69,7 +71,7 @@ impl Recorded {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
+    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, FileError> {
         Ok(Self {
             tiles: read_tiles(database, target)?,
             categories: read_categories(database, target)?,
@@ -86,7 +88,7 @@ pub struct Regions {
     pub overflowed: u64,
 }
 
-fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>, ProfileError> {
+fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>, FileError> {
     let table = TILES;
     if !database.has_table(table) {
         return Ok(Vec::new());
@@ -115,7 +117,7 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
     if tiles.iter().all(Option::is_none) {
         return Ok(Vec::new());
     }
-    let missing = |tile| ProfileError::cell(table, "tile", tile, "there is no such row");
+    let missing = |tile| cell(table, "tile", tile, "there is no such row");
     let tiles = tiles.into_iter().enumerate();
     tiles
         .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
@@ -126,7 +128,7 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
 pub(super) fn read_regions(
     database: &Database,
     target: &Target,
-) -> Result<Option<Vec<Regions>>, ProfileError> {
+) -> Result<Option<Vec<Regions>>, FileError> {
     let columns = &[
         "tile",
         "interleaved",
@@ -159,7 +161,7 @@ pub(crate) const CATEGORIES: &str = "memory_by_category";
 fn read_categories(
     database: &Database,
     target: &Target,
-) -> Result<Vec<RecordedCategory>, ProfileError> {
+) -> Result<Vec<RecordedCategory>, FileError> {
     let table = CATEGORIES;
     if !database.has_table(table) {
         return Ok(Vec::new());

@@ -1,14 +1,13 @@
 //! Format version and target, which are read first; the origin of a profile; and a summary of it for
 //! users who have several.
 
-use super::ProfileError;
 use super::cells::Cells;
 use super::cycles::or_warn;
 use super::database::Database;
-use super::error::KNOWN_MAJOR;
+use super::error::{cell, no_row};
 use super::recorded::{TILES, listed_tiles};
 use crate::limits;
-use crate::message::Warning;
+use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Warning};
 use crate::progress::Progress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,14 +24,20 @@ pub struct FormatVersion {
     pub point: u64,
 }
 
+/// First number of the versions that are read: profiles are SQLite since format 3.
+const KNOWN_MAJOR: u64 = 3;
+
 /// Second number of the only version that was checked on a real file (Poplar 3.3.0).
 const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
-    pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
+    pub(super) fn read(database: &Database) -> Result<Self, FileError> {
         let table = "version_info";
         if !database.has_table(table) {
-            return Err(ProfileError::NotAProfile(table));
+            return Err(FileError::new(format!(
+                "the file is an SQLite database, but not a profile: it has no table `{table}`; \
+                 {GIVE_PROFILE}"
+            )));
         }
         let version = only_row(database, table, &["major", "minor", "point"], |row| {
             Ok(Self {
@@ -41,11 +46,15 @@ impl FormatVersion {
                 point: row.unsigned(2)?,
             })
         })?;
-        match version.major {
-            KNOWN_MAJOR => Ok(version),
-            // Tables may mean something else.
-            _ => Err(ProfileError::OtherFormat(version)),
+        if version.major == KNOWN_MAJOR {
+            return Ok(version);
         }
+        // Tables may mean something else.
+        Err(FileError::new(format!(
+            "the profile has report format {version}, and popliner reads only format \
+             {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \
+             reads its format"
+        )))
     }
 
     /// Warns about a version that was not checked on a real file.
@@ -72,13 +81,15 @@ fn only_row<T>(
     database: &Database,
     table: &'static str,
     columns: &'static [&'static str],
-    read: impl Fn(Cells<'_>) -> Result<T, ProfileError>,
-) -> Result<T, ProfileError> {
+    read: impl Fn(Cells<'_>) -> Result<T, FileError>,
+) -> Result<T, FileError> {
     let mut rows = database.rows(table, columns, read)?;
     match (rows.pop(), rows.is_empty()) {
         (Some(row), true) => Ok(row),
-        (Some(_), false) => Err(ProfileError::SeveralRows(table)),
-        (None, _) => Err(ProfileError::NoRow(table)),
+        (Some(_), false) => Err(FileError::new(format!(
+            "table `{table}` has several rows instead of one; {PROFILE_AGAIN}"
+        ))),
+        (None, _) => Err(no_row(table)),
     }
 }
 
@@ -100,7 +111,7 @@ pub struct Target {
 }
 
 impl Target {
-    pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
+    pub(super) fn read(database: &Database) -> Result<Self, FileError> {
         let columns = &[
             "tiles_per_ipu",
             "num_tiles",
@@ -132,7 +143,7 @@ impl Target {
     pub(super) fn take_one_replica(
         &mut self,
         database: &Database,
-    ) -> Result<Option<Warning>, ProfileError> {
+    ) -> Result<Option<Warning>, FileError> {
         let replicas = self.num_replicas;
         let (of_ipu, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
         let is_one_ipu_each = all == of_ipu || Some(all) == of_ipu.checked_mul(replicas);
@@ -145,7 +156,11 @@ impl Target {
             0
         };
         if listed != of_ipu {
-            return Err(ProfileError::Replicas(replicas, listed));
+            return Err(FileError::new(format!(
+                "the profile was compiled for {replicas} replicas of one IPU each and lists all \
+                 {listed} tiles instead of those of one replica; compile the model without \
+                 replication to split it, or judge it as it is with --fit"
+            )));
         }
         self.num_tiles = self.tiles_per_ipu;
         (self.num_ipus, self.num_replicas) = (1, 1);
@@ -159,19 +174,24 @@ impl Target {
 
     /// Refuses a target of several IPUs, which the rules do not cover (docs/model.md, "The memory
     /// of a stage"), and impossible sizes.
-    pub(crate) fn check_single_ipu(&self) -> Result<(), ProfileError> {
+    pub(crate) fn check_single_ipu(&self) -> Result<(), FileError> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
             return Ok(());
         }
-        Err(ProfileError::SeveralIpus(self.clone()))
+        Err(FileError::new(format!(
+            "the profile was compiled for {} IPUs ({} tiles, {} on each, replicas: {}), and only \
+             one IPU without replication can be split; compile the whole model for one IPU, \
+             without pipelining or replication, or judge it as it is with --fit",
+            self.num_ipus, self.num_tiles, self.tiles_per_ipu, self.num_replicas
+        )))
     }
 
     /// Refuses sizes that no machine has.
-    pub(super) fn check_sizes(&self) -> Result<(), ProfileError> {
+    pub(super) fn check_sizes(&self) -> Result<(), FileError> {
         let unlike = |column, value: u64, what| {
             let problem = format!("no machine has {what}");
-            Err(ProfileError::cell("target_info", column, value, problem))
+            Err(cell("target_info", column, value, problem))
         };
         if !(1..=limits::BYTES_OF_TILE).contains(&self.bytes_per_tile) {
             return unlike("bytes_per_tile", self.bytes_per_tile, "tiles of that size");
@@ -243,7 +263,7 @@ impl BuildInfo {
 }
 
 /// Options that differ from their defaults, by name; none if the table or a column is missing.
-fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>, ProfileError> {
+fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>, FileError> {
     let options = database.rows_if_any(table, &["name", "value", "is_default"], |row| {
         let (name, value) = (row.text(0)?, row.text(1)?);
         Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
@@ -270,11 +290,11 @@ impl Outline {
     /// Reads the summary of the profile at `path`.
     ///
     /// # Errors
-    /// [`ProfileError`] if the file is no profile, or its target cannot be understood.
-    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+    /// [`FileError`] if the file is no profile, or its target cannot be understood.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
         let database = Database::open(path, &Progress::new())?;
         let target = Target::read(&database)?;
-        let has_rows = |table| -> Result<bool, ProfileError> {
+        let has_rows = |table| -> Result<bool, FileError> {
             Ok(database.has_table(table) && database.has_rows(table)?)
         };
         Ok(Self {

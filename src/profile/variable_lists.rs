@@ -1,12 +1,13 @@
 //! Lists of variables by id: the variables of a compute set, or of a region set.
 
+use super::Variables;
 use super::cells::Cells;
 use super::database::Database;
 use super::encoding::{BlobError, Run, Runs};
 use super::ids::Ids;
 use super::variables::TABLE as VARIABLES;
-use super::{ProfileError, Variables};
 use crate::limits;
+use crate::message::FileError;
 use crate::parallel::concatenated;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -147,7 +148,7 @@ struct RegionRows {
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
-) -> Result<(VariableLists, Vec<u32>), ProfileError> {
+) -> Result<(VariableLists, Vec<u32>), FileError> {
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
@@ -196,7 +197,7 @@ fn end_of_regions(text: &[u8]) -> Option<u64> {
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
-) -> Result<VariableLists, ProfileError> {
+) -> Result<VariableLists, FileError> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let scan = ComputeSets {
         variables,
@@ -218,7 +219,7 @@ struct ComputeSets<'a> {
 
 impl ComputeSets<'_> {
     /// Appends the members of a row to `lists`.
-    fn add(&self, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<(), ProfileError> {
+    fn add(&self, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<(), FileError> {
         let id = row.unsigned(0)?;
         let before = lists.len();
         let mut var_id = 0u64;
@@ -246,7 +247,7 @@ impl ComputeSets<'_> {
     }
 
     /// Limits the members of all rows together: a few bytes can name all variables in every row.
-    fn check(&self, row: &Cells<'_>, so_far: usize, added: usize) -> Result<(), ProfileError> {
+    fn check(&self, row: &Cells<'_>, so_far: usize, added: usize) -> Result<(), FileError> {
         let limit = self.max_members;
         if so_far.saturating_add(added) <= limit {
             return Ok(());
@@ -261,7 +262,7 @@ impl ComputeSets<'_> {
 
 /// Position of a variable that column 1 of the row names.
 #[inline]
-fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32, ProfileError> {
+fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32, FileError> {
     let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
     let position = variables.position(var_id);
     position.ok_or_else(|| row.problem(1, problem()))

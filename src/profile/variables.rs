@@ -6,10 +6,12 @@
 use super::cells::Cells;
 use super::database::Database;
 use super::encoding::decode_list;
+use super::error::no_variables;
 use super::ids::{IdColumn, Ids, position};
 use super::open::Source;
-use super::{LiveClasses, ProfileError, Target};
+use super::{LiveClasses, Target};
 use crate::limits;
+use crate::message::FileError;
 use crate::parallel::concatenated;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::take;
@@ -73,14 +75,14 @@ impl Variables {
         database: &Database,
         target: &Target,
         (classes, class_ids): (&LiveClasses, &Ids),
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, FileError> {
         if !database.has_table(TABLE) {
-            return Err(ProfileError::NoLoweredVariables);
+            return Err(no_variables());
         }
         let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
         let has_names = columns.len() > REQUIRED;
         if !database.has_rows(TABLE)? {
-            return Err(ProfileError::NoLoweredVariables);
+            return Err(no_variables());
         }
         let (category_ids, category_names) = read_categories(database)?;
         let persistent = persistent(classes);
@@ -114,7 +116,7 @@ impl Variables {
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
         database: &Database,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, FileError> {
         let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
         for part in &mut parts {
             var_ids.append(take(&mut part.var_ids));
@@ -201,7 +203,7 @@ fn persistent(classes: &LiveClasses) -> Vec<bool> {
 pub(super) const CATEGORIES: &str = "var_categories";
 
 /// Index of the ids of the categories, and their names.
-pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {
+pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), FileError> {
     let mut count = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
         count += 1;
@@ -232,7 +234,7 @@ impl VariableNames {
     /// # Errors
     /// As [`Profile::read`](super::Profile::read): the file is opened again, and must not have
     /// changed.
-    pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
+    pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, FileError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -308,7 +310,7 @@ impl LabelKeys {
     }
 
     /// Reads the names and contexts of all labels, by number; label 0 is empty.
-    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, ProfileError> {
+    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, FileError> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();

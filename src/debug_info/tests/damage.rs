@@ -1,6 +1,7 @@
 //! Files that are truncated, damaged, hostile, or of another kind.
 
 use std::io::{self, Read};
+use std::path::Path;
 
 use super::*;
 
@@ -112,10 +113,9 @@ fn damage_before_any_context_is_an_error() {
     let mut whole = three();
     let first = find(&whole, b"\x62id\x01");
     whole[first] = 0x1d;
-    match read(&whole) {
-        Err(DebugInfoError::Syntax(offset)) => assert_eq!(offset, first as u64 + 1),
-        other => panic!("{other:?}"),
-    }
+    let refused = read(&whole).unwrap_err();
+    let place = format!("malformed before byte {};", first + 1);
+    assert!(refused.contains(&place), "{refused}");
 }
 
 #[test]
@@ -262,8 +262,9 @@ fn a_document_without_a_string_table() {
 
 #[test]
 fn other_cbor_documents() {
-    let not_cbor = |bytes: &[u8]| matches!(read(bytes), Err(DebugInfoError::NotCbor { .. }));
-    let shape = |bytes: &[u8]| matches!(read(bytes), Err(DebugInfoError::Shape { .. }));
+    let says = |bytes: &[u8], part: &str| read(bytes).unwrap_err().contains(part);
+    let not_cbor = |bytes: &[u8]| says(bytes, ", not a debug.cbor (");
+    let shape = |bytes: &[u8]| says(bytes, "but not a debug.cbor: it");
     assert!(not_cbor(&bytes(&texts(&["contexts"]))));
     assert!(not_cbor(&bytes(&int(5))));
     assert!(shape(&bytes(&map(&[]))));
@@ -276,8 +277,8 @@ fn other_cbor_documents() {
 
 #[test]
 fn other_files_are_named() {
-    let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
-    assert!(matches!(read(b""), Err(DebugInfoError::Empty)));
+    let message = |bytes: &[u8]| read(bytes).unwrap_err();
+    assert!(message(b"").starts_with("the file is empty: "));
     assert!(
         message(b"SQLite format 3\0\x10\x00")
             .ends_with("give profile.pop first and debug.cbor second")
@@ -347,19 +348,20 @@ fn failing_to_read_is_no_truncation() {
             fails: true,
             interrupted: false,
         });
-        assert!(matches!(result, Err(DebugInfoError::Io(_))), "{len}");
+        let failure = result.unwrap_err().to_string();
+        assert!(
+            failure.starts_with("it cannot be read: "),
+            "{len}: {failure}"
+        );
     }
 }
 
 #[test]
 fn paths_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = DebugInfo::read(&folder.path().join("debug.cbor"));
-    assert!(
-        matches!(missing, Err(DebugInfoError::Io(error)) if error.to_string().contains("No such file"))
-    );
-    assert!(matches!(
-        DebugInfo::read(folder.path()),
-        Err(DebugInfoError::Io(_))
-    ));
+    let failure = |path: &Path| DebugInfo::read(path).unwrap_err().to_string();
+    let missing = failure(&folder.path().join("debug.cbor"));
+    assert!(missing.contains("No such file"), "{missing}");
+    let of_folder = failure(folder.path());
+    assert!(of_folder.starts_with("it cannot be read: "), "{of_folder}");
 }

@@ -9,7 +9,7 @@ mod shapes;
 
 use ciborium::Value;
 
-use super::{Damage, DebugInfo, DebugInfoError, Field, Position, SoftwareLayer};
+use super::{Damage, DebugInfo, Field, Position, SoftwareLayer};
 
 /// Encodes one value.
 fn bytes(value: &Value) -> Vec<u8> {
@@ -63,8 +63,8 @@ fn document(contexts: &[Value], names: &[&str]) -> Vec<u8> {
     document_of(&contexts, &texts(names))
 }
 
-fn read(bytes: &[u8]) -> Result<DebugInfo, DebugInfoError> {
-    DebugInfo::from_reader(bytes)
+fn read(bytes: &[u8]) -> Result<DebugInfo, String> {
+    DebugInfo::from_reader(bytes).map_err(|error| error.to_string())
 }
 
 /// Reads a document and checks that it has no anomalies.

@@ -131,11 +131,8 @@ fn nesting_is_read_up_to_a_bound_and_is_damage_beyond() {
         };
         reads_past(&deep(room), &[]);
         for depth in [room + 1, 1 << 20] {
-            let info = read(&around(&deep(depth)));
-            assert!(
-                matches!(info, Err(DebugInfoError::Syntax { .. })),
-                "{depth}"
-            );
+            let refused = read(&around(&deep(depth))).unwrap_err();
+            assert!(refused.contains("malformed"), "{depth}: {refused}");
         }
     }
 }
@@ -152,7 +149,7 @@ fn text_longer_than_the_buffer() {
 fn no_contexts_at_all() {
     let info = read_sound(&document(&[], &[]));
     assert!(info.is_empty());
-    let empty = DebugInfo::empty();
+    let empty = DebugInfo::default();
     assert_eq!(
         (empty.len(), empty.position(1), empty.chain(1).count()),
         (0, None, 0)

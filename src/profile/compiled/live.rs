@@ -1,13 +1,13 @@
 //! Bytes of not-always-live variables, by step and IPU.
 
+use super::super::RecordedTile;
 use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, of_ipu};
 use super::super::liveness::STEPS;
-use super::super::{ProfileError, RecordedTile};
 use super::Ipus;
 use crate::limits;
-use crate::message::{PROFILE_AGAIN, Warning};
+use crate::message::{FileError, PROFILE_AGAIN, Warning};
 
 /// Bytes of not-always-live variables at each step, by IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn read(
     ipus: Ipus,
     (tiles, steps): (&[RecordedTile], &[u64]),
     warnings: &mut Vec<Warning>,
-) -> Result<Option<LiveByIpu>, ProfileError> {
+) -> Result<Option<LiveByIpu>, FileError> {
     if !is_there(database) {
         return Ok(None);
     }
@@ -68,10 +68,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
-pub(in crate::profile) fn by_step(
-    database: &Database,
-    steps: &[u64],
-) -> Result<Deltas, ProfileError> {
+pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Deltas, FileError> {
     let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
     if !database.has_table(TABLE) {
         return Ok(of_all);
@@ -93,7 +90,7 @@ pub(in crate::profile) fn by_step(
 }
 
 /// Ids of the steps, ascending. The index of a step is the position of its id.
-pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
+pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, FileError> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
     Ids::of(STEPS, "id", &steps)?;
@@ -105,7 +102,7 @@ fn read_deltas(
     database: &Database,
     ipus: Ipus,
     steps: &[u64],
-) -> Result<(Deltas, Vec<Deltas>), ProfileError> {
+) -> Result<(Deltas, Vec<Deltas>), FileError> {
     let mut of_all = Deltas::new();
     let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
     scan(database, steps, |row, ipu, delta| {
@@ -127,8 +124,8 @@ fn read_deltas(
 fn scan(
     database: &Database,
     steps: &[u64],
-    mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<(), ProfileError>,
-) -> Result<(), ProfileError> {
+    mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<(), FileError>,
+) -> Result<(), FileError> {
     database.scan(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
         let id = row.unsigned(0)?;
         let unknown = |_| row.problem(0, format!("there is no step {id}"));

@@ -15,9 +15,10 @@ pub use variable_sums::{LiveOnTile, Named, PipelineName, VariableSums};
 
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
+use super::error::{cell, no_row};
 use super::recorded::{Recorded, TILES, listed_tiles, read_regions};
-use super::{BuildInfo, ProfileError, Programs, RecordedCategory, RecordedTile, Target};
-use crate::message::Warning;
+use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Target};
+use crate::message::{FileError, PROFILE_AGAIN, Warning};
 use crate::progress::Progress;
 use crate::witnesses::{Contradiction, of_record};
 use std::ops::Range;
@@ -58,9 +59,9 @@ impl CompiledProfile {
     /// neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`ProfileError`] names the table, column and row that could not be understood, or says that
+    /// [`FileError`] names the table, column and row that could not be understood, or says that
     /// the tiles do not make whole IPUs.
-    pub fn read(path: &Path, with_programs: bool) -> Result<Self, ProfileError> {
+    pub fn read(path: &Path, with_programs: bool) -> Result<Self, FileError> {
         Self::read_with(path, with_programs, &Progress::new())
     }
 
@@ -72,7 +73,7 @@ impl CompiledProfile {
         path: &Path,
         with_programs: bool,
         progress: &Progress,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, FileError> {
         let database = Database::open(path, progress)?;
         let mut target = Target::read(&database)?;
         target.check_sizes()?;
@@ -146,17 +147,17 @@ const TABLE: &str = "target_info";
 impl Ipus {
     /// Derives the listed IPUs from `memory_by_tile`, and sets `num_tiles` and `num_ipus` of
     /// `target` to the listed ones.
-    pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, ProfileError> {
+    pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, FileError> {
         let listed = listed_tiles(database)?;
         if listed == 0 {
-            return Err(ProfileError::NoRow(TILES));
+            return Err(no_row(TILES));
         }
         let of_ipu = u64::from(target.tiles_per_ipu);
         let all = u64::from(target.num_tiles);
         if !all.is_multiple_of(of_ipu) {
             let problem =
                 format!("{all} tiles are not a whole number of IPUs of {of_ipu} tiles each");
-            return Err(ProfileError::cell(TABLE, "num_tiles", all, problem));
+            return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
         let of_one_replica = all
@@ -164,8 +165,10 @@ impl Ipus {
             .then(|| all / replicas);
         let is_known = listed == all || Some(listed) == of_one_replica;
         if !is_known || !listed.is_multiple_of(of_ipu) {
-            let target = target.clone();
-            return Err(ProfileError::ListedTiles { listed, target });
+            return Err(FileError::new(format!(
+                "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of \
+                 {of_ipu} tiles each, {replicas} replicas); {PROFILE_AGAIN}"
+            )));
         }
         let ipus = listed / of_ipu;
         let stated = target.num_ipus;
@@ -174,7 +177,7 @@ impl Ipus {
             .any(|by| stated == ipus * by || stated * by == ipus)
         {
             let problem = format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs");
-            return Err(ProfileError::cell(TABLE, "num_ipus", stated, problem));
+            return Err(cell(TABLE, "num_ipus", stated, problem));
         }
         let found = Self {
             count: ipus as u32,
@@ -208,7 +211,7 @@ impl Ipus {
 }
 
 /// Number of listed replicas, derived from `ipus_per_replica`; 1 if that column is missing.
-fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, ProfileError> {
+fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, FileError> {
     let mut of_replica = None;
     if target.num_replicas > 1 {
         let stated = database.rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?;
@@ -223,7 +226,7 @@ fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u3
             "{ipus} IPUs are listed, of {} replicas",
             target.num_replicas
         );
-        ProfileError::cell(TABLE, "ipus_per_replica", of_replica, problem)
+        cell(TABLE, "ipus_per_replica", of_replica, problem)
     })?;
     Ok(u32::try_from(listed).unwrap_or(1))
 }

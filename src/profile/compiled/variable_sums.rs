@@ -5,8 +5,9 @@ use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, position};
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
-use super::super::{LiveClasses, ProfileError, RecordedTile};
+use super::super::{LiveClasses, RecordedTile};
 use super::Ipus;
+use crate::message::FileError;
 use crate::witnesses::{Contradiction, recorded_variables};
 use rustc_hash::FxHashMap;
 
@@ -137,7 +138,7 @@ impl Sums {
 }
 
 /// Does the profile have lowered variables?
-pub(super) fn are_there(database: &Database) -> Result<bool, ProfileError> {
+pub(super) fn are_there(database: &Database) -> Result<bool, FileError> {
     Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
 }
 
@@ -149,7 +150,7 @@ pub(super) fn read(
     tiles: &[RecordedTile],
     chosen: &[u32],
     steps: &[u64],
-) -> Result<(Option<VariableSums>, Option<Contradiction>), ProfileError> {
+) -> Result<(Option<VariableSums>, Option<Contradiction>), FileError> {
     if !are_there(database)? {
         return Ok((None, None));
     }
@@ -197,7 +198,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn add(&self, row: &Cells<'_>, sums: &mut Sums) -> Result<(), ProfileError> {
+    fn add(&self, row: &Cells<'_>, sums: &mut Sums) -> Result<(), FileError> {
         if sums.count == 0 {
             *sums = Sums::new(self.ipus);
         }
@@ -249,7 +250,7 @@ impl Scan<'_> {
 }
 
 /// The base names that state a purpose, by id.
-fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, ProfileError> {
+fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileError> {
     let names = database.rows(STRINGS, STRING_COLUMNS, |row| {
         let name = PipelineName::of(&row.text(1)?);
         Ok(name.zip(Some(row.unsigned(0)?)))

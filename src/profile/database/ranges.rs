@@ -6,8 +6,9 @@
 //! hold every row of the table exactly once.
 
 use super::super::cells::Cells;
-use super::super::error::ProfileError;
+use super::super::error::{disordered, sqlite};
 use super::{Database, Schema, select};
+use crate::message::FileError;
 use crate::progress::Rows;
 use rayon::prelude::*;
 use rusqlite::Connection;
@@ -42,13 +43,13 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
-    ) -> Result<Vec<T>, ProfileError> {
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError> + Sync,
+    ) -> Result<Vec<T>, FileError> {
         self.require(table, columns)?;
         let Some(rowid) = self.schema.rowid(table) else {
             return self.scan_whole(table, columns, visit);
         };
-        let failed = ProfileError::sqlite(table);
+        let failed = sqlite(table);
         let bounds = |connection: &Connection| rowid_bounds(connection, table, rowid);
         let bounds = self.with_connection(|connection| bounds(connection).map_err(failed))?;
         let Some(bounds) = bounds else {
@@ -60,7 +61,7 @@ impl Database {
         // Ranges are stolen one by one: a thread that took several would let others wait for its
         // last.
         let ranges = ranges(table, bounds).into_par_iter().with_max_len(1);
-        let parts: Vec<Result<Part<T>, ProfileError>> = ranges.map(read).collect();
+        let parts: Vec<Result<Part<T>, FileError>> = ranges.map(read).collect();
         joined(table, parts)
     }
 
@@ -71,15 +72,15 @@ impl Database {
         columns: &'static [&'static str],
         sql: &str,
         (from, to): (i64, i64),
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError>,
-    ) -> Result<Part<T>, ProfileError> {
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
+    ) -> Result<Part<T>, FileError> {
         let mut counted = Rows::new(&self.rows);
         let mut filled = T::default();
         let (mut first, mut last, mut next) = (None, None, None);
         self.query(table, columns, sql, [from], |row| {
             let rowid = row.rowid()?;
             if last.is_some_and(|last| last >= rowid) {
-                return Err(ProfileError::Disordered(table, rowid));
+                return Err(disordered(table, rowid));
             }
             first = first.or(Some(rowid));
             if rowid > to {
@@ -103,8 +104,8 @@ impl Database {
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError>,
-    ) -> Result<Vec<T>, ProfileError> {
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
+    ) -> Result<Vec<T>, FileError> {
         let mut counted = Rows::new(&self.rows);
         let mut filled = T::default();
         self.scan(table, columns, |row| {
@@ -118,13 +119,13 @@ impl Database {
 /// Values of the ranges, after checking that each range ends at the row with which the next begins.
 fn joined<T>(
     table: &'static str,
-    parts: Vec<Result<Part<T>, ProfileError>>,
-) -> Result<Vec<T>, ProfileError> {
+    parts: Vec<Result<Part<T>, FileError>>,
+) -> Result<Vec<T>, FileError> {
     let parts: Vec<Part<T>> = parts.into_iter().collect::<Result<_, _>>()?;
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
         if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
-            return Err(ProfileError::Disordered(table, rowid));
+            return Err(disordered(table, rowid));
         }
     }
     Ok(parts.into_iter().map(|part| part.filled).collect())

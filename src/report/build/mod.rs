@@ -11,9 +11,9 @@ pub use peaks::Peaks;
 
 use super::{LayerNames, Provenance, Report, TiedWeightFacts, answer};
 use crate::memory::MemoryModel;
+use crate::message::FileError;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, ProfileLookup, WeightTie};
-use crate::profile::ProfileError;
 use crate::report::StepFacts;
 use crate::search::SearchResult;
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl Report {
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since.
-    pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, ProfileError> {
+    pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, FileError> {
         // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;

@@ -5,11 +5,11 @@
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
+use crate::message::FileError;
 use crate::model::{
     CodeKind, LivePlace, LiveVariables, MemoryPeak, NamedVariable, ProfileLookup, TileLists,
     TileVariable,
 };
-use crate::profile::ProfileError;
 use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
 use crate::search::{AdviceFor, Answer};
 use rayon::prelude::*;
@@ -50,7 +50,7 @@ impl Inputs<'_> {
     pub(super) fn named(
         &self,
         lookup: Option<&ProfileLookup>,
-    ) -> Result<NamedVariables, ProfileError> {
+    ) -> Result<NamedVariables, FileError> {
         match lookup {
             Some(lookup) => self.find_variables(lookup),
             None => Ok(self.saved_variables()),
@@ -68,7 +68,7 @@ impl Inputs<'_> {
         }
     }
 
-    fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, ProfileError> {
+    fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, FileError> {
         let places = self.places();
         let is_page = self.detail >= Detail::Page;
         let whole = self.peaks.whole(self).filter(|_| is_page);

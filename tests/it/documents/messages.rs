@@ -9,7 +9,8 @@
 //!
 //! | way | use |
 //! |---|---|
-//! | `#[error("...")]` | errors of a module |
+//! | `#[error("...")]` | errors that code decides on |
+//! | `FileError::new("...")` | a file cannot be read or used |
 //! | `anyhow!`, `bail!`, `ensure!` | errors of a file, in the modules around |
 //! | `usage("...")` | the command line asks for something impossible |
 //! | `BadValue::new("...")` | the value of an option cannot be understood |

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use popliner::profile::{Profile, ProfileError, Variables};
+use popliner::message::FileError;
+use popliner::profile::{Profile, Variables};
 use rusqlite::Connection;
 
 use super::cases::{Case, half, page_of, root_page, word};
@@ -14,7 +15,7 @@ use crate::support::models::Random;
 /// Id, tile and size of each variable.
 type Rows = Vec<(u64, u64, u64)>;
 
-fn read(path: &Path) -> Result<Rows, ProfileError> {
+fn read(path: &Path) -> Result<Rows, FileError> {
     let variables: Variables = Profile::read(path)?.variables;
     let positions = 0..variables.len() as u32;
     let row = |position: u32| {

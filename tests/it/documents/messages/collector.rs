@@ -10,8 +10,8 @@ use regex::Regex;
 
 /// Types whose text is a part of other messages, after a colon.
 pub const REASONS: [&str; 2] = ["BlobError", "Damage"];
-/// Types that hold the text of `usage` and of `BadValue::new`.
-pub const HOLDERS: [&str; 2] = ["BadValue", "UsageError"];
+/// Types that hold the text of `usage`, `BadValue::new` and `FileError::new`.
+pub const HOLDERS: [&str; 3] = ["BadValue", "FileError", "UsageError"];
 
 /// A literal. Its text is a group.
 const TEXT: &str = r#""((?:[^"\\]|\\(?s:.))*)""#;
@@ -22,7 +22,8 @@ const ERROR: &str = r"(?x)
     (?:pub(?:\(\w+\))?\ )? (struct\ )? (\w+) (?: \((?:\#\[from\]\ )?(?:\w+::)* (\w+) )?";
 /// A function or macro that makes a message, whether its text is formatted, and the text.
 const CALL: &str = r#"(?x)
-    \b( usage\( | Warning::new\( | BadValue::new\( | anyhow!\( | bail!\( | ensure!\([^"]*, )\s*
+    \b( usage\( | FileError::new\( | Warning::new\( | BadValue::new\( | anyhow!\( | bail!\( |
+        ensure!\([^"]*, )\s*
     (format!\(\s*)? (?:TEXT)?"#;
 
 /// Other code that leads to standard error, unless `ok` follows.
@@ -36,7 +37,7 @@ const FORBIDDEN: [&str; 4] = [
               (?:format!\()? "(?:\{option\}|--[a-z-]+)(?:\ \{\})?" )?"#,
 ];
 /// Code that prints a message, or makes the type that holds its text.
-const SPEECH: &str = r"\bError::msg|\bio::stderr|\b(?:Warning|BadValue|UsageError)\(";
+const SPEECH: &str = r"\bError::msg|\bio::stderr|\b(?:Warning|BadValue|FileError|UsageError)\(";
 /// The files that may have it.
 const SPEAKERS: [&str; 4] = [
     "src/message.rs",
