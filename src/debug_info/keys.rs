@@ -21,8 +21,6 @@ pub enum SoftwareLayer {
     XlaOp,
     /// An instruction of XLA.
     HloInstruction,
-    /// XLA's Poplar backend.
-    PoplarDriver,
     /// Another layer, or none.
     Other,
 }
@@ -39,7 +37,6 @@ impl SoftwareLayer {
             "popxl" => SoftwareLayer::Popxl,
             "xla_op" => SoftwareLayer::XlaOp,
             "hloinstruction" => SoftwareLayer::HloInstruction,
-            "poplar_driver" => SoftwareLayer::PoplarDriver,
             _ => SoftwareLayer::Other,
         }
     }

@@ -83,13 +83,11 @@ impl GroupCode {
         target: &Target,
     ) -> Result<Self, FileError> {
         let tiles = target.num_tiles;
-        let group = || group.iter().map(|&program| &programs.all[program as usize]);
         let compute_sets = || {
-            group().filter_map(|program| match program.kind {
-                ProgramKind::OnTileExecute(set) => Some(&programs.compute_sets[set as usize]),
-                _ => None,
-            })
+            let programs_of_group = group.iter();
+            programs_of_group.filter_map(|&program| programs.compute_set(program))
         };
+        let group = || group.iter().map(|&program| &programs.all[program as usize]);
         let exchanges = group().filter_map(|program| match &program.kind {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
@@ -109,7 +107,7 @@ impl GroupCode {
                      on tile {tile}; {PROFILE_AGAIN}"
                 ))
             };
-            TileBytes::sum(parts, tiles).map_err(too_large)
+            TileBytes::sum(parts).map_err(too_large)
         };
         let vertex_state = sum("vertex state", &mut { states })?;
         let vertex_memory = match exact(compute_sets()) {

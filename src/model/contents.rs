@@ -7,7 +7,7 @@ use super::operations::{Operation, OwnedProgram};
 use super::recording::{Label, Recording, TensorKind};
 use super::use_sets::UseSets;
 use super::variable_groups::VariableGroups;
-use super::variables::{self, MemoryPeak};
+use super::variables::MemoryPeak;
 use crate::message::Warning;
 use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Recorded, Target, TileBytes};
 use crate::witnesses::Contradiction;
@@ -145,7 +145,9 @@ impl Model {
     /// The highest sum of live bytes of variables that hold data on a tile, and the first step that
     /// has it.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
-        variables::peak(self.variables.on_tile(tile), &self.classes)
+        let on_tile = self.variables.on_tile(tile);
+        self.classes
+            .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
     /// By tile: bytes of all code, and of the live variables at the tile's fullest step. Depends

@@ -23,8 +23,8 @@ use crate::limits;
 use crate::message::{OVER_BOUND, Warning};
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
 use crate::wording::grouped;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The source of cycles.
@@ -289,25 +289,25 @@ impl Visits<'_> {
 
 /// Cycles while they are summed up.
 struct Sums {
+    /// Without cycles of clusters.
     all: OperationCycles,
-    /// By operation and cluster: index in `by_cluster`.
-    numbers: FxHashMap<(u32, u32), usize>,
+    /// By operation and cluster.
+    by_cluster: BTreeMap<(u32, u32), WorkCycles>,
     /// Cycles of everything, which 64 bits may not hold.
     total: u128,
 }
 
 impl Sums {
     fn none(source: CycleSource, found: &UnnamedOperations) -> Self {
-        let all = OperationCycles {
-            source,
-            by_operation: vec![WorkCycles::default(); found.operations.len()],
-            by_cluster: Vec::new(),
-            unexplained: WorkCycles::default(),
-            other: 0,
-        };
         Self {
-            all,
-            numbers: FxHashMap::default(),
+            all: OperationCycles {
+                source,
+                by_operation: vec![WorkCycles::default(); found.operations.len()],
+                by_cluster: Vec::new(),
+                unexplained: WorkCycles::default(),
+                other: 0,
+            },
+            by_cluster: BTreeMap::new(),
             total: 0,
         }
     }
@@ -317,12 +317,8 @@ impl Sums {
         let (path, program) = visits.found.walk.visits[visit];
         let later = visits.later.part((path, program), cycles);
         let cluster = visits.cluster_of[program as usize];
-        self.add(
-            (visits.found.operation_of[visit], cluster),
-            work,
-            cycles,
-            later,
-        );
+        let by = (visits.found.operation_of[visit], cluster);
+        self.add(by, work, cycles, later);
     }
 
     fn add(&mut self, by: (u32, u32), work: Work, cycles: u64, later: u64) {
@@ -332,29 +328,23 @@ impl Sums {
             later,
         };
         self.total += u128::from(cycles);
-        let all = &mut self.all;
         let (operation, cluster) = by;
         if operation == NO_OPERATION {
-            return all.unexplained.add(added);
+            return self.all.unexplained.add(added);
         }
-        all.by_operation[operation as usize].add(added);
+        self.all.by_operation[operation as usize].add(added);
         if cluster != NO_CLUSTER {
-            let sums = &mut all.by_cluster;
-            let number = *self.numbers.entry(by).or_insert_with(|| {
-                sums.push(ClusterCycles {
-                    operation,
-                    cluster,
-                    cycles: WorkCycles::default(),
-                });
-                sums.len() - 1
-            });
-            sums[number].cycles.add(added);
+            self.by_cluster.entry(by).or_default().add(added);
         }
     }
 
     fn finished(mut self) -> OperationCycles {
-        let sums = &mut self.all.by_cluster;
-        sums.sort_unstable_by_key(|sums| (sums.operation, sums.cluster));
+        let of_cluster = |((operation, cluster), cycles)| ClusterCycles {
+            operation,
+            cluster,
+            cycles,
+        };
+        self.all.by_cluster = self.by_cluster.into_iter().map(of_cluster).collect();
         self.all
     }
 }

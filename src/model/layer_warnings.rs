@@ -41,7 +41,7 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
         layered.count(),
         operations.count(),
         grouped(by_regex.largest),
-        modules.names.len(),
+        modules.layers.len(),
         grouped(by_modules.largest),
         outside(&modules, &layers)
     )))

@@ -48,14 +48,13 @@ impl Layering {
     /// Finds the layer of every operation from names only. Which layers describe the program best
     /// cannot be computed then: the default regex is used if it finds any layer.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
-        let modules = || ModuleLayers::of_names(operations);
         if let LayerSource::Best = options.source {
             let by_regex = Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
             if !by_regex.is_empty() {
                 return by_regex;
             }
         }
-        Self::find(operations, options, modules)
+        Self::find(operations, options, || ModuleLayers::of_names(operations))
     }
 
     fn find(
@@ -63,15 +62,13 @@ impl Layering {
         options: &LayerOptions,
         modules: impl FnOnce() -> ModuleLayers,
     ) -> Self {
+        let by_default = || Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
         match &options.source {
             LayerSource::Regex(regex) => Self::by_regex(operations, regex, options),
             LayerSource::Modules => Self::by_modules(operations, modules()),
-            LayerSource::Original => {
-                Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options)
-            }
+            LayerSource::Original => by_default(),
             LayerSource::Best => {
-                let regex = own_regex(DEFAULT_LAYER_REGEX);
-                let mut by_regex = Self::by_regex(operations, &regex, options);
+                let mut by_regex = by_default();
                 let modules = modules();
                 let layers = by_regex.layers_by_name();
                 if !by_regex.is_empty() && modules.are_matched_by(&layers) {
@@ -125,12 +122,16 @@ impl Layering {
             NO_LAYER => Note::InputLayers(0),
             _ => Note::Name,
         };
-        let names = modules.names.iter().cloned();
+        let names = modules.layers.iter().map(|layer| layer.name.clone());
         Self {
             notes: operations.iter().zip(&layers).map(note).collect(),
             names: [String::new()].into_iter().chain(names).collect(),
             layers,
-            modules: modules.paths.clone(),
+            modules: modules
+                .layers
+                .iter()
+                .map(|layer| layer.path.clone())
+                .collect(),
             tree: None,
             finder: Finder::Modules(Box::new(modules)),
         }

@@ -5,7 +5,7 @@ use super::operations::{self, OperationContexts, UnnamedOperations};
 use super::{LayerOptions, Layering, names};
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
-use crate::profile::{Ipus, ProgramKind, Programs};
+use crate::profile::{Ipus, Programs};
 
 /// The layers whose operations run on each IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,28 +66,14 @@ fn vertices(
         let Some(layer) = layering.own_layer(index) else {
             continue;
         };
-        let by_ipu = &mut vertices[layer as usize - 1];
-        for &program in &operation.programs {
-            let ProgramKind::OnTileExecute(set) = programs.all[program as usize].kind else {
-                continue;
-            };
-            let sets = &programs.compute_sets[set as usize].vertices;
-            for run in sets.iter().flat_map(|(_, instances)| instances.runs()) {
-                add_run(by_ipu, (run.from, run.to), run.value, ipus);
+        let sets = operation.programs.iter();
+        let sets = sets.filter_map(|&program| programs.compute_set(program));
+        for (_, instances) in sets.flat_map(|set| &set.vertices) {
+            for (ipu, sum) in (0u32..).zip(&mut vertices[layer as usize - 1]) {
+                let of_ipu = instances.total_of(ipus.tiles(ipu));
+                *sum = sum.saturating_add(of_ipu);
             }
         }
     }
     vertices
-}
-
-/// Adds `value` for each of the tiles `from..to` to its IPU.
-fn add_run(by_ipu: &mut [u64], (from, to): (u32, u32), value: u32, ipus: Ipus) {
-    let mut from = from;
-    while from < to {
-        let ipu = ipus.of_tile(from);
-        let end = to.min((ipu + 1) * ipus.tiles_per_ipu);
-        let vertices = u64::from(end - from) * u64::from(value);
-        by_ipu[ipu as usize] = by_ipu[ipu as usize].saturating_add(vertices);
-        from = end;
-    }
 }

@@ -5,7 +5,7 @@ use super::walk::{EMPTY_PATH, NO_CALL, Path};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
-use crate::profile::{ProgramKind, Programs};
+use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Names all operations, in order. Also returns the call paths whose contexts say which operations
@@ -173,12 +173,9 @@ impl<'a> Namer<'a> {
         let position = debug_info.chain(named_by).next();
         let name = position.map(|p| debug_info.name(p));
         let api = position.and_then(|p| debug_info.text(p, Field::Api));
-        let compute_sets = operation.programs.iter().filter_map(|&program| {
-            match programs.all[program as usize].kind {
-                ProgramKind::OnTileExecute(set) => Some(&*programs.compute_sets[set as usize].name),
-                _ => None,
-            }
-        });
+        let compute_sets = operation.programs.iter();
+        let compute_sets = compute_sets.filter_map(|&program| programs.compute_set(program));
+        let compute_sets = compute_sets.map(|set| &*set.name);
         let mut names = name.into_iter().chain(api).chain(compute_sets);
         names.find(|name| !name.is_empty())
     }

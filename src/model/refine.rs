@@ -4,7 +4,7 @@
 use super::operations::UnnamedGroup;
 use super::use_set_index::{UseSetIndex, members};
 use super::use_sets::{NO_USERS, UseSets, Users};
-use crate::profile::{Profile, ProgramKind};
+use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -106,10 +106,8 @@ struct Pairing<'a> {
 impl Pairing<'_> {
     /// The pairs of all compute sets of an operation group.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = Pair> {
-        let is_compute_set = |program: &u32| {
-            let kind = &self.profile.programs.all[*program as usize].kind;
-            matches!(kind, ProgramKind::OnTileExecute(_))
-        };
+        let programs = &self.profile.programs;
+        let is_compute_set = |program: &u32| programs.compute_set(*program).is_some();
         let programs = group.programs.iter().copied();
         let compute_sets: Vec<u32> = programs.filter(is_compute_set).collect();
         let count = compute_sets.len();

@@ -1,6 +1,6 @@
 //! Which variables programs use, and which use sets the variables of compute sets and regions have.
 
-use crate::profile::{Profile, ProgramKind, Programs, VariableLists};
+use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
 
 /// By compute set and by region: the use sets of its variables. There are some thousand times fewer
@@ -139,16 +139,12 @@ pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u3
 
 /// The distinct lists of compute sets and of regions that programs use, by position.
 fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let Programs {
-        all, compute_sets, ..
-    } = &profile.programs;
     let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
-    for program in programs.iter().map(|&program| &all[program as usize]) {
-        if let ProgramKind::OnTileExecute(set) = program.kind {
-            let id = compute_sets[set as usize].id;
-            of_sets.extend(profile.compute_set_variables.position(id));
+    for &program in programs {
+        if let Some(set) = profile.programs.compute_set(program) {
+            of_sets.extend(profile.compute_set_variables.position(set.id));
         }
-        let regions = program.regions.iter();
+        let regions = profile.programs.all[program as usize].regions.iter();
         of_regions.extend(regions.filter_map(|&id| profile.region_variables.position(id)));
     }
     for positions in [&mut of_sets, &mut of_regions] {

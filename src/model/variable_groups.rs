@@ -4,7 +4,7 @@ use super::NO_USERS;
 use super::variable_uses::{ByUse, TileUse, VariableUse};
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 
 /// Lowered variables of one tile with the same class and use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,10 +50,22 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        let none = || SumsOfGroups::none(tiles, classes);
-        let add = |positions: Range<usize>| none().with(positions.filter_map(at));
-        let sums = by_parts(count, parts(count, classes), add, SumsOfGroups::join);
-        let SumsOfGroups { counts, bytes } = sums.unwrap_or_else(none);
+        // By tile the number of groups, and by use its bytes.
+        let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
+        let add = |positions: Range<usize>| {
+            let (mut counts, mut bytes) = none();
+            for (tile, group) in positions.filter_map(at) {
+                counts[usize::from(tile)] += 1;
+                *bytes.of_mut(group.class, group.set) += u64::from(group.bytes);
+            }
+            (counts, bytes)
+        };
+        let join = |(mut counts, bytes): (Vec<u32>, ByUse<u64>), (more, part)| {
+            add_all(&mut counts, more);
+            (counts, bytes.join(part))
+        };
+        let sums = by_parts(count, parts(count, classes), add, join);
+        let (counts, bytes) = sums.unwrap_or_else(none);
         let uses = bytes.into_uses();
         let numbers = ByUse::numbers(&uses, classes);
         let mut starts = starts(&counts);
@@ -156,39 +168,6 @@ fn parts(count: usize, values: usize) -> usize {
     parts.clamp(1, rayon::current_num_threads())
 }
 
-/// Sums over groups before they are sorted.
-struct SumsOfGroups {
-    /// By tile: number of groups.
-    counts: Vec<u32>,
-    bytes: ByUse<u64>,
-}
-
-impl SumsOfGroups {
-    fn none(tiles: u32, classes: usize) -> Self {
-        Self {
-            counts: vec![0; tiles as usize],
-            bytes: ByUse::new(classes),
-        }
-    }
-
-    fn with(mut self, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
-        for (tile, VariableGroup { class, set, bytes }) in groups {
-            self.counts[usize::from(tile)] += 1;
-            *self.bytes.of_mut(class, set) += u64::from(bytes);
-        }
-        self
-    }
-
-    fn join(mut self, part: Self) -> Self {
-        let counts = self.counts.iter_mut().zip(part.counts);
-        counts.for_each(|(sum, more)| *sum += more);
-        Self {
-            counts: self.counts,
-            bytes: self.bytes.join(part.bytes),
-        }
-    }
-}
-
 /// By tile, start of its groups from the number of groups; one more at the end.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
@@ -197,6 +176,12 @@ fn starts(counts: &[u32]) -> Vec<u32> {
         end
     });
     std::iter::once(0).chain(ends).collect()
+}
+
+/// Adds each number of `more` to the one at its index in `sums`.
+fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
+    let pairs = sums.iter_mut().zip(more);
+    pairs.for_each(|(sum, more)| *sum += more);
 }
 
 /// By use, bytes over all tiles; groups of each tile begin where `starts` says. `None` if a tile is
@@ -217,9 +202,7 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     };
     let add = |all: Option<Vec<u64>>, part: Option<Vec<u64>>| {
         let (mut all, part) = all.zip(part)?;
-        all.iter_mut()
-            .zip(part)
-            .for_each(|(sum, more)| *sum += more);
+        add_all(&mut all, part);
         Some(all)
     };
     let found = by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add);

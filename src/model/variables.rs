@@ -113,7 +113,8 @@ impl MemoryPeak {
     pub(super) fn find(variables: &LoweredVariables, classes: &LiveClasses) -> Self {
         let tiles = (0..variables.data.tiles()).into_par_iter();
         let peaks = tiles.map(|tile| {
-            let (bytes, step) = peak(variables.on_tile(tile), classes);
+            let on_tile = variables.on_tile(tile);
+            let (bytes, step) = classes.peak(on_tile.map(|group| (group.class, group.bytes)));
             (bytes, Reverse(tile), step)
         });
         let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
@@ -141,27 +142,4 @@ impl MemoryPeak {
         self.variables = named.collect();
         Ok(())
     }
-}
-
-/// The highest sum of live bytes on one tile, and the first step that has it.
-pub(super) fn peak(
-    items: impl Iterator<Item = VariableGroup>,
-    classes: &LiveClasses,
-) -> (u64, u32) {
-    let mut changes = vec![0; classes.steps() as usize + 1];
-    for item in items {
-        for &(from, to) in classes.ranges(item.class) {
-            changes[from as usize] += i64::from(item.bytes);
-            changes[to as usize] -= i64::from(item.bytes);
-        }
-    }
-    let mut live = 0;
-    let mut peak = (0, 0);
-    for (step, change) in (0u32..).zip(changes) {
-        live += change;
-        if live > peak.0 {
-            peak = (live, step);
-        }
-    }
-    (peak.0 as u64, peak.1)
 }

@@ -3,7 +3,7 @@
 
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
-use crate::profile::{ProgramKind, Programs};
+use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 
 /// A list of Call programs from the outermost to the innermost, as an index into [`CallPaths`].
@@ -16,8 +16,6 @@ pub(super) const EMPTY_PATH: Path = 0;
 #[derive(Debug)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
-    /// By path: number of Calls.
-    depths: Vec<usize>,
     longer: FxHashMap<(Path, u32), Path>,
 }
 
@@ -25,7 +23,6 @@ impl CallPaths {
     pub(super) fn new() -> Self {
         Self {
             nodes: vec![(EMPTY_PATH, u32::MAX)],
-            depths: vec![0],
             longer: FxHashMap::default(),
         }
     }
@@ -34,7 +31,6 @@ impl CallPaths {
     pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
-            self.depths.push(self.depths[path as usize] + 1);
             self.nodes.len() as Path - 1
         })
     }
@@ -42,11 +38,6 @@ impl CallPaths {
     /// `path` with `call` appended; `None` if there is no such path.
     pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
-    }
-
-    /// Number of Calls in `path`.
-    pub(super) fn depth(&self, path: Path) -> usize {
-        self.depths[path as usize]
     }
 
     /// Every path with Calls, after all its prefixes: the path, the path without its innermost
@@ -114,7 +105,7 @@ impl Walk {
     ) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |path, program, more: u64, counts: &mut [u64]| {
-            if let Some(&number) = self.numbers.get(&(path, program)) {
+            if let Some(number) = self.visit(path, program) {
                 let count = &mut counts[number as usize];
                 *count = count.saturating_add(more).min(limits::EXECUTIONS);
             }
@@ -126,25 +117,20 @@ impl Walk {
             let (path, program) = self.visits[number as usize];
             let times = repeats.get(&program).copied().unwrap_or(1);
             let count = counts[number as usize].saturating_mul(times);
-            let (path, below) = self.below(programs, path, program);
-            for &child in below {
-                add(path, child, count, &mut counts);
+            let longer = self.paths.find(path, program).unwrap_or(path);
+            for &child in below(&programs.all[program as usize]) {
+                add(longer, child, count, &mut counts);
             }
         }
         counts
     }
+}
 
-    /// The programs below a visit and their call path: the children of its program, or the body of
-    /// a Call on a longer path.
-    fn below<'a>(&self, programs: &'a Programs, path: Path, program: u32) -> (Path, &'a [u32]) {
-        let found = &programs.all[program as usize];
-        match &found.kind {
-            ProgramKind::Call(body) => {
-                let longer = self.paths.longer.get(&(path, program));
-                (longer.copied().unwrap_or(path), std::slice::from_ref(body))
-            }
-            _ => (path, &found.children),
-        }
+/// The children of a program, or the body of a Call, which has no children.
+fn below(program: &Program) -> &[u32] {
+    match &program.kind {
+        ProgramKind::Call(body) => std::slice::from_ref(body),
+        _ => &program.children,
     }
 }
 
@@ -216,7 +202,7 @@ fn check_nesting(
 ) -> Result<(), FileError> {
     let program = &programs.all[program as usize];
     let is_call = matches!(program.kind, ProgramKind::Call(_));
-    if is_call && paths.depth(path) >= limits::NESTED_CALLS {
+    if is_call && paths.innermost_first(path).count() >= limits::NESTED_CALLS {
         Err(FileError::new(format!(
             "table `programs` or `program_type_call`: Calls are nested more than {} deep at \
              program {}, deeper than in any real model; {OVER_BOUND}",
@@ -228,21 +214,20 @@ fn check_nesting(
     }
 }
 
-/// The next program below `frame`: a child, or the body of a Call (which has no children).
+/// The next program below `frame`, with its call path.
 fn next_child(
     programs: &Programs,
     paths: &mut CallPaths,
     frame: &mut OpenProgram,
 ) -> Option<(Path, u32)> {
     let program = &programs.all[frame.program as usize];
-    let child = frame.next_child;
+    let &next = below(program).get(frame.next_child)?;
     frame.next_child += 1;
-    match program.kind {
-        ProgramKind::Call(body) => {
-            (child == 0).then(|| (paths.push(frame.path, frame.program), body))
-        }
-        _ => Some((frame.path, *program.children.get(child)?)),
-    }
+    let path = match program.kind {
+        ProgramKind::Call(_) => paths.push(frame.path, frame.program),
+        _ => frame.path,
+    };
+    Some((path, next))
 }
 
 /// Marks an operation that is part of no call.

@@ -1,6 +1,6 @@
 //! The values of one row, checked for their types and ranges.
 
-use super::encoding::BlobError;
+use super::encoding::{BlobError, decode_list};
 use super::error::{DUPLICATE, cell, sqlite};
 use super::tile_bytes::TileBytes;
 use crate::message::{FileError, PROFILE_AGAIN};
@@ -155,9 +155,27 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Sum of `parts`, which were decoded from column 1 and those after it.
-    pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, FileError> {
-        let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
+    /// Run-length blob of the cell, with one value for each of `tiles` tiles or none.
+    pub(super) fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
+        TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
+    }
+
+    /// List of the cell, with one value for each of `tiles` tiles or none.
+    pub(super) fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
+        TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
+    }
+
+    /// List of at most `limit` numbers in the cell.
+    pub(super) fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>, FileError> {
+        decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
+    }
+
+    /// Sum of values that were decoded from column 1 and those after it.
+    pub(super) fn sum<'b>(
+        &self,
+        parts: impl IntoIterator<Item = &'b TileBytes>,
+    ) -> Result<TileBytes, FileError> {
+        let sum = TileBytes::sum(parts.into_iter().map(|part| (part, 1)));
         sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 

@@ -64,19 +64,18 @@ impl Database {
         self.schema.require(table, columns, self.version)
     }
 
-    /// The `columns` that the table has: all of them, or only the first `required`, without which a
-    /// table is an error.
+    /// The first `columns` that the table has, up to one that it lacks; the table must have
+    /// `required` of them.
     pub(super) fn columns(
         &self,
         table: &'static str,
         columns: &'static [&'static str],
         required: usize,
     ) -> Result<&'static [&'static str], FileError> {
-        if self.require(table, columns).is_ok() {
-            return Ok(columns);
-        }
         self.require(table, &columns[..required])?;
-        Ok(&columns[..required])
+        let more = columns[required..].iter();
+        let more = more.take_while(|&&column| self.require(table, &[column]).is_ok());
+        Ok(&columns[..required + more.count()])
     }
 
     /// Opens a file again that was read before.
@@ -268,20 +267,8 @@ struct SchemaEntry {
     instead: Option<&'static str>,
     /// Is the entry a table without rowids? (`WITHOUT ROWID`)
     is_without_rowid: bool,
-    columns: Vec<SchemaColumn>,
-}
-
-struct SchemaColumn {
-    /// Name of the column in lower case.
-    name: String,
-    /// Is the column computed when it is read?
-    is_computed: bool,
-}
-
-impl SchemaEntry {
-    fn column(&self, name: &str) -> Option<&SchemaColumn> {
-        self.columns.iter().find(|column| column.name == name)
-    }
+    /// By name of the column in lower case: is it computed when it is read?
+    columns: FxHashMap<String, bool>,
 }
 
 impl Schema {
@@ -320,12 +307,10 @@ impl Schema {
             let entry = self.0.entry(name).or_insert(SchemaEntry {
                 instead,
                 is_without_rowid: is_set(5)?,
-                columns: Vec::new(),
+                columns: FxHashMap::default(),
             });
-            entry.columns.push(SchemaColumn {
-                name: text(3)?.to_lowercase(),
-                is_computed: is_set(4)?,
-            });
+            let column = text(3)?.to_lowercase();
+            entry.columns.entry(column).or_insert(is_set(4)?);
         }
         Ok(())
     }
@@ -339,7 +324,7 @@ impl Schema {
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
-        names.find(|name| entry.column(name).is_none())
+        names.find(|&name| !entry.columns.contains_key(name))
     }
 
     /// Checks that `table` is a table with these columns.
@@ -361,7 +346,7 @@ impl Schema {
             )));
         }
         for &column in columns {
-            match entry.column(column).map(|found| found.is_computed) {
+            match entry.columns.get(column) {
                 Some(false) => {}
                 Some(true) => {
                     return Err(FileError::new(format!(

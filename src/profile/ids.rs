@@ -65,12 +65,6 @@ impl Ids {
         Self(IdLookup::Same(len))
     }
 
-    /// Is every id the position of its row?
-    #[cfg(test)]
-    fn is_dense(&self) -> bool {
-        matches!(self.0, IdLookup::Same(_))
-    }
-
     fn array(ids: impl Iterator<Item = u64>, highest: usize) -> Result<Self, u64> {
         let mut array = vec![ABSENT; highest + 1];
         for (id, position) in ids.zip(0..) {
@@ -222,7 +216,7 @@ mod tests {
             }
             let (index, listed) = all.index("t", "id").unwrap();
             let ids = parts.concat();
-            assert_eq!(listed.is_none(), index.is_dense());
+            assert_eq!(listed.is_none(), matches!(index.0, IdLookup::Same(_)));
             assert_eq!(listed.unwrap_or((0..ids.len() as u64).collect()), ids);
             let positions = ids.iter().map(|&id| index.position(id).unwrap());
             assert!(positions.eq(0..ids.len() as u32));

@@ -142,6 +142,27 @@ impl LiveClasses {
         let class = position as usize;
         &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
     }
+
+    /// The highest sum of live bytes, and the first step that has it; `all` has class and bytes of
+    /// each variable.
+    pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
+        let mut changes = vec![0; self.steps as usize + 1];
+        for (class, bytes) in all {
+            for &(from, to) in self.ranges(class) {
+                changes[from as usize] += i64::from(bytes);
+                changes[to as usize] -= i64::from(bytes);
+            }
+        }
+        let mut live = 0;
+        let mut peak = (0, 0);
+        for (step, change) in (0u32..).zip(changes) {
+            live += change;
+            if live > peak.0 {
+                peak = (live, step);
+            }
+        }
+        (peak.0 as u64, peak.1)
+    }
 }
 
 /// Appends a range that begins no earlier than the ranges from index `first` on, merging it with

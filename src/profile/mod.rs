@@ -130,17 +130,17 @@ impl Profile {
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
         let of_classes = (&classes, &class_ids);
         let variables = Variables::read(&database, &target, of_classes)?;
-        let (regions, compute_sets) = rayon::join(
+        let (exchanged, compute_sets) = rayon::join(
             || variable_lists::read_regions(&database, &variables),
             || variable_lists::read_compute_sets(&database, &variables),
         );
-        let (region_variables, outside) = regions?;
+        let (region_variables, outside) = exchanged?;
         let compute_set_variables = compute_sets?;
-        let recorded = Recorded::read(&database, &target)?;
+        let (recorded, regions) = Recorded::read(&database, &target)?;
         let live_by_step = compiled::live_by_step(&database, &step_ids);
         let live_by_step = or_warn(live_by_step, "live bytes by step", &mut warnings);
         let statements = Statements {
-            regions: recorded::read_regions(&database, &target)?,
+            regions,
             live_by_step,
             outside,
             has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),

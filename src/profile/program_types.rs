@@ -30,7 +30,7 @@ impl Details {
                 position(compute_sets, &row, 1, "compute_sets")
             })?,
             do_exchange: database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
-                TileBytes::from_rle(row.blob(1)?, tiles).map_err(row.bad_blob(1))
+                row.tile_runs(1, tiles)
             })?,
             calls: read_calls(database, programs)?,
             regions: read_region_columns(database)?,

@@ -3,7 +3,6 @@
 
 use super::Target;
 use super::database::Database;
-use super::encoding::decode_list;
 use super::ids::{Ids, position};
 use super::program_types::Details;
 use super::tile_bytes::TileBytes;
@@ -114,9 +113,15 @@ impl Programs {
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
-}
 
-impl Programs {
+    /// The compute set that a program at this position in `all` runs.
+    pub fn compute_set(&self, program: u32) -> Option<&ComputeSet> {
+        match self.all[program as usize].kind {
+            ProgramKind::OnTileExecute(set) => Some(&self.compute_sets[set as usize]),
+            _ => None,
+        }
+    }
+
     /// Reads the tree with its compute sets, vertices and details.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, FileError> {
         let tiles = target.num_tiles;
@@ -179,12 +184,11 @@ fn read_programs(
             let unknown = || row.problem(3, format!("there is no program with the id {id}"));
             ids.position(id).ok_or_else(unknown)
         };
-        let children = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
-        let children: Box<[u32]> = children.into_iter().map(child).collect::<Result<_, _>>()?;
-        let control_code = if children.is_empty() {
-            TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?
-        } else {
-            TileBytes::default()
+        let children = row.list(3, usize::MAX)?.into_iter().map(child);
+        let children: Box<[u32]> = children.collect::<Result<_, _>>()?;
+        let control_code = match children.is_empty() {
+            true => row.tile_runs(5, tiles)?,
+            false => TileBytes::default(),
         };
         Ok(Program {
             id: row.unsigned(0)?,
@@ -232,8 +236,7 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
     let mut seen = FxHashSet::default();
     database.scan("memory_by_vertex_type", columns, |row| {
         let position = position(&ids, &row, 0, table)?;
-        let code = TileBytes::from_list(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
-        types[position as usize].code = code;
+        types[position as usize].code = row.tile_list(1, tiles)?;
         row.check_first(seen.insert(position))
     })?;
     Ok((ids, types))
@@ -247,7 +250,7 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), File
         let (mut debug_id, mut counted) = (None, None);
         if columns.len() == all.len() {
             debug_id = row.optional(2)?;
-            let counts = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
+            let counts = row.list(3, usize::MAX)?;
             counted = Some(counts.into_iter().fold(0, u64::saturating_add));
         }
         Ok(ComputeSet {
@@ -272,7 +275,7 @@ fn read_instances(
     database.scan("vertex_instances", columns, |row| {
         let set = position(compute_sets, &row, 0, "compute_sets")?;
         let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
-        let instances = TileBytes::from_rle(row.blob(2)?, tiles).map_err(row.bad_blob(2))?;
+        let instances = row.tile_runs(2, tiles)?;
         sets[set as usize].vertices.push((vertex_type, instances));
         row.check_first(seen.insert((set, vertex_type)))
     })
@@ -300,10 +303,9 @@ fn read_memory(
     ];
     database.scan(VERTEX_MEMORY, columns, |row| {
         let set = position(compute_sets, &row, 0, "compute_sets")?;
-        let part =
-            |column| TileBytes::from_rle(row.blob(column)?, tiles).map_err(row.bad_blob(column));
-        let parts: Vec<TileBytes> = (1..columns.len()).map(part).collect::<Result<_, _>>()?;
+        let parts = (1..columns.len()).map(|column| row.tile_runs(column, tiles));
+        let parts: Vec<TileBytes> = parts.collect::<Result<_, _>>()?;
         let memory = &mut sets[set as usize].memory;
-        row.check_first(memory.replace(row.sum(&parts, tiles)?).is_none())
+        row.check_first(memory.replace(row.sum(&parts)?).is_none())
     })
 }

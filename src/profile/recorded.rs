@@ -71,11 +71,14 @@ impl Recorded {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, FileError> {
-        Ok(Self {
-            tiles: read_tiles(database, target)?,
-            categories: read_categories(database, target)?,
-        })
+    /// Reads the recorded memory, and by tile its memory regions unless the profile lacks them.
+    pub(super) fn read(
+        database: &Database,
+        target: &Target,
+    ) -> Result<(Self, Option<Vec<Regions>>), FileError> {
+        let (tiles, regions) = read_tiles(database, target)?;
+        let categories = read_categories(database, target)?;
+        Ok((Self { tiles, categories }, regions))
     }
 }
 
@@ -88,71 +91,56 @@ pub struct Regions {
     pub overflowed: u64,
 }
 
-fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>, FileError> {
-    let table = TILES;
-    if !database.has_table(table) {
-        return Ok(Vec::new());
+/// Columns of [`TILES`]. Of those beyond the first [`REQUIRED`], a profile may lack the last ones.
+const COLUMNS: &[&str] = &[
+    "tile",
+    "total",
+    "always_live_bytes",
+    "not_always_live_max_bytes",
+    "total_including_gaps",
+    "interleaved",
+    "non_interleaved",
+    "overflowed",
+    "overflowed_including_gaps",
+];
+const REQUIRED: usize = 4;
+
+/// By tile: its recorded memory, and its memory regions unless the profile lacks them.
+type Tiles = (Vec<RecordedTile>, Option<Vec<Regions>>);
+
+fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> {
+    if !database.has_table(TILES) {
+        return Ok((Vec::new(), None));
     }
-    let all = &[
-        "tile",
-        "total",
-        "always_live_bytes",
-        "not_always_live_max_bytes",
-        "total_including_gaps",
-    ];
-    let columns = database.columns(table, all, 4)?;
-    let has_gaps = columns.len() == all.len();
+    let columns = database.columns(TILES, COLUMNS, REQUIRED)?;
     let mut tiles = vec![None; target.num_tiles as usize];
-    database.scan(table, columns, |row| {
-        let tile = row.tile(0, target.num_tiles)?;
-        let with_gaps = has_gaps.then(|| row.optional_small(4)).transpose()?;
+    let has_regions = columns.len() == COLUMNS.len();
+    let mut regions = has_regions.then(|| vec![Regions::default(); tiles.len()]);
+    database.scan(TILES, columns, |row| {
+        let tile = row.tile(0, target.num_tiles)? as usize;
+        let bytes = |column| row.small(column).map(u64::from);
+        let with_gaps = (columns.len() > REQUIRED).then(|| row.optional_small(REQUIRED));
         let recorded = RecordedTile {
-            total: row.small(1)?.into(),
-            with_gaps: with_gaps.flatten().map(u64::from),
-            always_live: row.small(2)?.into(),
+            total: bytes(1)?,
+            with_gaps: with_gaps.transpose()?.flatten().map(u64::from),
+            always_live: bytes(2)?,
             not_always_live: row.optional_small(3)?.unwrap_or(0).into(),
         };
-        row.check_first(tiles[tile as usize].replace(recorded).is_none())
+        if let Some(regions) = &mut regions {
+            regions[tile] = Regions {
+                all: bytes(5)? + bytes(6)? + bytes(7)?,
+                overflowed: bytes(7)?.max(bytes(8)?),
+            };
+        }
+        row.check_first(tiles[tile].replace(recorded).is_none())
     })?;
     if tiles.iter().all(Option::is_none) {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), regions));
     }
-    let missing = |tile| cell(table, "tile", tile, "there is no such row");
+    let missing = |tile| cell(TILES, "tile", tile, "there is no such row");
     let tiles = tiles.into_iter().enumerate();
-    tiles
-        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
-        .collect()
-}
-
-/// Memory regions by tile; `None` if the profile lacks them.
-pub(super) fn read_regions(
-    database: &Database,
-    target: &Target,
-) -> Result<Option<Vec<Regions>>, FileError> {
-    let columns = &[
-        "tile",
-        "interleaved",
-        "non_interleaved",
-        "overflowed",
-        "overflowed_including_gaps",
-    ];
-    if database.require(TILES, columns).is_err() {
-        return Ok(None);
-    }
-    let mut regions = vec![Regions::default(); target.num_tiles as usize];
-    database.scan(TILES, columns, |row| {
-        let part = |column| row.small(column).map(u64::from);
-        let found = Regions {
-            all: part(1)? + part(2)? + part(3)?,
-            overflowed: part(3)?.max(part(4)?),
-        };
-        let tile = usize::try_from(row.unsigned(0)?).ok();
-        if let Some(tile) = tile.and_then(|tile| regions.get_mut(tile)) {
-            *tile = found;
-        }
-        Ok(())
-    })?;
-    Ok(Some(regions))
+    let tiles = tiles.map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)));
+    Ok((tiles.collect::<Result<_, _>>()?, regions))
 }
 
 /// Table of categories.
@@ -183,14 +171,12 @@ fn read_categories(
         if categories.len() > MAX_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
-        let kind =
-            |column| TileBytes::from_list(row.blob(column)?, tiles).map_err(row.bad_blob(column));
-        let kinds: Vec<TileBytes> = (1..columns.len()).map(kind).collect::<Result<_, _>>()?;
-        let overlapped: Vec<TileBytes> = kinds.iter().skip(1).step_by(2).cloned().collect();
+        let kinds = (1..columns.len()).map(|column| row.tile_list(column, tiles));
+        let kinds: Vec<TileBytes> = kinds.collect::<Result<_, _>>()?;
         categories.push(RecordedCategory {
             name,
-            bytes: row.sum(&kinds, tiles)?,
-            overlapped: row.sum(&overlapped, tiles)?,
+            bytes: row.sum(&kinds)?,
+            overlapped: row.sum(kinds.iter().skip(1).step_by(2))?,
         });
         Ok(())
     })?;

@@ -5,7 +5,6 @@
 
 use super::cells::Cells;
 use super::database::Database;
-use super::encoding::decode_list;
 use super::error::no_variables;
 use super::ids::{IdColumn, Ids, position};
 use super::open::Source;
@@ -80,7 +79,7 @@ impl Variables {
             return Err(no_variables());
         }
         let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
-        let has_names = columns.len() > REQUIRED;
+        let has_names = columns.len() == COLUMNS.len();
         if !database.has_rows(TABLE)? {
             return Err(no_variables());
         }
@@ -341,8 +340,7 @@ impl LabelKeys {
                 let Some(numbers) = by_variable.get(&variable) else {
                     return Ok(());
                 };
-                let ids = decode_list(row.blob(1)?, limits::CONTEXTS_OF_VARIABLE);
-                let ids = ids.map_err(row.bad_blob(1))?;
+                let ids = row.list(1, limits::CONTEXTS_OF_VARIABLE)?;
                 for &number in numbers {
                     let label = &mut labels[number as usize];
                     label.debug_ids.clone_from(&ids);

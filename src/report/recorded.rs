@@ -196,7 +196,7 @@ impl RecordedMemory {
         let tiles = || tiles.iter();
         let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
         let fullest = first_highest(&totals);
-        let category = |category| CategoryBytes::new(category, 0..u32::MAX, fullest);
+        let category = |category| CategoryBytes::new(category, 0..usize::MAX, fullest);
         Self {
             limit,
             tiles: fullest.map(|fullest| TileTotals {
@@ -218,7 +218,7 @@ impl CategoryBytes {
     /// Sums a category over `tiles`.
     pub(super) fn new(
         category: &RecordedCategory,
-        tiles: Range<u32>,
+        tiles: Range<usize>,
         fullest: Option<u32>,
     ) -> Self {
         Self {

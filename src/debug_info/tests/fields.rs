@@ -81,7 +81,6 @@ fn layers_are_told_apart_and_counted() {
         ("popxl", SoftwareLayer::Popxl),
         ("xla_op", SoftwareLayer::XlaOp),
         ("hloinstruction", SoftwareLayer::HloInstruction),
-        ("poplar_driver", SoftwareLayer::PoplarDriver),
         ("Poplar", SoftwareLayer::Other),
         ("", SoftwareLayer::Other),
     ];

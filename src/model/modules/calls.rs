@@ -1,7 +1,7 @@
 //! The modules of the model's code at the start and the end of a run of operations.
 
 use super::ModuleLayers;
-use super::paths::ModulePath;
+use super::paths::{ModulePath, shared};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -140,11 +140,6 @@ impl Calls {
             .filter(|name| !name.is_empty())
             .collect()
     }
-}
-
-/// Number of outer modules that two operations share.
-fn shared(a: &[u32], b: &[u32]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 impl ModuleLayers {

@@ -6,9 +6,10 @@
 //! of a model that share a weight, such as an embedding and the head, are in In or Out; in layers,
 //! they would bind these layers to one IPU.
 
-use super::ModuleLayers;
 use super::evidence::Sums;
+use super::paths::shared;
 use super::tree::{Node, Tree};
+use super::{ModuleLayer, ModuleLayers};
 use crate::model::Model;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -92,16 +93,14 @@ pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
 /// the first stage of blocks is often shorter than the others.
 fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     let parts = |node: &Node| {
-        let mut parts: Vec<u32> = node
-            .children
-            .iter()
-            .map(|&child| tree.nodes[child].component)
-            .collect();
+        let children = node.children.iter();
+        let parts = children.map(|&child| tree.nodes[child].component.as_deref());
+        let mut parts: Vec<Option<&str>> = parts.collect();
         parts.sort_unstable();
         parts.dedup();
         parts
     };
-    let mut votes: FxHashMap<u32, i64> = FxHashMap::default();
+    let mut votes: FxHashMap<Option<&str>, i64> = FxHashMap::default();
     let mut undecided = Vec::new();
     for &sibling in siblings {
         let node = &tree.nodes[sibling];
@@ -147,15 +146,12 @@ pub(super) fn attach(
         operations[at].saturating_mul(FEW_OPERATIONS as u64) <= typical_operations
             && bytes[at].saturating_mul(FEW_BYTES) <= typical_bytes
     };
-    let shared = |a: usize, b: usize| {
-        let pairs = tree.path(chosen[a]).iter().zip(tree.path(chosen[b]));
-        pairs.take_while(|(a, b)| a == b).count()
-    };
+    let depth = |a: usize, b: usize| shared(tree.path(chosen[a]), tree.path(chosen[b]));
     // By run: does it join the run before it?
     let mut is_joined = vec![false; chosen.len()];
     for at in (0..chosen.len()).filter(|&at| is_small(at)) {
-        let before = at.checked_sub(1).map(|before| shared(before, at));
-        let after = (at + 1 < chosen.len()).then(|| shared(at, at + 1));
+        let before = at.checked_sub(1).map(|before| depth(before, at));
+        let after = (at + 1 < chosen.len()).then(|| depth(at, at + 1));
         let is_before = match (before, after) {
             (Some(before), Some(after)) if before == after => !is_used(run(at), run(at + 1)),
             (before, after) => before > after,
@@ -219,7 +215,7 @@ impl ModuleLayers {
             let Some(layer) = self.layer_at(operation) else {
                 continue;
             };
-            let run = self.modules.run(&self.layers[layer as usize]);
+            let ModuleLayer { run, .. } = &self.layers[layer as usize];
             // Operations before the first block are In, and operations after the last are Out.
             if (layer as usize) < first {
                 is_released[..run.end].fill(true);
@@ -234,22 +230,14 @@ impl ModuleLayers {
 
     /// The layers that still have operations.
     fn released(&self, is_released: Vec<bool>) -> Self {
-        let mut left = Self {
-            layers: Vec::new(),
-            names: Vec::new(),
-            paths: Vec::new(),
+        let is_left = |layer: &ModuleLayer| is_released[layer.run.clone()].contains(&false);
+        let mut layers = self.layers.clone();
+        layers.retain(is_left);
+        Self {
+            layers,
             modules: Arc::clone(&self.modules),
             is_released,
-        };
-        for (layer, nodes) in self.layers.iter().enumerate() {
-            let run = self.modules.run(nodes);
-            if !left.is_released[run].iter().all(|&is_released| is_released) {
-                left.layers.push(nodes.clone());
-                left.names.push(self.names[layer].clone());
-                left.paths.push(self.paths[layer].clone());
-            }
         }
-        left
     }
 
     /// The operations of the forward pass that use one of the weights, ascending.
@@ -270,13 +258,9 @@ impl ModuleLayers {
 
     /// The first and the last layer that are like another layer.
     fn blocks(&self) -> Option<(usize, usize)> {
-        let runs = self.layers.iter().map(|nodes| self.modules.run(nodes));
-        let runs: Vec<_> = runs.collect();
-        let described = Lengths::new(&self.modules.sums, runs.iter(), WORD);
+        let mut runs = self.layers.iter().map(|layer| &layer.run);
+        let described = Lengths::new(&self.modules.sums, runs.clone(), WORD);
         let has_like = |run| !described.is_alone(run);
-        Some((
-            runs.iter().position(has_like)?,
-            runs.iter().rposition(has_like)?,
-        ))
+        Some((runs.clone().position(has_like)?, runs.rposition(has_like)?))
     }
 }

@@ -1,9 +1,10 @@
 //! How well layers describe a model, and other layers beside its modules. Other layers are given as
 //! the layer of each operation of the model, from 1, or 0 for none.
 
-use super::ModuleLayers;
 use super::cover::{Lengths, WORD};
 use super::evidence::LARGE;
+use super::paths::shared;
+use super::{ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -22,28 +23,23 @@ impl ModuleLayers {
     /// For each of `count` layers of another layering: the path of the innermost module that all
     /// its operations are in; empty if there is none. `layers` is as for [`description_by`](Self::description_by).
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
-        let mut shared: Vec<Option<&[u32]>> = vec![None; count];
+        let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
         for (&operation, path) in paths {
             let Some(layer) = (layers[operation as usize] as usize).checked_sub(1) else {
                 continue;
             };
-            let known = shared[layer].get_or_insert(path);
-            let pairs = known.iter().zip(path);
-            *known = &known[..pairs.take_while(|(a, b)| a == b).count()];
+            let known = shared_by[layer].get_or_insert(path);
+            *known = &known[..shared(*known, path)];
         }
-        let path = |path: Option<&[u32]>| self.modules.text(path.unwrap_or_default());
-        shared.into_iter().map(path).collect()
+        let path = |path: Option<&[Box<str>]>| path.unwrap_or_default().concat();
+        shared_by.into_iter().map(path).collect()
     }
 
     /// Describes the model by its modules as layers.
     pub(crate) fn description(&self) -> Description {
-        let runs: Vec<Range<usize>> = self
-            .layers
-            .iter()
-            .map(|nodes| self.modules.run(nodes))
-            .collect();
-        self.describe(&runs)
+        let runs = self.layers.iter().map(|layer| layer.run.clone());
+        self.describe(&runs.collect::<Vec<_>>())
     }
 
     /// Describes the model by other layers: `layers` has the layer of each operation of the model,
@@ -77,13 +73,11 @@ impl ModuleLayers {
         let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
         ends.map(|end| {
             let (_, end) = end.filter(|(layer, _)| *layer == 0)?;
-            let is_in = |nodes: &&Vec<usize>| {
-                let run = self.modules.run(nodes);
+            let is_in = |ModuleLayer { run, .. }: &&ModuleLayer| {
                 end.start <= run.start && run.end <= end.end
             };
-            let modules = self.layers.iter().zip(&self.names);
-            let inside = modules.filter(|(nodes, _)| is_in(nodes));
-            Some(inside.map(|(_, name)| &**name).collect())
+            let inside = self.layers.iter().filter(is_in);
+            Some(inside.map(|layer| &*layer.name).collect())
         })
         .map(Option::unwrap_or_default)
     }

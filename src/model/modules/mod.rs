@@ -25,7 +25,7 @@ pub use calls::ModuleCalls;
 use cover::{WORD, attach, cover};
 use evidence::{Evidence, Sums, forward};
 pub(crate) use outline::ModuleRow;
-use paths::{Lookup, Texts, components, full_paths, scope_and_type};
+use paths::{Lookup, components, full_paths, scope_and_type, shared};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,8 +41,6 @@ struct Modules {
     forward: Vec<u32>,
     tree: Tree,
     sums: Sums,
-    /// By component of a path: its text.
-    texts: Vec<Box<str>>,
     /// By parameter: the first operation that uses it, as a position in `forward`.
     parameters: FxHashMap<Box<str>, u32>,
     /// Operations by their paths, as positions in `forward`.
@@ -60,15 +58,24 @@ struct Modules {
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleLayers {
     modules: Arc<Modules>,
-    /// By layer: the nodes of the tree that make up the layer.
-    layers: Vec<Vec<usize>>,
-    /// By layer: its name, the shortest that no other layer has.
-    pub(crate) names: Vec<String>,
-    /// By layer: the path of its module, as the framework writes it.
-    pub(crate) paths: Vec<String>,
+    /// In the order of the program.
+    pub(crate) layers: Vec<ModuleLayer>,
     /// By operation of the forward pass: is the operation in In or Out, not in the layer that runs
     /// it?
     is_released: Vec<bool>,
+}
+
+/// A layer that consists of one module or of several.
+#[derive(Debug, Clone)]
+pub(crate) struct ModuleLayer {
+    /// The shortest name that no other layer has.
+    pub(crate) name: String,
+    /// The path of the module, as the framework writes it.
+    pub(crate) path: String,
+    /// The nodes of the tree that make up the layer.
+    nodes: Vec<usize>,
+    /// The operations of the nodes, as positions in the forward pass.
+    run: Range<usize>,
 }
 
 impl Modules {
@@ -82,14 +89,10 @@ impl Modules {
             scopes = evidence.scopes.iter().map(String::as_str).collect();
         }
         let paths = full_paths(&scopes, &evidence.parameters);
-        let mut texts = Texts::default();
         let calls = Calls::new(&paths);
         let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
-        let numbered = paths.iter().map(|path| {
-            let numbers = components(path).map(|component| texts.number(component));
-            numbers.collect()
-        });
-        let tree = Tree::new(numbered.collect(), evidence.crossing);
+        let split = |path: &String| components(path).map(Box::from).collect();
+        let tree = Tree::new(paths.iter().map(split).collect(), evidence.crossing);
         let mut lookup = Lookup::default();
         for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
             lookup.add(scope, number);
@@ -105,7 +108,6 @@ impl Modules {
         }
         Self {
             sums: Sums::new(&evidence.bytes, types.into_iter()),
-            texts: texts.into_all(),
             calls,
             flow: evidence.flow,
             steps: None,
@@ -123,7 +125,6 @@ impl Modules {
         Self {
             tree: tree::by_flow(&sums, evidence.crossing),
             sums,
-            texts: Vec::new(),
             calls: Calls::default(),
             flow: evidence.flow,
             steps: Some(forward.iter().map(steps).collect()),
@@ -175,14 +176,26 @@ impl Modules {
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
     }
 
-    /// The paths of consecutive layers.
-    fn paths(&self, layers: &[Vec<usize>]) -> Vec<String> {
+    /// Consecutive layers of these nodes; `names` gives the name of each from the paths of all.
+    fn layers(
+        &self,
+        layers: Vec<Vec<usize>>,
+        names: impl FnOnce(&[String]) -> Vec<String>,
+    ) -> Vec<ModuleLayer> {
         let path = |at: usize| {
             let before = at.checked_sub(1).and_then(|before| layers.get(before));
             let neighbours: Vec<_> = before.into_iter().chain(layers.get(at + 1)).collect();
             self.path(&layers[at], &neighbours)
         };
-        (0..layers.len()).map(path).collect()
+        let paths: Vec<String> = (0..layers.len()).map(path).collect();
+        let named = names(&paths).into_iter().zip(paths).zip(layers);
+        let layer = |((name, path), nodes): ((String, String), Vec<usize>)| ModuleLayer {
+            name,
+            path,
+            run: self.run(&nodes),
+            nodes,
+        };
+        named.map(layer).collect()
     }
 
     /// The path of a layer's module: the path that all its nodes share if no neighbour is in it,
@@ -195,12 +208,12 @@ impl Modules {
             return format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0));
         }
         let first = self.tree.path(nodes[0]);
-        let depth = nodes.iter().fold(first.len(), |depth, &node| {
-            let pairs = first.iter().zip(self.tree.path(node));
-            depth.min(pairs.take_while(|(a, b)| a == b).count())
-        });
-        let shared = &first[..depth];
-        let is_inside = |node: &usize| self.tree.path(*node).starts_with(shared);
+        let depths = nodes
+            .iter()
+            .map(|&node| shared(first, self.tree.path(node)));
+        let depth = depths.min().unwrap_or(0);
+        let common = &first[..depth];
+        let is_inside = |node: &usize| self.tree.path(*node).starts_with(common);
         let is_whole = nodes.len() == 1
             || depth > 0 && !neighbours.iter().any(|nodes| nodes.iter().any(is_inside));
         let largest = nodes
@@ -208,17 +221,9 @@ impl Modules {
             .max_by_key(|&&node| self.tree.nodes[node].operations.len());
         let path = match largest {
             Some(&largest) if !is_whole => self.tree.path(largest),
-            _ => shared,
+            _ => common,
         };
-        self.text(path)
-    }
-
-    /// A path as the framework writes it.
-    fn text(&self, path: &[u32]) -> String {
-        let texts = path
-            .iter()
-            .map(|&component| &*self.texts[component as usize]);
-        texts.collect()
+        path.concat()
     }
 }
 
@@ -228,7 +233,7 @@ impl ModuleLayers {
         let named = forward(&model.operations, true);
         let evidence = Evidence::new(model, &named);
         let found = Self::of(Modules::by_names(&model.operations, named, evidence));
-        if (2..=limits::LAYERS).contains(&found.names.len()) {
+        if (2..=limits::LAYERS).contains(&found.layers.len()) {
             return found;
         }
         let forward = forward(&model.operations, false);
@@ -244,12 +249,8 @@ impl ModuleLayers {
     }
 
     fn of(modules: Modules) -> Self {
-        let layers = modules.choose();
-        let paths = modules.paths(&layers);
         Self {
-            names: names::names(&paths),
-            paths,
-            layers,
+            layers: modules.layers(modules.choose(), names::names),
             is_released: vec![false; modules.forward.len()],
             modules: Arc::new(modules),
         }
@@ -263,36 +264,37 @@ impl ModuleLayers {
     /// The layers with one of them cut into its parts, which are named after it; `None` if it has
     /// no parts.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
+        let ModuleLayer {
+            name, path, nodes, ..
+        } = &self.layers[layer];
         let parts_of = |&node: &usize| match self.modules.tree.nodes[node].children.as_slice() {
             [] => vec![node],
             // Small pieces joined to a module are parts beside the parts of the module.
-            _ if self.modules.path(&[node], &[]) != self.paths[layer] => vec![node],
+            _ if self.modules.path(&[node], &[]) != *path => vec![node],
             children => children.to_vec(),
         };
-        let parts = self.layers[layer].iter().flat_map(parts_of);
+        let parts = nodes.iter().flat_map(parts_of);
         let parts: Vec<Vec<usize>> = parts.map(|part| vec![part]).collect();
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
             return None;
         }
-        let paths = self.modules.paths(&parts);
-        let names = names::of_parts(&self.names[layer], &self.paths[layer], &paths);
+        let names = |paths: &[String]| names::of_parts(name, path, paths);
+        let parts = self.modules.layers(parts, names);
         let mut refined = self.clone();
         refined.layers.splice(layer..=layer, parts);
-        refined.names.splice(layer..=layer, names);
-        refined.paths.splice(layer..=layer, paths);
         Some(refined)
     }
 
     /// The layers with the named part of a layer as a separate layer; `None` if there is no such
     /// part.
     pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
-        let is_in = |layer: &String| {
-            let rest = name.strip_prefix(&**layer);
+        let is_in = |layer: &ModuleLayer| {
+            let rest = name.strip_prefix(&*layer.name);
             rest.is_some_and(|rest| rest.starts_with(['.', '/']))
         };
-        let layer = self.names.iter().position(is_in)?;
+        let layer = self.layers.iter().position(is_in)?;
         let refined = self.refined(layer)?;
-        match refined.names.iter().any(|layer| layer == name) {
+        match refined.layers.iter().any(|layer| layer.name == name) {
             true => Some(refined),
             false => refined.with_part(name),
         }
@@ -306,8 +308,8 @@ impl ModuleLayers {
             is_named.then(|| self.named(&operation.name)).flatten()
         };
         let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
-        for (layer, nodes) in (0u32..).zip(&self.layers) {
-            for at in self.modules.run(nodes) {
+        for (layer, ModuleLayer { run, .. }) in (0u32..).zip(&self.layers) {
+            for at in run.clone() {
                 let operation = self.modules.forward[at] as usize;
                 layers[operation] = Some(layer).filter(|_| !self.is_released[at]);
             }
@@ -332,9 +334,9 @@ impl ModuleLayers {
     /// The layer of an operation of the forward pass.
     fn layer_at(&self, operation: u32) -> Option<u32> {
         let at = operation as usize;
-        let begins = |nodes: &Vec<usize>| self.modules.run(nodes).start <= at;
+        let begins = |layer: &ModuleLayer| layer.run.start <= at;
         let layer = self.layers.partition_point(begins).checked_sub(1)?;
-        let is_inside = self.modules.run(&self.layers[layer]).contains(&at);
+        let is_inside = self.layers[layer].run.contains(&at);
         (is_inside && !self.is_released[at]).then_some(layer as u32)
     }
 }

@@ -1,6 +1,7 @@
 //! The module tree, to be shown and as a regex for PopART's outliner.
 
 use super::ModuleLayers;
+use super::paths::shared;
 use crate::model::Operation;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -28,11 +29,11 @@ impl ModuleLayers {
     /// The modules that are layers, and the modules that contain them, in the order of the program.
     pub(crate) fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
-        let mut layer_of: FxHashMap<usize, usize> = FxHashMap::default();
-        for (layer, nodes) in self.layers.iter().enumerate() {
-            layer_of.extend(nodes.iter().map(|&node| (node, layer)));
+        let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();
+        for layer in &self.layers {
+            layer_of.extend(layer.nodes.iter().map(|&node| (node, &layer.name)));
         }
-        let mut runs: FxHashMap<&[u32], usize> = FxHashMap::default();
+        let mut runs: FxHashMap<&[Box<str>], usize> = FxHashMap::default();
         for node in 0..tree.nodes.len() {
             *runs.entry(tree.path(node)).or_default() += 1;
         }
@@ -41,9 +42,7 @@ impl ModuleLayers {
         while let Some((number, depth, parent)) = left.pop() {
             let node = &tree.nodes[number];
             let path = self.modules.path(&[number], &[]);
-            let layer = layer_of
-                .get(&number)
-                .map(|&layer| self.names[layer].clone());
+            let layer = layer_of.get(&number);
             let below = path.strip_prefix(&parent).unwrap_or(&path);
             rows.push(ModuleRow {
                 depth,
@@ -51,7 +50,7 @@ impl ModuleLayers {
                 operations: node.operations.len(),
                 bytes: self.modules.sums.bytes(&node.operations),
                 runs: runs[tree.path(number)],
-                layer: layer.clone(),
+                layer: layer.map(|&name| name.clone()),
             });
             if layer.is_none() {
                 let children = node.children.iter().rev();
@@ -67,8 +66,8 @@ impl ModuleLayers {
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
-        for nodes in &self.layers {
-            let run = self.modules.forward[self.modules.run(nodes)].iter();
+        for layer in &self.layers {
+            let run = self.modules.forward[layer.run.clone()].iter();
             let names = run.map(|&operation| &*operations[operation as usize].name);
             let scope = pattern(&shared_scope(names));
             if !scope.is_empty() && seen.insert(scope.clone()) {
@@ -84,11 +83,8 @@ impl ModuleLayers {
 fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
     let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
-    let count = names.fold(first.len(), |count, name| {
-        let pairs = first.iter().zip(scope(name).split('/'));
-        count.min(pairs.take_while(|(a, b)| *a == b).count())
-    });
-    first[..count].join("/")
+    let counts = names.map(|name| shared(first.iter().copied(), scope(name).split('/')));
+    first[..counts.min().unwrap_or(first.len())].join("/")
 }
 
 /// A regex for a scope with any numbers.

@@ -15,28 +15,13 @@ const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 /// Upper bound on the components of a path; the rest is one component. Real paths have at most 20.
 const COMPONENTS: usize = 48;
 
-/// Numbers texts.
-#[derive(Debug, Default)]
-pub(super) struct Texts<'a> {
-    numbers: FxHashMap<&'a str, u32>,
-    all: Vec<&'a str>,
-}
-
-impl<'a> Texts<'a> {
-    /// The number of a text; equal texts have the same number.
-    pub(super) fn number(&mut self, text: &'a str) -> u32 {
-        let next = self.all.len() as u32;
-        let number = *self.numbers.entry(text).or_insert(next);
-        if number == next {
-            self.all.push(text);
-        }
-        number
-    }
-
-    /// The texts by number.
-    pub(super) fn into_all(self) -> Vec<Box<str>> {
-        self.all.into_iter().map(Box::from).collect()
-    }
+/// Number of items at the beginning that two lists share.
+pub(super) fn shared<T: PartialEq>(
+    a: impl IntoIterator<Item = T>,
+    b: impl IntoIterator<Item = T>,
+) -> usize {
+    let pairs = a.into_iter().zip(b);
+    pairs.take_while(|(a, b)| a == b).count()
 }
 
 /// Splits a text into components, each with the separators before it, so that the
@@ -178,13 +163,10 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
     let path = |number: usize| {
         before = aligned[number].as_ref().map(|_| number).or(before);
         let neighbours = [before, following[number]].into_iter().flatten();
-        let shared = |&other: &usize| {
-            let pairs = modules(scopes[number]).zip(modules(scopes[other]));
-            pairs.take_while(|(a, b)| a == b).count()
-        };
+        let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
         // Of two neighbours that share equally many modules, the earlier one.
-        let best = neighbours.rev().max_by_key(shared);
-        let best = best.and_then(|other| Some((aligned[other].as_ref()?, shared(&other))));
+        let best = neighbours.rev().max_by_key(depth);
+        let best = best.and_then(|other| Some((aligned[other].as_ref()?, depth(&other))));
         let path = joined(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
         let mut owners = parameters[number].iter();
         ModulePath {

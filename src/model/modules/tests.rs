@@ -7,6 +7,14 @@ fn layers(names: &[String]) -> ModuleLayers {
     ModuleLayers::of_names(&operations(names))
 }
 
+fn names(found: &ModuleLayers) -> Vec<String> {
+    found
+        .layers
+        .iter()
+        .map(|layer| layer.name.clone())
+        .collect()
+}
+
 fn operations(names: &[String]) -> Vec<Operation> {
     let numbered = (0u32..).zip(names);
     let operations = numbered.map(|(group, name)| testing::operation(group, name, ""));
@@ -50,8 +58,8 @@ fn blocks_are_layers_and_not_their_parts() {
     ]);
     let head = owned(&["head/MatMul", "head/Softmax"]);
     let found = layers(&[embedding, blocks("model/blocks", 4), head].concat());
-    assert_eq!(found.names, ["embed", "0", "1", "2", "3", "head"]);
-    assert_eq!(found.paths[1], "model/blocks/0");
+    assert_eq!(names(&found), ["embed", "0", "1", "2", "3", "head"]);
+    assert_eq!(found.layers[1].path, "model/blocks/0");
 }
 
 #[test]
@@ -64,7 +72,7 @@ fn two_lists_are_apart() {
         "decoder/0",
         "decoder/1",
     ];
-    assert_eq!(found.names, expected);
+    assert_eq!(names(&found), expected);
 }
 
 #[test]
@@ -73,7 +81,7 @@ fn stages_of_blocks_are_cut_also_where_they_are_short() {
     let all: Vec<String> = stages
         .flat_map(|(blocks_in, stage)| blocks(&format!("layer{stage}"), blocks_in))
         .collect();
-    assert_eq!(layers(&all).names.len(), 11);
+    assert_eq!(layers(&all).layers.len(), 11);
 }
 
 #[test]
@@ -81,7 +89,7 @@ fn calls_of_one_module_are_layers() {
     let calls: Vec<String> = (0..5).flat_map(|_| block("m/shared")).collect();
     let found = layers(&calls);
     assert_eq!(
-        found.names,
+        names(&found),
         ["shared@1", "shared@2", "shared@3", "shared@4", "shared@5"]
     );
 }
@@ -96,13 +104,13 @@ fn numbers_in_flat_names_are_parts_of_paths() {
         "2_bn/Norm",
         "add/Add",
     ];
-    let names = (2..5).flat_map(|stage| (1..4).map(move |block| (stage, block)));
-    let names = names.flat_map(|(stage, block)| {
+    let stages = (2..5).flat_map(|stage| (1..4).map(move |block| (stage, block)));
+    let all = stages.flat_map(|(stage, block)| {
         parts.map(|part| format!("resnet/conv{stage}_block{block}_{part}"))
     });
-    let found = layers(&names.collect::<Vec<_>>());
-    assert_eq!(found.names.len(), 9);
-    assert_eq!(found.names[4], "conv3_block2");
+    let found = layers(&all.collect::<Vec<_>>());
+    assert_eq!(found.layers.len(), 9);
+    assert_eq!(names(&found)[4], "conv3_block2");
 }
 
 #[test]
@@ -111,13 +119,12 @@ fn a_cast_between_blocks_goes_to_its_neighbour() {
     all.push("cast/Cast".into());
     all.extend(block("m/2"));
     all.extend(block("m/3"));
-    assert_eq!(layers(&all).names.len(), 4);
+    assert_eq!(layers(&all).layers.len(), 4);
 }
 
 #[test]
 fn parts_of_layers_are_layers_where_they_are_named() {
     let found = layers(&blocks("m", 3));
-    let names = |layers: &ModuleLayers| layers.names.clone();
     let with = found.with_part("1.attention").expect("a part");
     let expected = ["0", "1.attention", "1.norm", "1.mlp", "2"];
     assert_eq!(names(&with), expected);
@@ -127,7 +134,7 @@ fn parts_of_layers_are_layers_where_they_are_named() {
     let finest = found
         .with_part("1.attention.query")
         .expect("a part of a part");
-    assert!(finest.names.contains(&"1.attention.query".to_string()));
+    assert!(names(&finest).contains(&"1.attention.query".to_string()));
 }
 
 #[test]
@@ -166,13 +173,13 @@ fn hostile_names_are_bounded() {
     let all: Vec<String> = (0..20)
         .flat_map(|n| [format!("{deep}{n}/x"), format!("{long}/{n}/y")])
         .collect();
-    assert!(!layers(&all).names.is_empty());
+    assert!(!layers(&all).layers.is_empty());
     assert!(
         !layers(&owned(&["", "/", "//", "_", "a", "a", "a/"]))
-            .names
+            .layers
             .is_empty()
     );
-    assert!(layers(&[]).names.is_empty());
+    assert!(layers(&[]).layers.is_empty());
     let many = (0..3 * limits::LAYERS).map(|number| format!("{number}/{}", number % 7));
     let mut model = testing::model(1, 1000);
     model.operations = operations(&many.collect::<Vec<_>>());
@@ -186,5 +193,5 @@ fn hostile_names_are_bounded() {
         host_copies: Vec::new(),
         clusters: Vec::new(),
     }];
-    assert!(ModuleLayers::new(&model).names.len() <= limits::LAYERS);
+    assert!(ModuleLayers::new(&model).layers.len() <= limits::LAYERS);
 }

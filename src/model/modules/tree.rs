@@ -4,9 +4,6 @@
 use super::evidence::Sums;
 use std::ops::Range;
 
-/// Marks a node that does not belong to a component of a path, as the root.
-const NO_COMPONENT: u32 = u32::MAX;
-
 /// A module while it runs: consecutive operations of the forward pass whose paths begin alike. A
 /// module that runs again later is another node.
 #[derive(Debug)]
@@ -15,8 +12,9 @@ pub(super) struct Node {
     pub(super) operations: Range<usize>,
     /// Number of components that the paths of all its operations share.
     pub(super) depth: usize,
-    /// The first component below the path of its parent, by which siblings are compared.
-    pub(super) component: u32,
+    /// The first component below the path of its parent, by which siblings are compared; `None` for
+    /// a node that belongs to no component of a path, as the root.
+    pub(super) component: Option<Box<str>>,
     /// Child nodes, as positions in [`Tree::nodes`], in the order of the program; together they
     /// have all its operations. Either empty, or at least two.
     pub(super) children: Vec<usize>,
@@ -28,7 +26,7 @@ impl Node {
         Self {
             operations,
             depth: 0,
-            component: NO_COMPONENT,
+            component: None,
             children: Vec::new(),
         }
     }
@@ -39,7 +37,7 @@ impl Node {
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     /// By operation: the components of its path.
-    pub(super) paths: Vec<Vec<u32>>,
+    pub(super) paths: Vec<Vec<Box<str>>>,
     /// Bytes that are passed on before each operation, as in
     /// [`Evidence::crossing`](super::evidence::Evidence::crossing).
     pub(super) crossing: Vec<i64>,
@@ -48,24 +46,29 @@ pub(super) struct Tree {
 /// A child in the making: its operations, and the component that they share.
 struct Run {
     operations: Range<usize>,
-    component: Option<u32>,
+    component: Option<Box<str>>,
 }
 
 impl Tree {
     /// The tree of operations with these paths, in the order of the program.
-    pub(super) fn new(paths: Vec<Vec<u32>>, crossing: Vec<i64>) -> Self {
+    pub(super) fn new(paths: Vec<Vec<Box<str>>>, crossing: Vec<i64>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             paths,
             crossing,
         };
-        tree.add(0..tree.paths.len(), 0, NO_COMPONENT);
+        tree.add(0..tree.paths.len(), 0, None);
         tree
     }
 
     /// Adds the node of these operations, whose paths share `depth` components, and all nodes
     /// below.
-    fn add(&mut self, operations: Range<usize>, mut depth: usize, component: u32) -> usize {
+    fn add(
+        &mut self,
+        operations: Range<usize>,
+        mut depth: usize,
+        component: Option<Box<str>>,
+    ) -> usize {
         // The node's path ends where an operation belongs to the module itself.
         let mut path_depth = None;
         let runs = loop {
@@ -104,11 +107,8 @@ impl Tree {
     }
 
     fn add_all(&mut self, runs: &[Run], depth: usize) -> Vec<usize> {
-        let children = runs.iter().map(|run| {
-            let component = run.component.unwrap_or(NO_COMPONENT);
-            self.add(run.operations.clone(), depth + 1, component)
-        });
-        children.collect()
+        let child = |run: &Run| self.add(run.operations.clone(), depth + 1, run.component.clone());
+        runs.iter().map(child).collect()
     }
 
     /// Adds one call of a module that runs several times in succession.
@@ -128,18 +128,18 @@ impl Tree {
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for operation in operations {
-            let component = self.paths[operation].get(depth).copied();
+            let component = self.paths[operation].get(depth);
             match runs.last_mut() {
-                Some(run) if component.is_none() || run.component == component => {
+                Some(run) if component.is_none() || run.component.as_ref() == component => {
                     run.operations.end = operation + 1;
                 }
                 Some(run) if run.component.is_none() => {
                     run.operations.end = operation + 1;
-                    run.component = component;
+                    run.component = component.cloned();
                 }
                 _ => runs.push(Run {
                     operations: operation..operation + 1,
-                    component,
+                    component: component.cloned(),
                 }),
             }
         }
@@ -147,7 +147,7 @@ impl Tree {
     }
 
     /// The path of a node, as components.
-    pub(super) fn path(&self, node: usize) -> &[u32] {
+    pub(super) fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
         } = &self.nodes[node];

@@ -16,7 +16,7 @@ pub use variable_sums::{LiveOnTile, Named, PipelineName, VariableSums};
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
 use super::error::{cell, no_row};
-use super::recorded::{Recorded, TILES, listed_tiles, read_regions};
+use super::recorded::{Recorded, TILES, listed_tiles};
 use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Target};
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 use crate::progress::Progress;
@@ -81,8 +81,7 @@ impl CompiledProfile {
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
         warnings.extend(database.version.warnings());
-        let recorded = Recorded::read(&database, &target)?;
-        let regions = read_regions(&database, &target)?;
+        let (recorded, regions) = Recorded::read(&database, &target)?;
         let mut contradictions = of_record(&recorded, regions.as_deref(), &target);
         let Recorded { tiles, categories } = recorded;
         let overflowed = regions.map_or_else(

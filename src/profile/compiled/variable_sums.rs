@@ -262,22 +262,9 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileE
 /// Peak bytes of the not-always-live variables among `rows`, which lie on one tile, and all
 /// variables that are live at that peak.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
-    let mut changes: Vec<(u32, i64)> = Vec::new();
-    for row in rows.iter().filter(|row| !classes.is_always_live(row.class)) {
-        for &(from, to) in classes.ranges(row.class) {
-            let bytes = i64::from(row.bytes);
-            changes.extend([(from, bytes), (to, -bytes)]);
-        }
-    }
-    // At one step, variables that end come before variables that begin.
-    changes.sort_unstable();
-    let (mut live, mut peak, mut step) = (0, 0, None);
-    for (at, change) in changes {
-        live += change;
-        if live > peak {
-            (peak, step) = (live, Some(at));
-        }
-    }
+    let others = rows.iter().filter(|row| !classes.is_always_live(row.class));
+    let (peak, step) = classes.peak(others.map(|row| (row.class, row.bytes)));
+    let step = Some(step).filter(|_| peak > 0);
     let is_live = |row: &&ChosenVariable| {
         let at_peak = step.is_some_and(|step| classes.is_live(row.class, step));
         at_peak || classes.is_always_live(row.class)
@@ -290,7 +277,7 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let live = sums.map(|((category, name), bytes)| (category, name, bytes));
     let mut live: Vec<_> = live.collect();
     live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
-    (peak as u64, LiveOnTile { step, live })
+    (peak, LiveOnTile { step, live })
 }
 
 /// By tile: the total computed from its variables. `always` has the always-live bytes of each tile,

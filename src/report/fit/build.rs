@@ -92,9 +92,8 @@ impl FitInputs<'_> {
         let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
         let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
-        let tiles = range.start as u32..range.end as u32;
         let category =
-            |category| CategoryBytes::new(category, tiles.clone(), Some(fullest_tile.tile));
+            |category| CategoryBytes::new(category, range.clone(), Some(fullest_tile.tile));
         let categories = profile.categories.iter();
         IpuFit {
             ipu,
