@@ -115,22 +115,14 @@ impl<'a> Missed<'a> {
     /// The steps at which a class is not live, if all of them copy from or to the host and the
     /// class is live at more steps than it misses.
     fn of_class(&self, class: u32) -> Option<MissedSteps> {
-        let mut gaps = self.gaps(class);
-        let first = gaps.next()?;
-        let mut missed = MissedSteps {
-            count: 0,
-            first: first.start,
-            last: first.end - 1,
-        };
-        for gap in std::iter::once(first).chain(gaps) {
-            let copies = |step| self.copies_before[step as usize];
-            if copies(gap.end) - copies(gap.start) != gap.end - gap.start {
-                return None;
-            }
-            missed.count += gap.end - gap.start;
-            missed.last = gap.end - 1;
-        }
-        (missed.count < self.classes.steps() - missed.count).then_some(missed)
+        let gaps: Vec<Range<u32>> = self.gaps(class).collect();
+        let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
+        let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+        let copies = |step: u32| self.copies_before[step as usize];
+        let copied = gaps.iter().map(|gap| copies(gap.end) - copies(gap.start));
+        let only_copies = copied.sum::<u32>() == count;
+        let is_mostly_live = count < self.classes.steps() - count;
+        (only_copies && is_mostly_live).then_some(MissedSteps { count, first, last })
     }
 
     /// The ranges of steps at which a class is not live, ascending.

@@ -15,21 +15,16 @@ pub(super) struct UseSetIndex {
 impl UseSetIndex {
     /// `set_of` has the use set of each variable; `sets` is the number of use sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let of = |lists: &VariableLists| {
-            let positions = (0..lists.len() as u32).into_par_iter();
-            let found = positions.map_init(
-                || Seen::new(sets),
-                |seen, position| seen.sets_of(lists, position, set_of),
-            );
-            found.collect()
+        let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
+        let mut index = Self {
+            of_compute_sets: unknown(&profile.compute_set_variables),
+            of_regions: unknown(&profile.region_variables),
         };
-        Self {
-            of_compute_sets: of(&profile.compute_set_variables),
-            of_regions: of(&profile.region_variables),
-        }
+        index.renew(profile, set_of, sets, |_| false);
+        index
     }
 
-    /// Recomputes each list that has a use set for which `is_changed` is true.
+    /// Computes each list that is empty or has a use set for which `is_changed` is true.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -37,10 +32,12 @@ impl UseSetIndex {
         sets: usize,
         is_changed: impl Fn(u32) -> bool + Sync,
     ) {
+        let is_old = |(_, sets): &(usize, &mut Box<[u32]>)| {
+            sets.is_empty() || sets.iter().any(|&set| is_changed(set))
+        };
         let renew = |lists: &VariableLists, sets_of_lists: &mut [Box<[u32]>]| {
-            let sets_of_lists = sets_of_lists.par_iter_mut().enumerate();
-            let changed = sets_of_lists.filter(|(_, sets)| sets.iter().any(|&set| is_changed(set)));
-            changed.for_each_init(
+            let old = sets_of_lists.par_iter_mut().enumerate().filter(is_old);
+            old.for_each_init(
                 || Seen::new(sets),
                 |seen, (position, sets)| *sets = seen.sets_of(lists, position as u32, set_of),
             );

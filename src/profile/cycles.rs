@@ -263,11 +263,11 @@ fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     }
     let expected = tiles as usize;
     if found > u64::from(tiles) {
-        return Err(BlobError::TooLong { limit: expected });
+        return Err(BlobError::TooLong(expected));
     }
     match found as usize {
         found if found < expected && !blob.is_empty() => {
-            Err(BlobError::WrongLength { expected, found })
+            Err(BlobError::WrongLength(found, expected))
         }
         _ => Ok(maximum),
     }
@@ -299,10 +299,10 @@ mod tests {
         let blob = encode_rle(&[7, 7, 7, 7, 90, 3]);
         assert_eq!(maximum(&blob, 6), Ok(90));
         assert_eq!(maximum(&[], 6), Ok(0));
-        let too_long = BlobError::TooLong { limit: 5 };
+        let too_long = BlobError::TooLong(5);
         assert_eq!(maximum(&blob, 5), Err(too_long));
         let (expected, found) = (7, 6);
-        let short = BlobError::WrongLength { expected, found };
+        let short = BlobError::WrongLength(found, expected);
         assert_eq!(maximum(&blob, 7), Err(short));
         assert_eq!(maximum(&blob[..4], 6), Err(BlobError::Truncated));
     }
@@ -314,6 +314,6 @@ mod tests {
             super::super::encoding::push_varint(&mut blob, u64::MAX - 1);
             super::super::encoding::push_varint(&mut blob, 9);
         }
-        assert_eq!(maximum(&blob, 6), Err(BlobError::TooLong { limit: 6 }));
+        assert_eq!(maximum(&blob, 6), Err(BlobError::TooLong(6)));
     }
 }

@@ -52,7 +52,7 @@ impl Database {
 
     /// Is there a table, view or virtual table of this name? (Only tables can be read.)
     pub(super) fn has_table(&self, table: &str) -> bool {
-        self.schema.has(table)
+        self.schema.0.contains_key(table)
     }
 
     /// Checks that the table exists with these columns.
@@ -61,7 +61,36 @@ impl Database {
         table: &'static str,
         columns: &[&'static str],
     ) -> Result<(), FileError> {
-        self.schema.require(table, columns, self.version)
+        let version = self.version;
+        let Some(entry) = self.schema.0.get(table) else {
+            return Err(FileError::new(format!(
+                "table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
+            )));
+        };
+        if let Some(found) = entry.instead {
+            return Err(FileError::new(format!(
+                "`{table}` is {found} instead of a table, and popliner runs no code from files; \
+                 {GIVE_PROFILE}"
+            )));
+        }
+        for &column in columns {
+            match entry.columns.get(column) {
+                Some(false) => {}
+                Some(true) => {
+                    return Err(FileError::new(format!(
+                        "column `{column}` of table `{table}` is computed when it is read, and \
+                         popliner runs no code from files; {GIVE_PROFILE}"
+                    )));
+                }
+                None => {
+                    return Err(FileError::new(format!(
+                        "column `{column}` of table `{table}` is missing (report format \
+                         {version}); {PROFILE_AGAIN}"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The first `columns` that the table has, up to one that it lacks; the table must have
@@ -86,11 +115,6 @@ impl Database {
         let found = Source::find(&source.path)?;
         source.check_same(&found)?;
         Self::of(found, &Progress::new())
-    }
-
-    /// Returns an error if the file has changed since it was opened.
-    pub(super) fn check_unchanged(&self) -> Result<(), FileError> {
-        self.source.check_unchanged()
     }
 
     /// Calls `visit` with each row of `table` in rowid order. Errors name a row by the first of
@@ -315,53 +339,10 @@ impl Schema {
         Ok(())
     }
 
-    /// Is there a table, view or virtual table of this name?
-    pub(super) fn has(&self, table: &str) -> bool {
-        self.0.contains_key(table)
-    }
-
     /// An SQL name of the table's rowid that is not also a column; `None` if there is none.
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
         names.find(|&name| !entry.columns.contains_key(name))
-    }
-
-    /// Checks that `table` is a table with these columns.
-    pub(super) fn require(
-        &self,
-        table: &'static str,
-        columns: &[&'static str],
-        version: FormatVersion,
-    ) -> Result<(), FileError> {
-        let Some(entry) = self.0.get(table) else {
-            return Err(FileError::new(format!(
-                "table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
-            )));
-        };
-        if let Some(found) = entry.instead {
-            return Err(FileError::new(format!(
-                "`{table}` is {found} instead of a table, and popliner runs no code from files; \
-                 {GIVE_PROFILE}"
-            )));
-        }
-        for &column in columns {
-            match entry.columns.get(column) {
-                Some(false) => {}
-                Some(true) => {
-                    return Err(FileError::new(format!(
-                        "column `{column}` of table `{table}` is computed when it is read, and \
-                         popliner runs no code from files; {GIVE_PROFILE}"
-                    )));
-                }
-                None => {
-                    return Err(FileError::new(format!(
-                        "column `{column}` of table `{table}` is missing (report format \
-                         {version}); {PROFILE_AGAIN}"
-                    )));
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -24,26 +24,15 @@ pub enum BlobError {
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// More values than the caller allows.
-    #[error("it expands to more than {limit} values")]
-    TooLong {
-        /// Bound that the caller passed.
-        limit: usize,
-    },
+    /// More values than this number, which the caller allows.
+    #[error("it expands to more than {0} values")]
+    TooLong(usize),
     /// A value for one tile exceeds 32 bits.
-    #[error("it gives {value} to one tile, more than any tile has")]
-    BeyondTile {
-        /// Value in the blob.
-        value: u64,
-    },
-    /// The number of values is not the number of tiles (or IPUs).
-    #[error("it holds {found} values instead of {expected}")]
-    WrongLength {
-        /// Number of values that belong there.
-        expected: usize,
-        /// Number of values in the blob.
-        found: usize,
-    },
+    #[error("it gives {0} to one tile, more than any tile has")]
+    BeyondTile(u64),
+    /// The number of values, which is first, is not the number of tiles (or IPUs).
+    #[error("it holds {0} values instead of {1}")]
+    WrongLength(usize, usize),
 }
 
 /// Iterator over the varints of a list.
@@ -144,7 +133,7 @@ pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     let mut values = Vec::new();
     for value in Varints::new(blob) {
         if values.len() == limit {
-            return Err(BlobError::TooLong { limit });
+            return Err(BlobError::TooLong(limit));
         }
         values.push(value?);
     }
@@ -162,7 +151,7 @@ mod tests {
         for run in Runs::new(blob) {
             let Run { count, value } = run?;
             if count > (limit - values.len()) as u64 {
-                return Err(BlobError::TooLong { limit });
+                return Err(BlobError::TooLong(limit));
             }
             values.resize(values.len() + count as usize, value);
         }
@@ -203,21 +192,12 @@ mod tests {
         assert_eq!(decode_rle(&[0x85, 0x81], 9), Err(BlobError::Truncated));
         assert_eq!(decode_rle(&[0x86], 9), Err(BlobError::Truncated));
         assert_eq!(decode_list(&[0x7f; 11], 9), Err(BlobError::Overflow));
-        assert_eq!(
-            decode_list(&[0x81; 3], 2),
-            Err(BlobError::TooLong { limit: 2 })
-        );
+        assert_eq!(decode_list(&[0x81; 3], 2), Err(BlobError::TooLong(2)));
         let mut huge = Vec::new();
         push_varint(&mut huge, 1 << 61);
         push_varint(&mut huge, 1);
-        assert_eq!(
-            decode_rle(&huge, 1472),
-            Err(BlobError::TooLong { limit: 1472 })
-        );
-        assert_eq!(
-            decode_diff_rle(&huge, 1472),
-            Err(BlobError::TooLong { limit: 1472 })
-        );
+        assert_eq!(decode_rle(&huge, 1472), Err(BlobError::TooLong(1472)));
+        assert_eq!(decode_diff_rle(&huge, 1472), Err(BlobError::TooLong(1472)));
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Profile {
             outside,
             has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
         };
-        database.check_unchanged()?;
+        database.source.check_unchanged()?;
         Ok(Self {
             recorded,
             statements,

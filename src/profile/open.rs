@@ -29,9 +29,7 @@ impl Source {
     /// nothing, takes no locks and ignores journals, so a file with pending changes beside it is
     /// refused here.
     pub(super) fn find(path: &Path) -> Result<Self, FileError> {
-        // The path of a pipe such as /dev/fd/63 cannot be canonicalized.
-        check_kind(&path.metadata()?)?;
-        let source = Self::look(path.canonicalize()?)?;
+        let source = Self::look(path)?;
         if path.extension().is_some_and(|extension| extension == CACHE) {
             return Err(FileError::new(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
@@ -44,10 +42,12 @@ impl Source {
         Ok(source)
     }
 
-    fn look(path: PathBuf) -> Result<Self, FileError> {
-        // Checked before opening: opening a pipe would block until somebody writes.
+    fn look(path: &Path) -> Result<Self, FileError> {
+        // Checked first: opening a pipe would block until somebody writes, and the path of a pipe
+        // such as /dev/fd/63 cannot be canonicalized.
         let metadata = path.metadata()?;
         check_kind(&metadata)?;
+        let path = path.canonicalize()?;
         let mut header = Vec::new();
         File::open(&path)?
             .take(HEADER as u64)
@@ -63,7 +63,7 @@ impl Source {
     /// Returns an error if the file has changed. (Its header counts changes.)
     pub(super) fn check_unchanged(&self) -> Result<(), FileError> {
         check_unfinished(&self.path)?;
-        self.check_same(&Self::look(self.path.clone())?)
+        self.check_same(&Self::look(&self.path)?)
     }
 
     /// Returns an error unless the file was `found` in the same state.

@@ -4,16 +4,14 @@ use super::ProgramKind;
 use super::cells::Cells;
 use super::database::Database;
 use super::ids::{Ids, position};
-use super::tile_bytes::TileBytes;
 use crate::message::FileError;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Rows of the `program_type_*` tables, by `programs.variant_index`.
 pub(super) struct Details {
-    on_tile_execute: FxHashMap<u64, u32>,
-    do_exchange: FxHashMap<u64, TileBytes>,
-    calls: FxHashMap<u64, u32>,
+    /// Kinds of the programs of three tables, by row.
+    kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
     /// Ids of region sets, by table and row.
     regions: RegionIds,
 }
@@ -25,14 +23,20 @@ impl Details {
         compute_sets: &Ids,
         programs: &Ids,
     ) -> Result<Self, FileError> {
+        let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
+            position(compute_sets, &row, 1, "compute_sets").map(ProgramKind::OnTileExecute)
+        })?;
+        let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
+            row.tile_runs(1, tiles).map(ProgramKind::DoExchange)
+        })?;
+        let calls = read_calls(database, programs)?;
+        let kinds = [
+            (ON_TILE_EXECUTE, executes),
+            (DO_EXCHANGE, exchanges),
+            (CALL, calls),
+        ];
         Ok(Self {
-            on_tile_execute: database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
-                position(compute_sets, &row, 1, "compute_sets")
-            })?,
-            do_exchange: database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
-                row.tile_runs(1, tiles)
-            })?,
-            calls: read_calls(database, programs)?,
+            kinds: kinds.into_iter().collect(),
             regions: read_region_columns(database)?,
         })
     }
@@ -57,17 +61,9 @@ impl Details {
         let missing = || row.problem(2, format!("`{table}` has no such row"));
         let index = variant_index.ok_or_else(missing)?;
         let regions = self.regions.get(table).and_then(|rows| rows.get(&index));
-        let found = match table {
-            ON_TILE_EXECUTE => {
-                let set = self.on_tile_execute.get(&index);
-                set.map(|&set| ProgramKind::OnTileExecute(set))
-            }
-            DO_EXCHANGE => {
-                let code = self.do_exchange.get(&index).cloned();
-                code.map(ProgramKind::DoExchange)
-            }
-            CALL => self.calls.get(&index).map(|&body| ProgramKind::Call(body)),
-            _ => regions.map(|_| ProgramKind::Other(kind.into())),
+        let found = match self.kinds.get(table) {
+            Some(rows) => rows.get(&index).cloned(),
+            None => regions.map(|_| ProgramKind::Other(kind.into())),
         };
         let regions = regions.cloned().unwrap_or_default();
         Ok((found.ok_or_else(missing)?, regions))
@@ -76,7 +72,10 @@ impl Details {
 
 /// Body of each call: `program_type_call` names a function, and `function_programs` the program of
 /// the function. (Assumed: the real profile has no such rows.)
-fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>, FileError> {
+fn read_calls(
+    database: &Database,
+    programs: &Ids,
+) -> Result<FxHashMap<u64, ProgramKind>, FileError> {
     if !database.has_table(CALL) {
         return Ok(FxHashMap::default());
     }
@@ -85,7 +84,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>
         position(programs, &row, 1, "programs")
     })?;
     database.by_id(CALL, &["id", "function_id"], |row| {
-        Ok(bodies[position(&ids, &row, 1, functions)? as usize])
+        let function = position(&ids, &row, 1, functions)?;
+        Ok(ProgramKind::Call(bodies[function as usize]))
     })
 }
 

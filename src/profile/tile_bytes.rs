@@ -49,18 +49,14 @@ impl TileBytes {
         for run in runs {
             let Run { count, value } = run?;
             if count > u64::from(tiles - tile) {
-                return Err(BlobError::TooLong { limit });
+                return Err(BlobError::TooLong(limit));
             }
-            let value = u32::try_from(value).map_err(|_| BlobError::BeyondTile { value })?;
+            let value = u32::try_from(value).map_err(|_| BlobError::BeyondTile(value))?;
             push(&mut bytes, tile, tile + count as u32, value);
             tile += count as u32;
         }
         if tile != tiles && !empty {
-            let found = tile as usize;
-            return Err(BlobError::WrongLength {
-                expected: limit,
-                found,
-            });
+            return Err(BlobError::WrongLength(tile as usize, limit));
         }
         Ok(Self { runs: bytes.into() })
     }
@@ -237,7 +233,7 @@ mod tests {
     #[test]
     fn wrong_lengths_and_values_are_errors() {
         let blob = encode_rle(&[3, 3, 3, 3]);
-        let too_long = BlobError::TooLong { limit: 3 };
+        let too_long = BlobError::TooLong(3);
         assert_eq!(TileBytes::from_rle(&blob, 3), Err(too_long));
         assert!(TileBytes::from_rle(&blob, 5).is_err());
         assert!(TileBytes::from_rle(&encode_rle(&[1 << 40]), 1).is_err());

@@ -229,7 +229,7 @@ impl ComputeSets<'_> {
             let Run { count, value } = run.map_err(row.bad_blob(1))?;
             left = left
                 .checked_sub(count)
-                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong { limit }))?;
+                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(limit)))?;
             // A repeated id counts once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {

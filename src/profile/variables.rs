@@ -123,38 +123,17 @@ impl Variables {
             let labels = part.label_of.iter_mut();
             labels.for_each(|label| *label = numbers[*label as usize]);
         }
-        fn taken<T>(
-            parts: &mut [VariableColumns],
-            column: fn(&mut VariableColumns) -> &mut Vec<T>,
-        ) -> Vec<Vec<T>> {
-            parts.iter_mut().map(|part| take(column(part))).collect()
-        }
-        let tiles = taken(&mut parts, |part| &mut part.tiles);
-        let bytes = taken(&mut parts, |part| &mut part.bytes);
-        let classes = taken(&mut parts, |part| &mut part.classes);
-        let categories = taken(&mut parts, |part| &mut part.categories);
-        let label_of = taken(&mut parts, |part| &mut part.label_of);
-        let ((tiles, bytes, categories), (classes, label_of)) = rayon::join(
-            || {
-                (
-                    concatenated(tiles),
-                    concatenated(bytes),
-                    concatenated(categories),
-                )
-            },
-            || (concatenated(classes), concatenated(label_of)),
-        );
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
         let labels = labels.read(database)?;
         Ok(Self {
             ids,
             var_ids,
-            tiles,
-            bytes,
-            classes,
-            categories,
+            tiles: column(&mut parts, |part| &mut part.tiles),
+            bytes: column(&mut parts, |part| &mut part.bytes),
+            classes: column(&mut parts, |part| &mut part.classes),
+            categories: column(&mut parts, |part| &mut part.categories),
             category_names,
-            label_of,
+            label_of: column(&mut parts, |part| &mut part.label_of),
             labels,
         })
     }
@@ -187,6 +166,14 @@ impl Variables {
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
+}
+
+/// Takes one column out of all parts.
+fn column<T: Copy + Send + Sync>(
+    parts: &mut [VariableColumns],
+    of_part: fn(&mut VariableColumns) -> &mut Vec<T>,
+) -> Vec<T> {
+    concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
 /// Category whose variables have labels: it holds the data of tensors.
@@ -256,7 +243,7 @@ impl VariableNames {
             let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
-        database.check_unchanged()?;
+        database.source.check_unchanged()?;
         let names = ids.iter().map(|id| name(id).unwrap_or(NO_NAME.to_string()));
         Ok(names.collect())
     }

@@ -40,20 +40,21 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     numbered(paths.iter().map(name).collect())
 }
 
+/// The text with a mark in place of each number.
+pub(super) fn without_numbers(text: &str, mark: &str) -> String {
+    let mut marked = String::new();
+    for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
+        if number > 0 && !marked.ends_with(mark) {
+            marked.push_str(mark);
+        }
+        marked.push_str(part);
+    }
+    marked
+}
+
 /// The path with a mark in place of each number.
 fn shape(path: &str) -> String {
-    let mut shape = String::new();
-    for character in path.chars() {
-        let character = if character.is_ascii_digit() {
-            '#'
-        } else {
-            character
-        };
-        if character != '#' || !shape.ends_with('#') {
-            shape.push(character);
-        }
-    }
-    shape
+    without_numbers(path, "#")
 }
 
 /// The name of each part of a layer: the layer's name, and the rest of the part's path below the

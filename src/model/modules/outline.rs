@@ -1,6 +1,7 @@
 //! The module tree, to be shown and as a regex for PopART's outliner.
 
 use super::ModuleLayers;
+use super::names::without_numbers;
 use super::paths::shared;
 use crate::model::Operation;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -89,16 +90,7 @@ fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
 
 /// A regex for a scope with any numbers.
 fn pattern(scope: &str) -> String {
-    let escaped = regex::escape(scope);
-    let parts = escaped.split(|c: char| c.is_ascii_digit());
-    let mut pattern = String::new();
-    for (number, part) in parts.enumerate() {
-        if number > 0 && !pattern.ends_with(r"\d+") {
-            pattern.push_str(r"\d+");
-        }
-        pattern.push_str(part);
-    }
-    pattern
+    without_numbers(&regex::escape(scope), r"\d+")
 }
 
 #[cfg(test)]

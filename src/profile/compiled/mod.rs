@@ -109,7 +109,7 @@ impl CompiledProfile {
         } else {
             None
         };
-        database.check_unchanged()?;
+        database.source.check_unchanged()?;
         Ok(Self {
             programs,
             target,
