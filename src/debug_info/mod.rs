@@ -171,14 +171,6 @@ impl DebugInfo {
         }
     }
 
-    /// Where reading stopped; `None` if the document is complete.
-    pub fn truncation(&self) -> Option<&Truncation> {
-        match self.damage.first() {
-            Some(Damage::Truncated(truncation)) => Some(truncation),
-            _ => None,
-        }
-    }
-
     /// Signs of damage in the file, the gravest first.
     pub fn damage(&self) -> &[Damage] {
         &self.damage

@@ -6,7 +6,7 @@ use super::cycles;
 use super::flow::FlowUses;
 use super::names;
 use super::nearly_always_live;
-use super::operations::{self, Operation, OperationContexts, UnnamedOperations};
+use super::operations::{self, Operation, OperationContexts, UnnamedOperation, UnnamedOperations};
 use super::passes;
 use super::profile_lookup::ProfileLookup;
 use super::recording::{self, Label, Recording, TensorKind};
@@ -46,8 +46,9 @@ impl Named {
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
         let steps = StepIndex::new(programs, &profile.steps);
-        for (operation, window) in operations.iter_mut().zip(steps.windows(&found)) {
-            operation.window = window;
+        for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
+            let UnnamedOperation { path, programs, .. } = unnamed;
+            operation.window = steps.window(programs, &found.walk.paths, *path);
         }
         let backward_start = passes::find(&mut operations);
         let labels = profile.variables.labels.iter();
@@ -117,8 +118,6 @@ impl Model {
             let live = (&collected.data, &profile.classes);
             passes::mark_updates(groups, live, backward_start, &mut operations);
         }
-        let mut memory_peak =
-            with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
         let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
         let is_training = backward_start.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
@@ -134,15 +133,14 @@ impl Model {
             disagreements.push(warning);
             None
         });
-        let lookup = ProfileLookup::new(
-            profile.variables,
+        let lookup = ProfileLookup {
+            variables: profile.variables,
             set_of,
-            profile.names,
-            StepPrograms::new(&profile.programs, &profile.steps, &found),
-        );
-        if let Some(peak) = &mut memory_peak {
-            peak.name(&lookup, &profile.classes)?;
-        }
+            names: profile.names,
+            programs: StepPrograms::new(&profile.programs, &profile.steps, &found),
+        };
+        let memory_peak = || MemoryPeak::find(&collected, &lookup, &profile.classes);
+        let memory_peak = with_memory_peak.then(memory_peak).transpose()?;
         let vertex_types = profile.programs.vertex_types.into_iter();
         let model = Self {
             target: profile.target,

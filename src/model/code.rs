@@ -7,7 +7,6 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -301,17 +300,15 @@ fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
 ) -> Vec<(u32, TileBytes)> {
-    let mut by_type: FxHashMap<u32, Vec<&TileBytes>> = FxHashMap::default();
+    let mut by_type: BTreeMap<u32, Vec<&TileBytes>> = BTreeMap::new();
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
         by_type.entry(*vertex_type).or_default().push(instances);
     }
-    let mut types: Vec<(u32, TileBytes)> = by_type
-        .into_iter()
-        .map(|(vertex_type, parts)| (vertex_type, present(&parts, tiles)))
-        .filter(|(_, tiles)| !tiles.runs().is_empty())
-        .collect();
-    types.sort_unstable_by_key(|&(vertex_type, _)| vertex_type);
+    let types = by_type.into_iter();
+    let types = types.map(|(vertex_type, parts)| (vertex_type, present(&parts, tiles)));
     types
+        .filter(|(_, tiles)| !tiles.runs().is_empty())
+        .collect()
 }
 
 /// 1 on every tile where any of `parts` is not 0, else 0.

@@ -124,7 +124,8 @@ pub(super) fn of_operations(
         found,
         executions: found.walk.executions(programs, &cycles.repeats),
         cluster_of,
-        later: LaterSteps::new(found, backward),
+        backward,
+        paths: backward.map_or_else(Vec::new, |(steps, _)| steps.walk_paths(&found.walk.paths)),
     };
     let sums = match (&cycles.executed, &cycles.estimated) {
         (Some(executed), _) if has_any(programs, &executed.by_program) => {
@@ -151,45 +152,6 @@ fn too_many(source: CycleSource) -> Warning {
          {OVER_BOUND}",
         grouped(limits::CYCLES)
     ))
-}
-
-/// Determines which steps are from the start of the backward pass on.
-struct LaterSteps<'a> {
-    backward: Option<(&'a StepIndex, u32)>,
-    /// By step, the call path that leads to the step.
-    paths: Vec<Option<Path>>,
-}
-
-impl<'a> LaterSteps<'a> {
-    fn new(found: &UnnamedOperations, backward: Option<(&'a StepIndex, u32)>) -> Self {
-        let paths = backward.map(|(steps, _)| steps.walk_paths(&found.walk.paths));
-        Self {
-            backward,
-            paths: paths.unwrap_or_default(),
-        }
-    }
-
-    /// The part of a visit's cycles from the start of the backward pass on, by the number of its
-    /// steps there. All steps of the program count if none is on the path, as for a body that is
-    /// listed once for several calls.
-    fn part(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
-        let Some((steps, start)) = self.backward else {
-            return 0;
-        };
-        let count = |is_on_path: &dyn Fn(u32) -> bool| {
-            let steps = steps.of(program).iter();
-            let steps = steps.filter(|&&step| is_on_path(step));
-            steps.fold((0, 0), |(later, all), &step| {
-                (later + u64::from(step >= start), all + 1)
-            })
-        };
-        let is_on_path = |step: u32| self.paths.get(step as usize) == Some(&Some(path));
-        let (later, all) = match count(&is_on_path) {
-            (_, 0) => count(&|_| true),
-            counted => counted,
-        };
-        share(cycles, later, all)
-    }
 }
 
 /// The work of a program that counts in a layer; `None` for any other program.
@@ -273,7 +235,10 @@ struct Visits<'a> {
     executions: Vec<u64>,
     /// By program: its cluster.
     cluster_of: &'a [u32],
-    later: LaterSteps<'a>,
+    /// The steps of programs, and the start of the backward pass; `None` for inference.
+    backward: Option<(&'a StepIndex, u32)>,
+    /// By step, the call path that leads to the step; empty for inference.
+    paths: Vec<Option<Path>>,
 }
 
 impl Visits<'_> {
@@ -284,6 +249,28 @@ impl Visits<'_> {
             let program = program as usize;
             Some((program, work(self.programs, program)?, visit))
         })
+    }
+
+    /// The part of a visit's cycles from the start of the backward pass on, by the number of its
+    /// steps there. All steps of the program count if none is on the path, as for a body that is
+    /// listed once for several calls.
+    fn later(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
+        let Some((steps, start)) = self.backward else {
+            return 0;
+        };
+        let count = |is_on_path: &dyn Fn(u32) -> bool| {
+            let steps = steps.of(program).iter();
+            let steps = steps.filter(|&&step| is_on_path(step));
+            steps.fold((0, 0), |(later, all), &step| {
+                (later + u64::from(step >= start), all + 1)
+            })
+        };
+        let is_on_path = |step: u32| self.paths.get(step as usize) == Some(&Some(path));
+        let (later, all) = match count(&is_on_path) {
+            (_, 0) => count(&|_| true),
+            counted => counted,
+        };
+        share(cycles, later, all)
     }
 }
 
@@ -315,7 +302,7 @@ impl Sums {
     /// Adds the cycles of a visit.
     fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, Work), cycles: u64) {
         let (path, program) = visits.found.walk.visits[visit];
-        let later = visits.later.part((path, program), cycles);
+        let later = visits.later((path, program), cycles);
         let cluster = visits.cluster_of[program as usize];
         let by = (visits.found.operation_of[visit], cluster);
         self.add(by, work, cycles, later);

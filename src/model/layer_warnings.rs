@@ -27,7 +27,7 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     if modules.are_by_flow() || modules.are_matched_by(&layers) {
         return None;
     }
-    let (by_regex, by_modules) = (modules.description_by(&layers), modules.description());
+    let [by_modules, by_regex] = modules.descriptions(&layers);
     let operations = model
         .operations
         .iter()

@@ -102,12 +102,9 @@ impl Layering {
         names.extend(keys.iter().map(name));
         let positions = keys.into_iter().zip(1..).collect();
         Self {
-            names,
-            layers,
             notes,
-            modules: Vec::new(),
-            tree: None,
             finder: Finder::Regex(regex.clone(), positions),
+            ..Self::of(names, layers)
         }
     }
 
@@ -123,17 +120,13 @@ impl Layering {
             _ => Note::Name,
         };
         let names = modules.layers.iter().map(|layer| layer.name.clone());
+        let names = [String::new()].into_iter().chain(names).collect();
+        let paths = modules.layers.iter().map(|layer| layer.path.clone());
         Self {
             notes: operations.iter().zip(&layers).map(note).collect(),
-            names: [String::new()].into_iter().chain(names).collect(),
-            layers,
-            modules: modules
-                .layers
-                .iter()
-                .map(|layer| layer.path.clone())
-                .collect(),
-            tree: None,
+            modules: paths.collect(),
             finder: Finder::Modules(Box::new(modules)),
+            ..Self::of(names, layers)
         }
     }
 

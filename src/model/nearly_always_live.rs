@@ -32,13 +32,9 @@ pub(super) fn warning(
     if bytes == 0 || bytes.saturating_mul(MIN_SHARE) < all {
         return None;
     }
-    let mut sum = MissedByAll::default();
-    for &class in &profile.variables.classes {
-        if let Some(Some(missed)) = by_class.get(class as usize) {
-            sum.add(missed, classes.steps());
-        }
-    }
-    Some(sentence(bytes, &sum, classes.steps(), is_training))
+    let by_variable = profile.variables.classes.iter();
+    let missed = by_variable.filter_map(|&class| by_class.get(class as usize)?.as_ref());
+    Some(sentence(bytes, missed, classes.steps(), is_training))
 }
 
 /// The steps at which a variable is not live.
@@ -48,31 +44,19 @@ struct MissedSteps {
     last: u32,
 }
 
-/// The steps at which any of several variables is not live.
-#[derive(Default)]
-struct MissedByAll {
-    variables: usize,
-    /// Number of variables that miss the first or the last step of the program.
-    at_ends: usize,
-    max_count: u32,
-    /// The first and the last of all missed steps.
-    ends: Option<(u32, u32)>,
-}
-
-impl MissedByAll {
-    fn add(&mut self, missed: &MissedSteps, steps: u32) {
-        self.variables += 1;
-        self.at_ends += usize::from(missed.first == 0 || missed.last + 1 == steps);
-        self.max_count = self.max_count.max(missed.count);
-        let (first, last) = self.ends.unwrap_or((missed.first, missed.last));
-        self.ends = Some((first.min(missed.first), last.max(missed.last)));
-    }
-}
-
-fn sentence(bytes: u64, all: &MissedByAll, steps: u32, is_training: bool) -> Warning {
-    let (first, last) = all.ends.unwrap_or_default();
-    let (count, bytes) = (all.variables, grouped(bytes));
-    let (missed, at_ends) = (all.max_count, all.at_ends);
+/// The warning about variables with these bytes; `all` has the steps at which each is not live.
+fn sentence<'a>(
+    bytes: u64,
+    all: impl Iterator<Item = &'a MissedSteps> + Clone,
+    steps: u32,
+    is_training: bool,
+) -> Warning {
+    let (count, bytes) = (all.clone().count(), grouped(bytes));
+    let most = |of: fn(&MissedSteps) -> u32| all.clone().map(of).max().unwrap_or_default();
+    let (missed, last) = (most(|one| one.count), most(|one| one.last));
+    let first = all.clone().map(|one| one.first).min().unwrap_or_default();
+    let at_ends = all.filter(|one| one.first == 0 || one.last + 1 == steps);
+    let at_ends = at_ends.count();
     if is_training && at_ends > 0 {
         return Warning::new(format!(
             "{count} variables with {bytes} bytes are probably weights, but live at all {steps} \
@@ -164,16 +148,13 @@ mod tests {
 
     #[test]
     fn training_names_those_that_a_pipeline_would_copy() {
-        let mut all = MissedByAll::default();
         let missed = |first, last| MissedSteps {
             count: 2,
             first,
             last,
         };
-        for class in [missed(3, 4), missed(8, 9), missed(0, 1)] {
-            all.add(&class, 10);
-        }
-        let text = sentence(12_345, &all, 10, true);
+        let all = [missed(3, 4), missed(8, 9), missed(0, 1)];
+        let text = sentence(12_345, all.iter(), 10, true);
         for part in [
             "3 variables with 12,345 bytes",
             "all 10 steps except at most 2, between step 0 and step 9",
@@ -181,6 +162,6 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        assert!(!sentence(12_345, &all, 10, false).contains("pipeline"));
+        assert!(!sentence(12_345, all.iter(), 10, false).contains("pipeline"));
     }
 }

@@ -11,10 +11,10 @@ use std::ops::Range;
 /// Finds lowered variables by tile and step, and the program of a step.
 #[derive(Debug)]
 pub struct ProfileLookup {
-    variables: Variables,
+    pub(super) variables: Variables,
     /// By variable: its use set in the model.
-    set_of: Vec<u32>,
-    names: VariableNames,
+    pub(super) set_of: Vec<u32>,
+    pub(super) names: VariableNames,
     /// The program of each step.
     pub programs: StepPrograms,
 }
@@ -84,20 +84,6 @@ struct Largest {
 }
 
 impl ProfileLookup {
-    pub(super) fn new(
-        variables: Variables,
-        set_of: Vec<u32>,
-        names: VariableNames,
-        programs: StepPrograms,
-    ) -> Self {
-        Self {
-            variables,
-            set_of,
-            names,
-            programs,
-        }
-    }
-
     /// The largest variables of tiles, from one parallel pass over all variables: a large model has
     /// 10^7. `wanted` has tiles and the maximum number of variables on each.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {

@@ -29,16 +29,6 @@ pub enum TensorKind {
     Other,
 }
 
-impl TensorKind {
-    /// All kinds, each at the index `kind as usize`.
-    pub const ALL: [TensorKind; 4] = [
-        TensorKind::Unknown,
-        TensorKind::Variable,
-        TensorKind::Constant,
-        TensorKind::Other,
-    ];
-}
-
 /// The label of the variables of one tensor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {

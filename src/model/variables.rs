@@ -109,8 +109,12 @@ pub struct MemoryPeak {
 }
 
 impl MemoryPeak {
-    /// Finds the tile and the step; `variables` stays empty until [`MemoryPeak::name`].
-    pub(super) fn find(variables: &LoweredVariables, classes: &LiveClasses) -> Self {
+    /// Finds the tile and the step, and names the variables that are live there.
+    pub(super) fn find(
+        variables: &LoweredVariables,
+        lookup: &ProfileLookup,
+        classes: &LiveClasses,
+    ) -> Result<Self, FileError> {
         let tiles = (0..variables.data.tiles()).into_par_iter();
         let peaks = tiles.map(|tile| {
             let on_tile = variables.on_tile(tile);
@@ -118,28 +122,17 @@ impl MemoryPeak {
             (bytes, Reverse(tile), step)
         });
         let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
-        Self {
+        let lists = lookup.on_tiles(&[(tile, usize::MAX)]);
+        let live = lists.of(tile);
+        let live = live.filter(|variable| classes.is_live(variable.class, step));
+        let live: Vec<_> = live.collect();
+        let named = live.iter().zip(lookup.names(live.iter())?);
+        let named = named.map(|(variable, name)| lookup.named(variable, name));
+        Ok(Self {
             tile,
             step,
             bytes,
-            variables: Vec::new(),
-        }
-    }
-
-    /// Names the variables that are live there.
-    pub(super) fn name(
-        &mut self,
-        lookup: &ProfileLookup,
-        classes: &LiveClasses,
-    ) -> Result<(), FileError> {
-        let lists = lookup.on_tiles(&[(self.tile, usize::MAX)]);
-        let live = lists.of(self.tile);
-        let live = live.filter(|variable| classes.is_live(variable.class, self.step));
-        let live: Vec<_> = live.collect();
-        let names = lookup.names(live.iter())?;
-        let named = live.iter().zip(names);
-        let named = named.map(|(variable, name)| lookup.named(variable, name));
-        self.variables = named.collect();
-        Ok(())
+            variables: named.collect(),
+        })
     }
 }

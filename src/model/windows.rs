@@ -58,18 +58,15 @@ impl StepIndex {
             .collect()
     }
 
-    /// By operation: its first and last step, both inclusive; `None` if no step runs its programs.
-    pub(super) fn windows(&self, found: &UnnamedOperations) -> Vec<Option<(u32, u32)>> {
-        let operations = found.operations.iter();
-        let windows = operations
-            .map(|operation| self.window(&operation.programs, &found.walk.paths, operation.path));
-        windows.collect()
-    }
-
     /// First and last step (both inclusive) of an operation with these programs on this call path.
     /// A body may be listed once, or once for each call: the steps count whose Calls end with the
-    /// longest part of the path.
-    fn window(&self, programs: &[u32], paths: &CallPaths, path: Path) -> Option<(u32, u32)> {
+    /// longest part of the path. `None` if no step runs the programs.
+    pub(super) fn window(
+        &self,
+        programs: &[u32],
+        paths: &CallPaths,
+        path: Path,
+    ) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window: Option<(u32, u32)> = None;
         for &program in programs {

@@ -92,65 +92,47 @@ impl Ids {
     }
 }
 
-/// Collects the ids of a table. While each id is one more than the id before, only the first id and
-/// the count are stored.
+/// Collects the ids of a table: runs of ids that are one more than the id before, as the first id and
+/// the number of ids.
 #[derive(Debug, Default)]
-pub(super) struct IdColumn {
-    first: u64,
-    count: u64,
-    /// All ids, once one of them is not one more than the id before; empty until then.
-    listed: Vec<u64>,
-}
+pub(super) struct IdColumn(Vec<(u64, u64)>);
 
 impl IdColumn {
     /// Adds the id of the next row.
     #[inline]
     pub(super) fn push(&mut self, id: u64) {
-        if self.takes(id) {
-            self.count += 1;
-        } else {
-            self.list();
-            self.listed.push(id);
-        }
+        self.push_run((id, 1));
     }
 
-    /// Is `id` one more than the last id, with all ids consecutive so far?
     #[inline]
-    fn takes(&mut self, id: u64) -> bool {
-        if self.count == 0 && self.listed.is_empty() {
-            self.first = id;
-        }
-        self.listed.is_empty() && id == self.first + self.count
-    }
-
-    fn list(&mut self) {
-        if self.listed.is_empty() {
-            self.listed = (self.first..self.first + self.count).collect();
+    fn push_run(&mut self, (first, count): (u64, u64)) {
+        match self.0.last_mut() {
+            Some(last) if last.0 + last.1 == first => last.1 += count,
+            _ => self.0.push((first, count)),
         }
     }
 
     /// Appends the ids of the rows that follow.
-    pub(super) fn append(&mut self, mut other: Self) {
-        if other.listed.is_empty() && (other.count == 0 || self.takes(other.first)) {
-            self.count += other.count;
-        } else {
-            self.list();
-            other.list();
-            self.listed.append(&mut other.listed);
-        }
+    pub(super) fn append(&mut self, other: Self) {
+        other.0.into_iter().for_each(|run| self.push_run(run));
     }
 
     /// Index of the ids, and the ids themselves unless they equal the positions.
     pub(super) fn index(
-        mut self,
+        self,
         table: &'static str,
         column: &'static str,
     ) -> Result<(Ids, Option<Vec<u64>>), FileError> {
-        if self.listed.is_empty() && (self.first == 0 || self.count == 0) {
-            return Ok((Ids::dense(self.count as u32), None));
+        match self.0[..] {
+            [] => return Ok((Ids::dense(0), None)),
+            [(0, count)] => return Ok((Ids::dense(count as u32), None)),
+            _ => {}
         }
-        self.list();
-        Ok((Ids::of(table, column, &self.listed)?, Some(self.listed)))
+        let ids = self.0.into_iter();
+        let ids: Vec<u64> = ids
+            .flat_map(|(first, count)| first..first + count)
+            .collect();
+        Ok((Ids::of(table, column, &ids)?, Some(ids)))
     }
 }
 

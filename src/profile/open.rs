@@ -6,7 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -46,7 +46,13 @@ impl Source {
         // Checked first: opening a pipe would block until somebody writes, and the path of a pipe
         // such as /dev/fd/63 cannot be canonicalized.
         let metadata = path.metadata()?;
-        check_kind(&metadata)?;
+        let kind = metadata.file_type();
+        // For a folder, the operating system's own error is clear.
+        if !kind.is_file() && !kind.is_dir() {
+            return Err(FileError::new(format!(
+                "this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}"
+            )));
+        }
         let path = path.canonicalize()?;
         let mut header = Vec::new();
         File::open(&path)?
@@ -140,18 +146,6 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     }
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "mmap_size", 0)
-}
-
-fn check_kind(metadata: &Metadata) -> Result<(), FileError> {
-    let kind = metadata.file_type();
-    // For a folder, the operating system's own error is clear.
-    if kind.is_file() || kind.is_dir() {
-        Ok(())
-    } else {
-        Err(FileError::new(format!(
-            "this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}"
-        )))
-    }
 }
 
 /// Extension of a cache that PopVision keeps beside a profile: a public tutorial lists a

@@ -199,65 +199,50 @@ pub(super) fn read_compute_sets(
     variables: &Variables,
 ) -> Result<VariableLists, FileError> {
     let columns = &["compute_set", "var_ids_diff_rle"];
-    let scan = ComputeSets {
-        variables,
-        members: AtomicUsize::new(0),
-        max_members: limits::MEMBERS.of(variables.len()),
+    let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
+    let visit = |row: Cells<'_>, lists: &mut ListsBuilder| {
+        let added = add_members(variables, &row, lists)?;
+        // A few bytes can name all variables in every row.
+        if members.fetch_add(added, Ordering::Relaxed) + added <= max {
+            return Ok(());
+        }
+        let problem = format!(
+            "with this row, compute sets have more than {max} variables together, more than any \
+             real model has"
+        );
+        Err(row.problem(1, problem))
     };
-    let visit = |row: Cells<'_>, lists: &mut ListsBuilder| scan.add(&row, lists);
     let parts = database.scan_ranges("compute_sets", columns, visit)?;
     Ok(ListsBuilder::join(parts).finish())
 }
 
-/// State of one scan of all compute sets, shared by all threads.
-struct ComputeSets<'a> {
-    variables: &'a Variables,
-    /// Members read so far, and the maximum.
-    members: AtomicUsize,
-    max_members: usize,
-}
-
-impl ComputeSets<'_> {
-    /// Appends the members of a row to `lists`.
-    fn add(&self, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<(), FileError> {
-        let id = row.unsigned(0)?;
-        let before = lists.len();
-        let mut var_id = 0u64;
-        let limit = self.variables.len();
-        let mut left = limit as u64;
-        for run in Runs::new(row.blob(1)?) {
-            let Run { count, value } = run.map_err(row.bad_blob(1))?;
-            left = left
-                .checked_sub(count)
-                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(limit)))?;
-            // A repeated id counts once.
-            let count = if value == 0 { count.min(1) } else { count };
-            for _ in 0..count {
-                var_id = var_id
-                    .checked_add(value)
-                    .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
-                lists.push(id, position(self.variables, row, var_id)?);
-            }
-            let so_far = self.members.load(Ordering::Relaxed);
-            self.check(row, so_far, lists.len() - before)?;
+/// Appends the members of a compute set to `lists`, and returns their number, which is at most that
+/// of all variables.
+fn add_members(
+    variables: &Variables,
+    row: &Cells<'_>,
+    lists: &mut ListsBuilder,
+) -> Result<usize, FileError> {
+    let id = row.unsigned(0)?;
+    let before = lists.len();
+    let mut var_id = 0u64;
+    let limit = variables.len();
+    let mut left = limit as u64;
+    for run in Runs::new(row.blob(1)?) {
+        let Run { count, value } = run.map_err(row.bad_blob(1))?;
+        left = left
+            .checked_sub(count)
+            .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(limit)))?;
+        // A repeated id counts once.
+        let count = if value == 0 { count.min(1) } else { count };
+        for _ in 0..count {
+            var_id = var_id
+                .checked_add(value)
+                .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
+            lists.push(id, position(variables, row, var_id)?);
         }
-        // Other threads may have added members in the meantime.
-        let added = lists.len() - before;
-        self.check(row, self.members.fetch_add(added, Ordering::Relaxed), added)
     }
-
-    /// Limits the members of all rows together: a few bytes can name all variables in every row.
-    fn check(&self, row: &Cells<'_>, so_far: usize, added: usize) -> Result<(), FileError> {
-        let limit = self.max_members;
-        if so_far.saturating_add(added) <= limit {
-            return Ok(());
-        }
-        let problem = format!(
-            "with this row, compute sets have more than {limit} variables together, more than any \
-             real model has"
-        );
-        Err(row.problem(1, problem))
-    }
+    Ok(lists.len() - before)
 }
 
 /// Position of a variable that column 1 of the row names.

@@ -84,7 +84,9 @@ impl Variables {
             return Err(no_variables());
         }
         let (category_ids, category_names) = read_categories(database)?;
-        let persistent = persistent(classes);
+        // By class: is it live on the first and on the last step?
+        let persistent = (0..classes.len() as u32).map(|class| classes.lasts(class));
+        let persistent: Vec<bool> = persistent.collect();
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let visit = |row: Cells<'_>, part: &mut VariableColumns| {
             let tile = row.tile(1, target.num_tiles)?;
@@ -178,12 +180,6 @@ fn column<T: Copy + Send + Sync>(
 
 /// Category whose variables have labels: it holds the data of tensors.
 const LABELLED: &str = "variable";
-
-/// By class: is it live on the first and on the last step?
-fn persistent(classes: &LiveClasses) -> Vec<bool> {
-    let all = 0..classes.len() as u32;
-    all.map(|class| classes.lasts(class)).collect()
-}
 
 /// Table of categories.
 pub(super) const CATEGORIES: &str = "var_categories";

@@ -9,7 +9,17 @@ mod shapes;
 
 use ciborium::Value;
 
-use super::{Damage, DebugInfo, Field, Position, SoftwareLayer};
+use super::{Damage, DebugInfo, Field, Position, SoftwareLayer, Truncation};
+
+impl DebugInfo {
+    /// Where reading stopped; `None` if the document is complete.
+    fn truncation(&self) -> Option<&Truncation> {
+        match self.damage.first() {
+            Some(Damage::Truncated(truncation)) => Some(truncation),
+            _ => None,
+        }
+    }
+}
 
 /// Encodes one value.
 fn bytes(value: &Value) -> Vec<u8> {

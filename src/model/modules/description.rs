@@ -21,7 +21,7 @@ pub(crate) struct Description {
 
 impl ModuleLayers {
     /// For each of `count` layers of another layering: the path of the innermost module that all
-    /// its operations are in; empty if there is none. `layers` is as for [`description_by`](Self::description_by).
+    /// its operations are in; empty if there is none. `layers` is as for [`descriptions`](Self::descriptions).
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
@@ -36,20 +36,25 @@ impl ModuleLayers {
         shared_by.into_iter().map(path).collect()
     }
 
-    /// Describes the model by its modules as layers.
-    pub(crate) fn description(&self) -> Description {
-        let runs = self.layers.iter().map(|layer| layer.run.clone());
-        self.describe(&runs.collect::<Vec<_>>())
+    /// Describes the model by its modules as layers, and by other layers: `layers` has the layer of
+    /// each operation of the model, from 1, or 0 for none. Operations between layers go with the
+    /// layer before them.
+    pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
+        let own = self.layers.iter().map(|layer| layer.run.clone()).collect();
+        let others = self.runs_of(layers).into_iter();
+        let others = others.map(|(_, run)| run).collect();
+        let sums = &self.modules.sums;
+        [own, others].map(|runs: Vec<Range<usize>>| {
+            let lengths = Lengths::new(sums, runs.iter(), WORD);
+            Description {
+                length: runs.iter().map(|run| lengths.of(run)).sum(),
+                longest: runs.iter().map(Range::len).max().unwrap_or(0),
+                largest: runs.iter().map(|run| sums.bytes(run)).max().unwrap_or(0),
+            }
+        })
     }
 
-    /// Describes the model by other layers: `layers` has the layer of each operation of the model,
-    /// from 1, or 0 for none. Operations between layers go with the layer before them.
-    pub(crate) fn description_by(&self, layers: &[u32]) -> Description {
-        let runs = self.runs_of(layers);
-        self.describe(&runs.into_iter().map(|(_, run)| run).collect::<Vec<_>>())
-    }
-
-    /// The runs of other layers (as in [`description_by`](Self::description_by)), each with its
+    /// The runs of other layers (as in [`descriptions`](Self::descriptions)), each with its
     /// layer.
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
@@ -67,7 +72,7 @@ impl ModuleLayers {
     }
 
     /// Names of the modules that run before and after all other layers (as in
-    /// [`description_by`](Self::description_by)): In and Out with these layers.
+    /// [`descriptions`](Self::descriptions)): In and Out with these layers.
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
@@ -82,16 +87,6 @@ impl ModuleLayers {
         .map(Option::unwrap_or_default)
     }
 
-    fn describe(&self, runs: &[Range<usize>]) -> Description {
-        let sums = &self.modules.sums;
-        let lengths = Lengths::new(sums, runs.iter(), WORD);
-        Description {
-            length: runs.iter().map(|run| lengths.of(run)).sum(),
-            longest: runs.iter().map(Range::len).max().unwrap_or(0),
-            largest: runs.iter().map(|run| sums.bytes(run)).max().unwrap_or(0),
-        }
-    }
-
     /// Do other layers describe the model as well as the modules? Each must be one run, the
     /// description must be as short, and no layer may be longer or much larger than the modules'
     /// ones.
@@ -101,7 +96,7 @@ impl ModuleLayers {
         if !runs.all(|(layer, _)| layer == 0 || seen.insert(layer)) {
             return false;
         }
-        let (own, other) = (self.description(), self.description_by(layers));
+        let [own, other] = self.descriptions(layers);
         // The largest piece may be half as large again: a smaller difference is not worth more
         // layers.
         let allowed = own.largest.saturating_add(own.largest / 2);

@@ -165,12 +165,13 @@ impl Sums {
             bytes: vec![0],
             types: vec![0],
         };
-        let (mut bytes_before, mut types_before) = (0u64, 0u64);
         for (&bytes, kind) in bytes.iter().zip(types) {
-            bytes_before = bytes_before.saturating_add(bytes);
-            types_before = types_before.wrapping_add(hash(kind));
-            sums.bytes.push(bytes_before);
-            sums.types.push(types_before);
+            let (before, types) = (
+                sums.bytes[sums.bytes.len() - 1],
+                sums.types[sums.types.len() - 1],
+            );
+            sums.bytes.push(before.saturating_add(bytes));
+            sums.types.push(types.wrapping_add(hash(kind)));
         }
         sums
     }

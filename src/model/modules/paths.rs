@@ -205,7 +205,8 @@ fn joined<'a>(
     if rest.peek().is_some_and(|part| is_number(part)) && lists.get(&*text) == Some(&true) {
         certain += 1;
     }
-    certain += names(modules(scope).skip(certain));
+    let others = modules(scope).skip(certain);
+    certain += others.take_while(|module| !is_number(module)).count();
     for module in rest {
         if !text.is_empty() && !text.ends_with(['/', '.']) {
             text.push_str(separator);
@@ -220,11 +221,6 @@ fn joined<'a>(
         certain,
         elsewhere: None,
     }
-}
-
-/// Number of modules before the first one that is a number.
-fn names<'a>(modules: impl Iterator<Item = &'a str>) -> usize {
-    modules.take_while(|module| !is_number(module)).count()
 }
 
 /// Upper bound on the components before a path, such as a prefix for gradients.
