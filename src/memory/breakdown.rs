@@ -131,7 +131,8 @@ impl MemoryModel<'_> {
         let of_type = |(vertex_type, present): &(u32, TileBytes)| {
             let code = &self.model.vertex_code[*vertex_type as usize];
             let runs = present.runs().iter();
-            runs.map(|run| code.total_of(run.from..run.to)).sum::<u64>()
+            runs.map(|run| code.total_of(run.from as usize..run.to as usize))
+                .sum::<u64>()
         };
         group.code.vertex_types.iter().map(of_type).sum()
     }
