@@ -1,4 +1,4 @@
-//! The integer program in the form of microlp: ranges that may be chosen, their costs, and the
+//! The integer program in the form of good_lp: ranges that may be chosen, their costs, and the
 //! cheapest path of them.
 //!
 //! Costs are shifted by exact sums ([`Potentials`]). The least sum from each node to the end gives
@@ -6,7 +6,12 @@
 //! the best path stays the best; but it then costs 0, and the numbers are small enough for floating
 //! point to distinguish them.
 
-use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, Variable};
+use good_lp::solvers::SolutionStatus;
+use good_lp::solvers::microlp::{MicroLpProblem, microlp};
+use good_lp::{
+    Expression, ResolutionError, Solution, SolverModel, Variable, constraint::eq, variable,
+    variables,
+};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -77,15 +82,16 @@ pub(super) fn cheapest_path(
     choices: &[Choice],
 ) -> Result<Option<Vec<Range<usize>>>, String> {
     let (program, binaries) = program(sink, choices);
-    let outcome = match program.solve() {
-        Err(microlp::Error::Infeasible) => return Ok(None),
+    let solution = match program.solve() {
+        Err(ResolutionError::Infeasible) => return Ok(None),
         outcome => outcome.map_err(|error| error.to_string())?,
     };
-    let solution = outcome.solution().filter(|_| outcome.is_optimal());
-    let solution = solution.ok_or("the solver stopped before it had a proof")?;
+    if !matches!(solution.status(), SolutionStatus::Optimal) {
+        return Err("the solver stopped before it had a proof".to_owned());
+    }
     let mut ranges = Vec::new();
     for (choice, binary) in choices.iter().zip(binaries) {
-        let is_chosen = read_binary(solution.var_value_raw(binary));
+        let is_chosen = read_binary(solution.value(binary));
         if is_chosen.ok_or("a binary is neither 0 nor 1")? {
             ranges.push(choice.range.clone());
         }
@@ -97,22 +103,21 @@ pub(super) fn cheapest_path(
 /// The integer program, and the binary of each choice. It has a row for each node on a choice,
 /// except the last node, whose row follows from the others: edges that leave it minus edges that
 /// enter it; the sum is 1 at the first node, else 0.
-fn program(sink: usize, choices: &[Choice]) -> (Problem, Vec<Variable>) {
-    let mut program = Problem::new(OptimizationDirection::Minimize);
-    let mut rows = BTreeMap::from([(0, LinearExpr::empty())]);
-    let mut binaries = Vec::with_capacity(choices.len());
-    for choice in choices {
-        let binary = program.add_binary_var(choice.cost.min(COST_CAP) as f64);
-        for (node, sign) in [(choice.from, 1.0), (choice.to, -1.0)] {
-            let row = rows.entry(node).or_insert_with(LinearExpr::empty);
-            row.add(binary, sign);
-        }
-        binaries.push(binary);
+fn program(sink: usize, choices: &[Choice]) -> (MicroLpProblem, Vec<Variable>) {
+    let mut variables = variables!();
+    let binaries = variables.add_vector(variable().binary(), choices.len());
+    let mut cost = Expression::with_capacity(choices.len());
+    let mut rows = BTreeMap::from([(0, Expression::default())]);
+    for (&binary, choice) in binaries.iter().zip(choices) {
+        cost.add_mul(choice.cost.min(COST_CAP) as f64, binary);
+        rows.entry(choice.from).or_default().add_mul(1.0, binary);
+        rows.entry(choice.to).or_default().add_mul(-1.0, binary);
     }
     rows.remove(&sink);
+    let mut program = variables.minimise(cost).using(microlp);
     for (node, row) in rows {
         let supply = if node == 0 { 1.0 } else { 0.0 };
-        program.add_constraint(row, ComparisonOp::Eq, supply);
+        program.add_constraint(eq(row, supply));
     }
     (program, binaries)
 }
