@@ -1,21 +1,28 @@
 //! One context: the keys that are read, and the form in which they are stored.
 
-use super::items::{Item, Items, Left, Stop};
+use std::ops::Range;
+
+use serde::de::{MapAccess, SeqAccess};
+
 use super::keys::{
     ContextKey, Field, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, SoftwareLayer, TextKey, attribute,
     key,
 };
-use std::io;
-use std::ops::Range;
+use super::take::{Skipped, Take, To, next_key};
 
-/// A stored context; the default is one without data.
-#[derive(Debug, Clone, Copy, Default)]
+/// Stands for the name of a context without one.
+pub(super) const NO_NAME: u32 = u32::MAX;
+/// Replaces every name index that is too large for a string table.
+const FAR_NAME: u32 = u32::MAX - 1;
+
+/// A stored context.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ContextRecord {
     /// Id of the context; never 0.
     pub id: u64,
     /// Id of the parent; 0 for a root.
     pub parent: u64,
-    /// Number of its name in the string table, from 1; 0 for none.
+    /// Index into the string table, or [`NO_NAME`].
     pub name: u32,
     /// Position of its first field in the fields of all contexts.
     pub first_field: u32,
@@ -28,8 +35,21 @@ pub(super) struct ContextRecord {
     pub on_cycle: bool,
 }
 
+impl ContextRecord {
+    pub const NONE: ContextRecord = ContextRecord {
+        id: 0,
+        parent: 0,
+        name: NO_NAME,
+        first_field: 0,
+        field_count: 0,
+        layer: SoftwareLayer::Other,
+        is_of_programs: false,
+        on_cycle: false,
+    };
+}
+
 /// The context that is being read. One draft serves all contexts, so that its buffers are reused.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Draft {
     pub record: ContextRecord,
     /// Kept texts, concatenated.
@@ -42,81 +62,57 @@ pub(super) struct Draft {
     pub mistyped: usize,
 }
 
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            record: ContextRecord::NONE,
+            bytes: String::new(),
+            texts: Vec::new(),
+            mistyped: 0,
+        }
+    }
+}
+
 impl Draft {
-    /// Reads one context, a map of which its beginning was read.
+    /// Reads one context from its entries.
     ///
     /// A value of an unexpected type counts as absent. If a key repeats, the last value of the
     /// expected type counts.
-    pub fn read<R: io::Read>(&mut self, items: &mut Items<R>, left: Left) -> Result<(), Stop> {
-        self.record = ContextRecord::default();
+    pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
+        self.record = ContextRecord::NONE;
         self.bytes.clear();
         self.texts.clear();
         self.mistyped = 0;
-        self.mistyped += self.read_entries(items, left, key)?;
+        self.mistyped += self.read_entries(entries, key)?;
         Ok(())
     }
 
     /// Reads the entries to whose keys `meaning` gives a meaning. Returns the number of keys that are
     /// not texts.
-    fn read_entries<R: io::Read>(
+    fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
-        items: &mut Items<R>,
-        mut left: Left,
+        mut entries: A,
         meaning: fn(&str) -> Option<ContextKey>,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, A::Error> {
         let mut no_texts = 0;
-        while let Some(key) = items.next_key(&mut left, meaning, &mut no_texts)? {
+        while let Some(key) = next_key(&mut entries, meaning, &mut no_texts)? {
             match key {
-                Some(key) => self.read_value(items, key)?,
-                None => items.skip_next()?,
+                Some(key) => entries.next_value_seed(To(Value { draft: self, key }))?,
+                None => entries.next_value_seed(To(Skipped))?,
             }
         }
         Ok(no_texts)
     }
 
-    fn read_value<R: io::Read>(
-        &mut self,
-        items: &mut Items<R>,
-        key: ContextKey,
-    ) -> Result<(), Stop> {
-        let record = &mut self.record;
-        match (key, items.next()?) {
-            (ContextKey::Id, Item::Number(number)) => record.id = number,
-            (ContextKey::ParentId, Item::Number(number)) => record.parent = number,
-            (ContextKey::Name, Item::Number(number)) => {
-                // No string table has as many names as fit a `u32`.
-                record.name = u32::try_from(number.saturating_add(1)).unwrap_or(u32::MAX);
-            }
-            (ContextKey::Layer, Item::Text) => {
-                record.layer = SoftwareLayer::from_text(items.text());
-            }
-            (ContextKey::Category, Item::Text) => {
-                record.is_of_programs = matches!(items.text(), "program" | "compilation");
-            }
-            (ContextKey::Text(key), Item::Text) if !key.is_list() => {
-                let start = self.bytes.len();
-                self.bytes.push_str(items.text());
-                self.place(key, start);
-            }
-            (ContextKey::Text(key), Item::List(left)) if key.is_list() => {
-                self.read_list(items, left, key)?;
-            }
-            // Only texts are needed; other keys and values do not count as mistyped.
-            (ContextKey::Attributes, Item::Map(left)) => {
-                self.read_entries(items, left, attribute)?;
-            }
-            (ContextKey::Attributes | ContextKey::Text(_), other) => items.skip(other)?,
-            (_, Item::None) => {}
-            (_, other) => {
-                self.mistyped += 1;
-                items.skip(other)?;
-            }
-        }
-        Ok(())
+    /// Stores a text, replacing an earlier text of the same key.
+    fn keep(&mut self, key: TextKey, text: &str) {
+        let start = self.bytes.len();
+        self.bytes.push_str(text);
+        self.place(key, start);
     }
 
-    /// Stores the text that starts at `start` in `bytes` under `key`, in place of an earlier text, or
-    /// removes it if its value is not needed.
+    /// Stores the text that starts at `start` in `bytes` under `key`, or removes it if its value is
+    /// not needed.
     fn place(&mut self, key: TextKey, start: usize) {
         if !is_kept(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);
@@ -129,26 +125,19 @@ impl Draft {
     }
 
     /// Stores a list of texts, joined by `/`; stores nothing if an item is not a text.
-    fn read_list<R: io::Read>(
+    fn read_list<'de, A: SeqAccess<'de>>(
         &mut self,
-        items: &mut Items<R>,
-        mut left: Left,
         key: TextKey,
-    ) -> Result<(), Stop> {
+        mut items: A,
+    ) -> Result<(), A::Error> {
         let start = self.bytes.len();
-        let (mut separator, mut only_texts) = ("", true);
-        while items.has_next(&mut left)? {
-            let item = items.next()?;
-            if item == Item::Text {
-                self.bytes.push_str(separator);
-                self.bytes.push_str(items.text());
-                separator = "/";
-            } else {
-                only_texts = false;
-                items.skip(item)?;
-            }
-        }
-        match only_texts {
+        let mut joined = Joined {
+            bytes: &mut self.bytes,
+            separator: "",
+            only_texts: true,
+        };
+        while items.next_element_seed(To(&mut joined))?.is_some() {}
+        match joined.only_texts {
             true => self.place(key, start),
             false => self.bytes.truncate(start),
         }
@@ -170,5 +159,84 @@ fn is_kept(key: TextKey, value: &str) -> bool {
         Field::Recompute => value == IS_RECOMPUTED,
         Field::RecomputeType => value != IS_CHECKPOINT,
         _ => true,
+    }
+}
+
+/// Receives the value of a key of a context, or of its attributes.
+struct Value<'a> {
+    draft: &'a mut Draft,
+    key: ContextKey,
+}
+
+impl Take for Value<'_> {
+    fn number(self, number: u64) {
+        let record = &mut self.draft.record;
+        match self.key {
+            ContextKey::Id => record.id = number,
+            ContextKey::ParentId => record.parent = number,
+            ContextKey::Name => {
+                record.name = u32::try_from(number).map_or(FAR_NAME, |near| near.min(FAR_NAME));
+            }
+            _ => self.other(),
+        }
+    }
+
+    fn text(self, text: &str) {
+        let record = &mut self.draft.record;
+        match self.key {
+            ContextKey::Layer => record.layer = SoftwareLayer::from_text(text),
+            ContextKey::Category => {
+                record.is_of_programs = matches!(text, "program" | "compilation");
+            }
+            ContextKey::Text(key) if !key.is_list() => self.draft.keep(key, text),
+            _ => self.other(),
+        }
+    }
+
+    fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
+        match self.key {
+            ContextKey::Text(key) if key.is_list() => self.draft.read_list(key, items),
+            _ => {
+                self.other();
+                Skipped.list(items)
+            }
+        }
+    }
+
+    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
+        match self.key {
+            // Only texts are needed; other keys and values do not count as mistyped.
+            ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
+            _ => {
+                self.other();
+                Skipped.map(entries)
+            }
+        }
+    }
+
+    fn none(self) {}
+
+    fn other(self) {
+        let is_of_all = !matches!(self.key, ContextKey::Attributes | ContextKey::Text(_));
+        self.draft.mistyped += usize::from(is_of_all);
+    }
+}
+
+/// Receives the items of a list of texts, and joins them.
+struct Joined<'a> {
+    bytes: &'a mut String,
+    separator: &'static str,
+    only_texts: bool,
+}
+
+impl Take for &mut Joined<'_> {
+    fn text(self, text: &str) {
+        self.bytes.push_str(self.separator);
+        self.bytes.push_str(text);
+        self.separator = "/";
+    }
+
+    fn other(self) {
+        self.only_texts = false;
     }
 }

@@ -1,7 +1,7 @@
 //! Errors that prevent reading a debug file, and signs of damage in a file that can be read.
 
 use super::document::Texts;
-use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 
 /// The file is a CBOR map, but not one that Poplar writes: `what` says which part is missing or has a
@@ -150,6 +150,8 @@ pub(super) struct Anomalies {
     pub repeated: usize,
     /// Byte offset of the document's end, if another map follows.
     pub second_document: Option<u64>,
+    /// Byte offset of the document's end, if other bytes follow.
+    pub trailing: Option<u64>,
 }
 
 impl Anomalies {
@@ -172,6 +174,17 @@ impl Anomalies {
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let counts = counts.map(|(count, damage)| damage(count));
         broken.into_iter().chain(second).chain(counts).collect()
+    }
+
+    /// Warnings about harmless anomalies of a complete document.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let trailing = self.trailing.map(|end| {
+            Warning::new(format!(
+                "the debug file continues after its document, which ends at byte {end}, and the \
+                 rest is ignored; {DEBUG_AGAIN}"
+            ))
+        });
+        trailing.into_iter().collect()
     }
 }
 

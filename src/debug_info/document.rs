@@ -2,12 +2,12 @@
 
 use super::context::{ContextRecord, Draft};
 use super::damage::{Anomalies, shape, too_many};
-use super::items::{Item, Items, Stop};
 use super::keys::Field;
+use super::take::{Skipped, Take, To, next_key};
 use crate::message::FileError;
 use rustc_hash::FxHashMap;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 
 /// Parts of a document that were read so far.
 #[derive(Debug, Default)]
@@ -21,6 +21,27 @@ pub(super) struct Collected {
     pub saw_table: bool,
     pub saw_other_key: bool,
     pub oddities: Anomalies,
+    /// Reason why the document is refused; `None` if it is not.
+    pub refusal: Option<FileError>,
+    /// Was the end of the map reached?
+    pub is_complete: bool,
+}
+
+impl<'de> Deserialize<'de> for Collected {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut collected = Self::default();
+        To(&mut collected).deserialize(deserializer)?;
+        Ok(collected)
+    }
+}
+
+/// Receives the map of the document. An error within the map ends the reading, but keeps everything
+/// before it.
+impl Take for &mut Collected {
+    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
+        self.is_complete = self.read(entries).is_ok();
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -38,12 +59,8 @@ fn key(text: &str) -> Option<DocumentKey> {
 }
 
 impl Collected {
-    /// Reads the map of the document, and keeps everything before an error.
-    pub fn read<R: io::Read>(&mut self, items: &mut Items<R>) -> Result<(), Stop> {
-        let Item::Map(mut left) = items.next()? else {
-            return Err(Stop::Malformed);
-        };
-        while let Some(key) = items.next_key(&mut left, key, &mut 0)? {
+    fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(key) = next_key(&mut entries, key, &mut 0)? {
             let is_again = match key {
                 Some(DocumentKey::Contexts) => std::mem::replace(&mut self.saw_contexts, true),
                 Some(DocumentKey::StringTable) => std::mem::replace(&mut self.saw_table, true),
@@ -52,59 +69,21 @@ impl Collected {
             self.oddities.repeated += usize::from(is_again);
             self.saw_other_key |= key.is_none();
             match key {
-                Some(DocumentKey::Contexts) => self.read_contexts(items)?,
-                Some(DocumentKey::StringTable) => self.read_table(items)?,
-                None => items.skip_next()?,
+                Some(DocumentKey::Contexts) => entries.next_value_seed(To(Contexts(self)))?,
+                Some(DocumentKey::StringTable) => entries.next_value_seed(To(Table(self)))?,
+                None => entries.next_value_seed(To(Skipped))?,
             }
+            self.go_on()?;
         }
         Ok(())
     }
 
-    /// Reads the array of contexts. A second array adds to the first: contexts are identified by
-    /// ids, not by their positions. A context that cannot be read to its end is not added.
-    fn read_contexts<R: io::Read>(&mut self, items: &mut Items<R>) -> Result<(), Stop> {
-        let Item::List(mut left) = items.next()? else {
-            return Err(shape("its `contexts` is not an array").into());
-        };
-        self.oddities.contexts_complete = false;
-        while items.has_next(&mut left)? {
-            match items.next()? {
-                Item::Map(left) => {
-                    self.draft.read(items, left)?;
-                    self.push_context()?;
-                }
-                other => {
-                    self.oddities.no_maps += 1;
-                    items.skip(other)?;
-                }
-            }
+    /// Returns an error if the document is refused.
+    fn go_on<E: Error>(&self) -> Result<(), E> {
+        match self.refusal {
+            Some(_) => Err(E::custom("refused")),
+            None => Ok(()),
         }
-        self.oddities.contexts_complete = true;
-        Ok(())
-    }
-
-    /// Reads the string table; a second table replaces the first.
-    fn read_table<R: io::Read>(&mut self, items: &mut Items<R>) -> Result<(), Stop> {
-        let mut left = match items.next()? {
-            Item::List(left) => left,
-            other => return items.skip(other),
-        };
-        self.names = Texts::default();
-        self.oddities.table_complete = false;
-        while items.has_next(&mut left)? {
-            let item = items.next()?;
-            // Any other item is stored as an empty name, so that later names keep their numbers.
-            let name = match item {
-                Item::Text => items.text(),
-                _ => "",
-            };
-            let number = self.names.push(name);
-            number.ok_or_else(|| too_many("names"))?;
-            self.oddities.mistyped += usize::from(item != Item::Text);
-            items.skip(item)?;
-        }
-        self.oddities.table_complete = true;
-        Ok(())
     }
 
     fn push_context(&mut self) -> Result<(), FileError> {
@@ -129,6 +108,76 @@ impl Collected {
             ..self.draft.record
         });
         Ok(())
+    }
+
+    fn push_name(&mut self, name: &str) {
+        if self.names.push(name).is_none() {
+            self.refusal = Some(too_many("names"));
+        }
+    }
+}
+
+/// Reads the array of contexts. A second array adds to the first: contexts are identified by ids,
+/// not by their positions.
+struct Contexts<'a>(&'a mut Collected);
+
+impl Take for Contexts<'_> {
+    fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.0.oddities.contexts_complete = false;
+        while items.next_element_seed(To(Entry(self.0)))?.is_some() {
+            self.0.go_on()?;
+        }
+        self.0.oddities.contexts_complete = true;
+        Ok(())
+    }
+
+    fn other(self) {
+        self.0.refusal = Some(shape("its `contexts` is not an array"));
+    }
+}
+
+/// Reads an entry of that array. A context that cannot be read to its end is not added.
+struct Entry<'a>(&'a mut Collected);
+
+impl Take for Entry<'_> {
+    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
+        self.0.draft.read(entries)?;
+        self.0.refusal = self.0.push_context().err();
+        Ok(())
+    }
+
+    fn other(self) {
+        self.0.oddities.no_maps += 1;
+    }
+}
+
+/// Reads the string table; a second table replaces the first.
+struct Table<'a>(&'a mut Collected);
+
+impl Take for Table<'_> {
+    fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.0.names = Texts::default();
+        self.0.oddities.table_complete = false;
+        while items.next_element_seed(To(Name(self.0)))?.is_some() {
+            self.0.go_on()?;
+        }
+        self.0.oddities.table_complete = true;
+        Ok(())
+    }
+}
+
+/// Reads an entry of the string table.
+struct Name<'a>(&'a mut Collected);
+
+impl Take for Name<'_> {
+    fn text(self, text: &str) {
+        self.0.push_name(text);
+    }
+
+    /// Stored as an empty name, so that later names keep their numbers.
+    fn other(self) {
+        self.0.oddities.mistyped += 1;
+        self.0.push_name("");
     }
 }
 
@@ -182,7 +231,7 @@ impl Texts {
 /// Texts, with equal ones stored once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    pub texts: Texts,
+    texts: Texts,
     /// Hashes with a random key, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
     by_hash: FxHashMap<u64, u32>,
@@ -203,5 +252,11 @@ impl Interner {
         let number = self.texts.push(text)?;
         self.by_hash.entry(hash).or_insert(number);
         Some(number)
+    }
+
+    /// Returns the texts.
+    pub fn finish(mut self) -> Texts {
+        self.texts.shrink();
+        self.texts
     }
 }

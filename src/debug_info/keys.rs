@@ -1,7 +1,7 @@
 //! Keys of contexts that are kept, and their meanings.
 
 /// Software that wrote a context.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SoftwareLayer {
     /// Poplar: variables, compute sets and programs.
     Poplar,
@@ -22,7 +22,6 @@ pub enum SoftwareLayer {
     /// An instruction of XLA.
     HloInstruction,
     /// Another layer, or none.
-    #[default]
     Other,
 }
 

@@ -7,10 +7,9 @@
 mod context;
 mod damage;
 mod document;
-mod items;
 mod keys;
 mod reader;
-
+mod take;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +19,7 @@ pub use keys::{Field, SoftwareLayer};
 use crate::message::{FileError, Warning};
 use crate::profile::Ids;
 use crate::progress::{Counted, Progress, Unit};
-use context::ContextRecord;
+use context::{ContextRecord, NO_NAME};
 use document::Texts;
 use std::fs::File;
 use std::io::Read;
@@ -133,10 +132,10 @@ impl DebugInfo {
     /// Name of the context from the string table; empty if the context has none, or if the table
     /// lacks it.
     pub fn name(&self, p: Position) -> &str {
-        let number = self.record(p).name.checked_sub(1);
-        number
-            .and_then(|number| self.names.get(number))
-            .unwrap_or("")
+        match self.record(p).name {
+            NO_NAME => "",
+            name => self.names.get(name).unwrap_or(""),
+        }
     }
 
     /// Iterates over the context with this id, its parent, and so on to the root.
@@ -181,9 +180,9 @@ impl DebugInfo {
         &self.warnings
     }
 
-    fn record(&self, p: Position) -> ContextRecord {
-        let record = self.records.get(p.0 as usize);
-        record.copied().unwrap_or_default()
+    fn record(&self, p: Position) -> &ContextRecord {
+        static NONE: ContextRecord = ContextRecord::NONE;
+        self.records.get(p.0 as usize).unwrap_or(&NONE)
     }
 }
 
@@ -194,11 +193,14 @@ fn parse_ids(text: &str) -> Option<Vec<u64>> {
     if inner.trim().is_empty() {
         return Some(Vec::new());
     }
-    let id = |text: &str| {
-        let digits = text.trim();
-        // `parse` accepts a plus sign.
-        let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-        digits.parse().ok().filter(|_| are_digits)
-    };
-    inner.split(',').map(id).collect()
+    inner.split(',').map(parse_id).collect()
+}
+
+fn parse_id(text: &str) -> Option<u64> {
+    let digits = text.trim();
+    // `parse` accepts a plus sign.
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
 }

@@ -1,12 +1,11 @@
 //! Reads a whole file: checks its kind, determines where its document ends, and records errors.
 
 use super::DebugInfo;
-use super::context::ContextRecord;
+use super::context::{ContextRecord, NO_NAME};
 use super::damage::{Truncation, looks_like, shape};
 use super::document::Collected;
-use super::items::{Items, Stop};
 use crate::limits;
-use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use crate::profile::Ids;
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -27,35 +26,30 @@ pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let source = Source {
         reader: head.chain(reader),
         received: 0,
+        ended: false,
+        failure: None,
     };
     let mut reader = BufReader::with_capacity(BUFFER, source);
-    let mut collected = Collected::default();
-    let damaged = match collected.read(&mut Items::new(&mut reader)) {
-        Ok(()) => None,
-        Err(Stop::CutOff) => Some(false),
-        Err(Stop::Malformed) => Some(true),
-        Err(Stop::Refused(error)) => return Err(error),
-    };
-    if damaged.is_none() {
+    let document =
+        ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
+    // An error here lies before the map; an error within the map makes it incomplete.
+    let mut collected: Collected = document.unwrap_or_default();
+    if collected.is_complete {
         reader.fill_buf()?;
     }
     let rest = reader.buffer();
     let offset = reader.get_ref().received - rest.len() as u64;
-    let mut warnings = Vec::new();
-    if damaged.is_none() && !rest.is_empty() {
+    if collected.is_complete && !rest.is_empty() {
         match untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
             true => collected.oddities.second_document = Some(offset),
-            false => warnings.push(Warning::new(format!(
-                "the debug file continues after its document, which ends at byte {offset}, and the \
-                 rest is ignored; {DEBUG_AGAIN}"
-            ))),
+            false => collected.oddities.trailing = Some(offset),
         }
     }
-    finish(
-        collected,
-        damaged.map(|damaged| (offset, damaged)),
-        warnings,
-    )
+    let source = reader.into_inner();
+    match source.failure {
+        Some(error) => Err(error.into()),
+        None => finish(collected, offset, !source.ended),
+    }
 }
 
 /// The bytes after CBOR's own tags.
@@ -93,14 +87,10 @@ fn check_head(head: &[u8]) -> Result<(), FileError> {
     }
 }
 
-/// Builds the contexts. An incomplete document is `cut` after this number of bytes; it is malformed
-/// there rather than cut off if the second value is true.
-fn finish(
-    collected: Collected,
-    cut: Option<(u64, bool)>,
-    warnings: Vec<Warning>,
-) -> Result<DebugInfo, FileError> {
-    check(&collected, cut)?;
+/// Builds the contexts. `offset` is the number of bytes read; `damaged` says whether an incomplete
+/// document is malformed at that offset rather than cut off.
+fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo, FileError> {
+    check(&mut collected, offset, damaged)?;
     let Collected {
         mut records,
         mut fields,
@@ -118,10 +108,9 @@ fn finish(
     }
     oddities.duplicates = duplicates;
     if oddities.table_complete {
-        let outside = |record: &&ContextRecord| record.name as usize > names.len();
-        oddities.names_outside = records.par_iter().filter(outside).count();
+        oddities.names_outside = names_outside(&records, names.len());
     }
-    let truncation = cut.map(|(offset, damaged)| Truncation {
+    let truncation = (!collected.is_complete).then(|| Truncation {
         contexts: records.len(),
         offset,
         damaged,
@@ -132,32 +121,33 @@ fn finish(
     records.shrink_to_fit();
     fields.shrink_to_fit();
     names.shrink();
-    let mut texts = collected.texts.texts;
-    texts.shrink();
-    let bits = records.par_iter().map(|record| record.layer.bit());
     Ok(DebugInfo {
-        layers: bits.reduce(|| 0, |all, bit| all | bit),
+        layers: layers(&records),
         records,
         fields,
-        texts,
+        texts: collected.texts.finish(),
         names,
         index,
         damage: oddities.damage(truncation),
-        warnings,
+        warnings: oddities.warnings(),
     })
 }
 
-/// Checks that the data can come from a debug file; `cut` as for [`finish`].
-fn check(collected: &Collected, cut: Option<(u64, bool)>) -> Result<(), FileError> {
-    match cut {
-        Some((offset, true)) if collected.records.is_empty() => Err(FileError::new(format!(
-            "no context could be read, since the CBOR is malformed before byte {offset}; \
-             {DEBUG_AGAIN}"
-        ))),
+/// Checks that the data can come from a debug file.
+fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), FileError> {
+    let was_cut = !collected.is_complete && !damaged;
+    match collected.refusal.take() {
+        Some(refusal) => Err(refusal),
+        None if !collected.is_complete && damaged && collected.records.is_empty() => {
+            Err(FileError::new(format!(
+                "no context could be read, since the CBOR is malformed before byte {offset}; \
+                 {DEBUG_AGAIN}"
+            )))
+        }
         // Cut off before `contexts`: it may be a debug file.
-        Some((_, false)) if !collected.saw_other_key => Ok(()),
-        _ if !collected.saw_contexts => Err(shape("it has no `contexts`")),
-        _ => Ok(()),
+        None if was_cut && !collected.saw_other_key => Ok(()),
+        None if !collected.saw_contexts => Err(shape("it has no `contexts`")),
+        None => Ok(()),
     }
 }
 
@@ -231,22 +221,49 @@ fn close_cycle(
     length
 }
 
-/// A reader that counts the bytes it read, since the errors of the decoder do not say where they are.
+/// Number of contexts whose name is outside a string table of `names` names.
+fn names_outside(records: &[ContextRecord], names: usize) -> usize {
+    let outside = |record: &&ContextRecord| record.name != NO_NAME && record.name as usize >= names;
+    records.par_iter().filter(outside).count()
+}
+
+/// Bits of all software layers that occur.
+fn layers(records: &[ContextRecord]) -> u16 {
+    let bits = records.par_iter().map(|record| record.layer.bit());
+    bits.reduce(|| 0, |all, bit| all | bit)
+}
+
+/// A reader that stores how many bytes it read and why it stopped, since the errors of the decoder
+/// do not say.
 #[derive(Debug)]
 struct Source<R> {
     reader: R,
+    /// Bytes read so far; at the end of the stream, its length.
     received: u64,
+    /// Was the end of the stream reached?
+    ended: bool,
+    /// Error of the reader, if it failed.
+    failure: Option<io::Error>,
 }
 
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
+        let read = loop {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                read => {
-                    self.received += *read.as_ref().unwrap_or(&0) as u64;
-                    return read;
-                }
+                other => break other,
+            }
+        };
+        match read {
+            Ok(count) => {
+                self.received += count as u64;
+                self.ended = count == 0;
+                Ok(count)
+            }
+            Err(error) => {
+                let kind = error.kind();
+                self.failure = Some(error);
+                Err(kind.into())
             }
         }
     }

@@ -106,7 +106,7 @@ impl<'a> Namer<'a> {
                     gradients.is_some_and(|made| !is_of_clipping(op_type(opid), made));
                 makes_gradients && !self.is_update(context, name)
             }
-            Some(_) => name.split('/').any(|part| GRADIENTS.contains(&part)),
+            Some(_) => components(name).any(|part| GRADIENTS.contains(&part)),
             None => false,
         }
     }
@@ -119,9 +119,7 @@ impl<'a> Namer<'a> {
                 text(Field::ExecutionContext) == "AccumulateOuterFragment"
                     || op_type(text(Field::Opid)).ends_with("VarUpdate")
             }
-            Some(_) => name
-                .split('/')
-                .any(|part| UPDATES.iter().any(|&u| part.starts_with(u))),
+            Some(_) => components(name).any(|part| UPDATES.iter().any(|&u| part.starts_with(u))),
             None => false,
         }
     }
@@ -207,10 +205,7 @@ impl<'a> Namer<'a> {
             let with_pairs = self.first_with_pairs(debug_id);
             let candidates: Vec<u64> = match with_pairs {
                 Some(position) => vec![self.debug_info.id(position)],
-                None => {
-                    let chain = self.debug_info.chain(debug_id);
-                    chain.map(|position| self.debug_info.id(position)).collect()
-                }
+                None => self.chain_ids(debug_id),
             };
             let enclosing = outermost_first.iter().rev();
             let mut replaced = enclosing.filter_map(|base| {
@@ -227,6 +222,11 @@ impl<'a> Namer<'a> {
         }
         outermost_first.reverse();
         self.bases.insert(path, outermost_first);
+    }
+
+    fn chain_ids(&self, id: u64) -> Vec<u64> {
+        let chain = self.debug_info.chain(id);
+        chain.map(|position| self.debug_info.id(position)).collect()
     }
 
     fn first_with_pairs(&mut self, debug_id: u64) -> Option<Position> {
@@ -253,6 +253,10 @@ impl<'a> Namer<'a> {
 /// (the latter assumed).
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
+
+fn components(name: &str) -> impl Iterator<Item = &str> {
+    name.split('/')
+}
 
 /// Does PopART's clipping of gradients make this tensor: the norm of one gradient, or the gradient
 /// scaled by the norm of all (`ClipWeightGradientsByNorm`)? Both run after the backward pass.

@@ -79,7 +79,7 @@ fn odd_cbor() {
     let long = |head: &[u8]| [head, &(1u64 << 63).to_be_bytes()].concat();
     let deep = [b"\x81\xa2\x62id\x01\x61x", &[0x81; 100_000][..], &[0]].concat();
     for (contexts, code, part) in [
-        (long(&[0x81, 0xa1, 0x7b]), 0, "cut off"),
+        (long(&[0x81, 0xa1, 0x7b]), 3, "malformed before byte 21"),
         (long(b"\x81\xa1\x61x\x7b"), 0, "cut off"),
         (long(&[0x9b]), 0, "cut off"),
         (long(&[0x81, 0xbb]), 0, "cut off"),
