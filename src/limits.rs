@@ -91,7 +91,7 @@ pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
-/// Layers; with more, the ranges of layers do not fit into memory.
+/// Most layers of a model. The ranges of more layers would not fit into memory.
 pub const LAYERS: usize = 2048;
 /// Uses of variables by operation groups that the placement visits; real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;

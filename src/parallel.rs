@@ -60,8 +60,8 @@ pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) 
     lengths.map(part).collect()
 }
 
-/// Results of `of_part` for about equal parts of `0..count`, joined in order; `None` if `count` is
-/// 0.
+/// Cuts `0..count` into at most `parts` parts of about equal size, calls `of_part` for all of them
+/// in parallel, and joins the results in their order; `None` if `count` is 0.
 pub(crate) fn by_parts<T: Send>(
     count: usize,
     parts: usize,

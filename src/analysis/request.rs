@@ -158,7 +158,10 @@ impl Request {
         }
     }
 
-    /// Returns the number by which splits are compared.
+    /// Returns the objective of `--objective`, or the default one.
+    ///
+    /// # Errors
+    /// If an option needs cycles or a clock, and the profile has none.
     fn goal(&self, cycles: Option<&CyclesByLayer>) -> Result<Goal> {
         if let Some(option) = self.needing_cycles().filter(|_| cycles.is_none()) {
             return Err(refused(&NoCycles).context(option));

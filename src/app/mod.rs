@@ -55,7 +55,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     outcome.unwrap_or_else(|error| failed(&error)).into()
 }
 
-/// Prints the message of clap: an error about the options, or help, which is a result.
+/// Prints the message of clap: an error about the options to standard error (exit code 2), or
+/// `--help` and `--version` to standard output (exit code 0).
 fn said_of_options(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {

@@ -95,9 +95,9 @@ impl RangeCosts {
         known.unwrap_or(usize::MAX)
     }
 
-    /// Bytes on the fullest tile of `range` (end exclusive) with `after` stages after it. `None` if
-    /// the range exceeds the limit that the costs were computed for, and if `after` contradicts it:
-    /// only a range that ends with the last layer has no stage after it.
+    /// Bytes on the fullest tile of the stage with the positions `range` (end exclusive) and `after`
+    /// stages after it. `None` if these bytes exceed the limit that the costs were computed for, or if
+    /// no split has such a stage: only a range that ends with the last position has no stage after it.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
         let Some(by_depth) = &self.pipeline else {

@@ -48,8 +48,8 @@ pub struct Coverage {
     pub layers: u64,
     /// Bytes of other operations, which were assigned to positions.
     pub assigned: u64,
-    /// The part of `assigned` that counts in several positions only because an operation that spans
-    /// the model uses it.
+    /// Bytes of `assigned` whose variables are used by an operation on the whole model, such as a norm
+    /// of all gradients, and count at several positions of the layer order for this reason alone.
     pub by_touch: u64,
     /// Bytes that belong to no operation.
     pub overhead: u64,

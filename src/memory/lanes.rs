@@ -141,7 +141,7 @@ pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; 
     all.fold([0; N], |sums, bytes| plus(&sums, &bytes))
 }
 
-/// The highest number of any lane.
+/// The highest of the numbers of `N` neighbouring tiles, or 0.
 pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
     numbers.iter().copied().max().unwrap_or(0)
 }

@@ -36,7 +36,8 @@ pub enum CycleSource {
         /// Rows of the table `runs`.
         runs: u64,
     },
-    /// Estimates of the compiler, for one run of every control program.
+    /// The compiler's estimates of cycles. Each control program, whose runs are not recorded, counts
+    /// once.
     Estimated,
 }
 

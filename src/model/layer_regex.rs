@@ -42,7 +42,7 @@ impl fmt::Display for Note {
 pub enum LayerOrder {
     /// By name, with numbers compared as numbers.
     Natural,
-    /// Layers in the order of their first operations in the program.
+    /// Layers in the order in which the program runs their first operations.
     #[default]
     Steps,
 }

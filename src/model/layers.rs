@@ -302,8 +302,8 @@ pub struct LayerOptions {
     pub inputs_regex: Regex,
     /// The order of the layers.
     pub order: LayerOrder,
-    /// The separator between the texts of several capture groups in the name of a layer: a dot, or
-    /// nothing as in the original tool.
+    /// Text between those of several capture groups of the layer regex in the name of a layer: a
+    /// dot, or nothing in the classic memory model, as in the Python tool.
     pub separator: &'static str,
 }
 

@@ -118,7 +118,8 @@ struct LayerRow {
     /// layers also run are ignored.
     steps: Option<(u32, u32)>,
     first: Option<usize>,
-    /// The index and the bytes of the largest operation.
+    /// The operation with most bytes over all tiles, by its number in the model, and these bytes;
+    /// `None` before the first operation.
     largest: Option<(usize, u64)>,
 }
 

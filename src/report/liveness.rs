@@ -187,9 +187,9 @@ pub struct VariableAtSteps {
     pub live: Vec<(u32, u32)>,
 }
 
-/// Returns the indices of at most about `max_points` of the points (step, bytes), ascending: the
-/// first, the lowest, the highest and the last point of each of several equal ranges of points. The
-/// first and the last point of the curve stay, and no peak is lost.
+/// Returns the indices of at most about `max_points` of the points (step, bytes), ascending. The
+/// curve is cut into pieces of equally many points; the first, the lowest, the highest and the last
+/// point of each piece stay, so that no peak is lost.
 pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     if points.len() <= max_points {
         return (0..points.len()).collect();

@@ -62,8 +62,8 @@ pub struct TileMap {
     /// Number of other categories with bytes. The smallest ones are left out if there would be too
     /// many numbers.
     pub left_out: u32,
-    /// The largest variables of each tile; `null` if names of variables cannot be looked up, such
-    /// as for a saved model.
+    /// The largest variables of the fullest tiles; `null` without the profile's names of variables,
+    /// which a file of `--save-to-file` lacks.
     pub variables: Option<TileVariables>,
 }
 

@@ -139,8 +139,8 @@ fn in_pipelines<'a>(
 }
 
 impl PipelineCosts<'_> {
-    /// Solves the request, and returns other pipelines to try, with their costs, if nothing fits or
-    /// moves were requested.
+    /// Solves the request for one pipeline. Also returns the costs (bytes of every range of layers) of
+    /// other schedules and recomputations, if nothing fits or the report shows how cuts can be moved.
     fn solve(
         &mut self,
         mut choice: Choice,

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The result of a search.
+/// The answer to a [`SearchRequest`](super::SearchRequest): the best split, or why none fits, and
+/// the costs that the answer rests on.
 #[derive(Debug)]
 pub struct SearchResult<'a> {
     /// The request in the pipeline of the answer, with its costs.

@@ -66,7 +66,7 @@ pub enum Rule {
         #[schemars(with = "u32")]
         position: usize,
     },
-    /// No stage ends with this position.
+    /// No stage may end with this position of the layer order (`--no-cut-after`).
     NoCutAfter {
         /// The position.
         #[schemars(with = "u32")]

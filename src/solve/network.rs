@@ -140,8 +140,8 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// The network with only the edges whose value in a bottleneck objective is at most
-    /// `threshold`.
+    /// The network of ranges that may be stages, with only those whose value, such as the bytes of the
+    /// stage's fullest tile, is at most `threshold`. `objective` compares splits by their largest value.
     pub(super) fn within(&self, objective: Objective, threshold: u128) -> Self {
         let mut network = self.clone();
         let keep: Vec<bool> = self

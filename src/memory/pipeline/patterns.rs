@@ -87,7 +87,8 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Places that can change the part of a range from `start` on that gains them at its end.
+/// Places (In, layers or Out, by number) at which a growing range that begins with `start` can
+/// change its part in a flow, that is, what the range does with the flow's tensors.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
     let forward = &flow.forward[from(&flow.forward)..];

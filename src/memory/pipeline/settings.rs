@@ -75,7 +75,7 @@ pub enum Recompute {
     None,
     /// Each stage, from its inputs.
     Stage,
-    /// Each layer, from its inputs.
+    /// Each layer is recomputed from its inputs, which are stashed.
     Layer,
 }
 

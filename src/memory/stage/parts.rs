@@ -64,7 +64,8 @@ impl Parts {
         ]
     }
 
-    /// The bytes of each part, with its name.
+    /// The bytes of each part of a stage's memory, such as variables or the stash, with the name that
+    /// tables show.
     pub fn named(mut self) -> [(&'static str, u64); 12] {
         self.fields().map(|(name, bytes)| (name, *bytes))
     }

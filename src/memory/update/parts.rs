@@ -123,7 +123,8 @@ impl Updates {
         (is_shared_out || is_off).then_some(Part::State { is_shared_out })
     }
 
-    /// Number of elements of the tensor that the variables of a use set belong to.
+    /// Number of elements of the tensor that the variables of a use set (variables that the same
+    /// operations use) belong to.
     fn elements(&self, model: &Model, set: u32) -> u64 {
         let element = model.label_of(set).element_bytes.map_or(ELEMENT, u64::from);
         self.tensor_bytes[set as usize] / element.max(1)

@@ -43,10 +43,11 @@ pub(super) struct Entry<const N: usize> {
     pub(super) amounts: Amounts<N>,
 }
 
-/// Bytes of an update, by lane.
+/// Bytes that the weight update of a stage needs, for each of `N` neighbouring tiles.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
-    /// State that is loaded, in whole or in shares.
+    /// Bytes of optimizer state, by neighbouring tile, that the update loads from off-chip memory or
+    /// gathers from other replicas.
     loaded: ByLane<u64, N>,
     /// The largest variable of state that is loaded, or its share.
     largest: ByLane<u64, N>,

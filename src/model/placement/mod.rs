@@ -198,8 +198,9 @@ impl Placement {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// Of `places` that are in the first position (In and Out, at most 2): how many are Out (0 or
-    /// 1), and how many there are.
+    /// Counts the places that share the first position if Out runs on the first IPU, among `places`:
+    /// (1 if Out is one of them, else 0; number of In and Out among them, 0 to 2). If Out is elsewhere,
+    /// (0, 1).
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         if !self.positions.out_is_first() {
             return (0, 1);

@@ -14,9 +14,10 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
 
-/// Tables that are read in ranges, each with the span of rowids below which it is read in one
-/// range: a row of a compute set holds thousands of variables. Nearly all of the time is spent on
-/// these tables, so only their rows count as progress.
+/// Tables that several threads read, each a range of rowids. A table that spans fewer rowids than
+/// the number beside it is read as one range; rows of compute sets hold thousands of variables, so
+/// their number is lower. Reading these tables takes nearly all of the time, so only their rows
+/// count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),

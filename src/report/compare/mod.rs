@@ -36,7 +36,7 @@ pub struct Change {
     pub now: Option<Memory>,
 }
 
-/// The memory of a layer or a stage.
+/// Bytes of a layer or a pipeline stage in one of the two compared compilations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
     /// The names of the layers for people, in order, with spaces between.

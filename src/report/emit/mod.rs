@@ -111,8 +111,8 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitte
     })
 }
 
-/// Returns the lines of every split of the same layers into at most `most_stages` stages; empty
-/// without a split.
+/// Returns the lines of the configuration for each split that the page can show, which has the
+/// layers of the report's split and at most `most_stages` stages; empty if the report has no split.
 ///
 /// # Errors
 /// [`EmitError`] when the form cannot hold the layers.

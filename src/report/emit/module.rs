@@ -8,7 +8,7 @@ use thiserror::Error;
 /// How to write the module of a layer in Python.
 const MODULE_FORMS: &str = "write [{}] for a number, [\"{}\"] for a key, or a valid Python name";
 
-/// Why a split cannot be written in a form.
+/// Why a split cannot be written in a form of `--emit`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EmitError {
     /// A layer's name cannot be used in the template of `--module`.

@@ -169,8 +169,8 @@ impl FitInputs<'_> {
     }
 }
 
-/// Returns the parts of a tile at its peak. Bytes of `total` that no variable explains are
-/// fragmentation.
+/// Divides `total`, the recorded bytes of a tile at the tile's peak step, into code, variables and
+/// other parts. Bytes that no variable explains are fragmentation.
 fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> TileParts {
     let mut parts = TileParts::default();
     for &(category, name, bytes) in &live.live {

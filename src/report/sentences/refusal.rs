@@ -55,7 +55,8 @@ fn over_limit(range: &OverLimit) -> String {
     format!("{own}: {bytes} on tile {tile}{}", step.unwrap_or_default())
 }
 
-/// Returns ways out, each with the option to type.
+/// Returns what a user can do if no split fits, one sentence for each way, with the option to
+/// type.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let mut lines = Vec::new();
     let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);

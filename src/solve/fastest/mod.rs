@@ -76,7 +76,7 @@ impl Candidate {
         self.compare(other).is_lt()
     }
 
-    /// Moves one cut at a time, as long as the split gets better.
+    /// Moves one cut by one layer at a time, as long as a step of the pipeline takes fewer cycles.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
         while is_better {
@@ -291,7 +291,8 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Adds one more stage; `None` if its times are unknown.
+    /// Adds the range of positions (end exclusive) of the next stage, with the bytes of its fullest
+    /// tile; `None` if its cycles are unknown.
     fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
         let stage = self.placed.len();
         let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;

@@ -110,8 +110,8 @@ proptest! {
         check_relaxations(&case, &found)?;
     }
 
-    /// Just enough memory, or a little more: plans that send less over the cuts often need more
-    /// stages than there are IPUs. And just too little memory.
+    /// The limit is the lowest at which a split fits, `slack` tenths more, or 1 byte less. Splits that
+    /// send less over the cuts then often need more stages than there are IPUs.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);

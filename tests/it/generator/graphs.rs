@@ -3,19 +3,13 @@
 use std::collections::HashMap;
 
 use ciborium::Value;
-use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
 use super::debug_file::{Context, contexts, uint};
+use crate::support::read_graph;
 
 /// An operation of the file: scope, type, module, parameters, inputs, outputs.
 type Operation = (String, String, String, Vec<String>, Vec<i64>, Vec<i64>);
-
-fn operations(path: &str) -> Vec<Operation> {
-    let file = std::fs::File::open(path).unwrap();
-    let graph: serde_json::Value = serde_json::from_reader(GzDecoder::new(file)).unwrap();
-    serde_json::from_value(graph["ops"].clone()).unwrap()
-}
 
 fn texts(context: &Context, key: &str) -> Vec<String> {
     let texts = context[key].as_array().unwrap().iter();
@@ -43,9 +37,8 @@ fn operations_are_named_as_in_the_graph() {
         let (named, nodes) = (of("poptorch", "op_name"), of("popart", "inputs"));
         let mut counts: HashMap<String, usize> = HashMap::new();
         let mut tensors: HashMap<i64, String> = HashMap::new();
-        let operations = operations(&path);
-        for (number, (scope, kind, _, parameters, inputs, outputs)) in operations.iter().enumerate()
-        {
+        let read: Vec<Operation> = serde_json::from_value(read_graph(&path)["ops"].take()).unwrap();
+        for (number, (scope, kind, _, parameters, inputs, outputs)) in read.iter().enumerate() {
             let full = [scope.as_str(), kind].join("/");
             let full = full.trim_start_matches('/');
             assert_eq!(named[number]["op_name"].as_text(), Some(full), "{name}");

@@ -23,21 +23,13 @@ const DAMAGES: [(Change, &str); 8] = [
     (
         |contexts, strings| {
             strings.push("".into());
-            let place = contexts
-                .iter()
-                .position(|context| has(context, "computeSet"));
-            let context = &mut contexts[place.expect("a compute set")];
-            set(context, "name", strings.len() as u64 - 1);
+            let context = last(contexts, "computeSet");
+            set(&mut contexts[context], "name", strings.len() as u64 - 1);
         },
         "compute sets whose context has another name or none: 1 of ",
     ),
     (
-        |contexts, _| {
-            let place = contexts
-                .iter()
-                .rposition(|context| has(context, "\"program\""));
-            contexts.remove(place.expect("a program"));
-        },
+        |contexts, _| drop(contexts.remove(last(contexts, "\"program\""))),
         "programs and compute sets refer to and that are missing: 1 of ",
     ),
     (
@@ -58,8 +50,9 @@ const DAMAGES: [(Change, &str); 8] = [
     ),
 ];
 
-fn has(context: &Value, text: &str) -> bool {
-    format!("{context:?}").contains(text)
+fn last(contexts: &[Value], text: &str) -> usize {
+    let has = |context: &Value| format!("{context:?}").contains(text);
+    contexts.iter().rposition(has).expect("a context")
 }
 
 #[test]

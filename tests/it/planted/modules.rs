@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 
-use flate2::read::GzDecoder;
 use popliner::model::{LayerOptions, Layering, NO_LAYER, Note, Pass};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use tempfile::TempDir;
 
 use super::places::drawn::{Drawn, GRAPHS, graph, graph_in, in_both_modes};
 use super::places::planted::Planted;
-use crate::support::{each, graph_file, model_in, sample};
+use crate::support::{each, graph_file, model_in, read_graph, sample};
 
 /// How well the layers of a model match its blocks.
 #[derive(Debug)]
@@ -112,8 +111,7 @@ fn parameters_show_modules_where_operations_have_no_scopes() {
     let graphs: Vec<_> = GRAPHS.iter().filter(is_tried).copied().collect();
     let cases = in_both_modes(&graphs, 5);
     let found = each(&cases, |(name, _, mode)| {
-        let file = File::open(graph_file(name)).expect("a graph");
-        let mut graph: Value = serde_json::from_reader(GzDecoder::new(file)).expect("JSON");
+        let mut graph = read_graph(graph_file(name));
         for operation in graph["ops"].as_array_mut().expect("operations") {
             operation[0] = json!("");
         }

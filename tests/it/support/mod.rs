@@ -13,6 +13,7 @@ mod words;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,9 +22,11 @@ use std::sync::{Mutex, Once};
 use std::thread;
 
 use finish::try_finish_with;
+use flate2::read::GzDecoder;
 use popliner::debug_info::DebugInfo;
 use popliner::model::Model;
 use popliner::profile::Profile;
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub use finish::{finish, finish_unread, piped, try_finish};
@@ -112,6 +115,12 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 /// run: options in one line have no blanks in paths.
 pub fn graph_file(graph: &str) -> PathBuf {
     format!("crates/synthesize/graphs/{graph}.json.gz").into()
+}
+
+/// Reads a file of [`graph_file`].
+pub fn read_graph(path: impl AsRef<Path>) -> Value {
+    let file = File::open(path).expect("a graph");
+    serde_json::from_reader(GzDecoder::new(file)).expect("JSON")
 }
 
 /// Returns the profile of a fixture, relative to the root of the repository.

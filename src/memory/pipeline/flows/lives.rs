@@ -26,7 +26,8 @@ pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
     pub(in crate::memory) steps: Steps,
 }
 
-/// A part of a life before its places are stored.
+/// A part of the life of a variable whose places are still a list of its own, not yet the number
+/// of a set that lives share.
 type PartInPlaces = PartOfLife<Vec<u32>>;
 
 impl PartInPlaces {

@@ -82,9 +82,10 @@ impl Levels<'_> {
         }
     }
 
-    /// Puts an operation after the backward pass of the layers where the parameters are whose
-    /// updates depend on it. An operation that changes no parameter, such as the gradient of a
-    /// weight that the host reads, is between In and the nearest gradient that it uses.
+    /// Places the operations that no layer's backward pass follows. An operation that leads to
+    /// updates of parameters is placed with these parameters. One that leads to none, such as the
+    /// gradient of a weight that the host reads, is placed between In and the lowest layer whose
+    /// gradient it uses.
     pub(super) fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {

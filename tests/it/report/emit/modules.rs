@@ -6,11 +6,9 @@
 use super::graphs::Printed;
 use super::{numbered, parsed};
 use crate::support::models::share;
-use crate::support::{each, graph_file};
-use flate2::read::GzDecoder;
+use crate::support::{each, graph_file, read_graph};
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::fs::File;
 
 /// Graphs of PyTorch. Most cuts of UNet and ALBERT are inside modules, or where a module runs
 /// again.
@@ -20,9 +18,10 @@ const GRAPHS: [&str; 8] = [
 
 /// Reads a list of the file of a graph: its operations or its blocks.
 fn read(graph: &str, list: &str) -> Vec<Value> {
-    let read = GzDecoder::new(File::open(graph_file(graph)).expect("a graph"));
-    let graph: Value = serde_json::from_reader(read).expect("JSON");
-    graph[list].as_array().expect("a list").clone()
+    read_graph(graph_file(graph))[list]
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 /// Returns, for each operation of a graph, the paths of the modules that are being called.
