@@ -11,8 +11,7 @@ pub use peaks::Peaks;
 
 use super::{LayerNames, Provenance, Report, TiedWeightFacts, answer};
 use crate::memory::MemoryModel;
-use crate::message::FileError;
-use crate::message::Warning;
+use crate::message::{FileError, Warning};
 use crate::model::{Layering, Model, Placement, PositionName, ProfileLookup, WeightTie};
 use crate::report::StepFacts;
 use crate::search::SearchResult;
