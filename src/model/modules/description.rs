@@ -1,9 +1,9 @@
 //! How well layers describe a model, and other layers beside its modules. Other layers are given as
 //! the layer of each operation of the model, from 1, or 0 for none.
 
-use super::cover::{Lengths, WORD};
 use super::evidence::LARGE;
 use super::paths::shared;
+use super::which_are_layers::{Lengths, WORD};
 use super::{ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;

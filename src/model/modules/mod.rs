@@ -2,12 +2,11 @@
 //!
 //! A layer is a run of consecutive operations of the forward pass that one module of the model
 //! calls. `paths` gives each operation its place in the module tree, `tree` builds the tree,
-//! `cover` chooses the modules that are layers by one measure and joins small pieces to their
-//! neighbours, and `names` gives short names. Where names show no modules, the flow of data gives the
-//! tree.
+//! `which_are_layers` chooses the modules that are layers by one measure and joins small pieces to
+//! their neighbours, and `names` gives short names. Where names show no modules, the flow of data
+//! gives the tree.
 
 mod calls;
-mod cover;
 mod description;
 mod evidence;
 mod names;
@@ -17,12 +16,12 @@ mod paths;
 mod tests;
 mod tree;
 mod unscoped;
+mod which_are_layers;
 
 use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use cover::{WORD, attach, cover};
 use evidence::{Evidence, Sums, forward};
 pub(crate) use outline::ModuleRow;
 use paths::{Lookup, components, full_paths, scope_and_type, shared};
@@ -30,6 +29,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
+use which_are_layers::{WORD, attach, cover};
 
 /// If there are more layers than this, which nobody reads, coarser ones are preferred.
 const MANY: usize = 64;
@@ -140,7 +140,7 @@ impl Modules {
             return Vec::new();
         }
         if self.steps.is_some() {
-            return cover::by_flow(&self.tree, &self.sums);
+            return which_are_layers::by_flow(&self.tree, &self.sums);
         }
         let chosen = self.cover(WORD);
         if chosen.len() <= MANY {

@@ -3,11 +3,11 @@
 mod lives;
 mod own_steps;
 mod reruns;
-mod stage_part;
+mod stash_and_transfers;
 mod users;
 
 use lives::{PartOfLife, StageLives};
-pub(super) use stage_part::{Flow, Life, Part, QUANTITIES, Quantity};
+pub(super) use stash_and_transfers::{Flow, Life, Part, QUANTITIES, Quantity};
 
 use super::{Accumulator, Pipeline, Recompute};
 use crate::memory::steps::OfPosition;
