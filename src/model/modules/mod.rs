@@ -92,7 +92,7 @@ impl Modules {
         let calls = Calls::new(&paths);
         let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
         let split = |path: &String| components(path).map(Box::from).collect();
-        let tree = Tree::new(paths.iter().map(split).collect(), evidence.crossing);
+        let tree = Tree::new(paths.iter().map(split).collect());
         let mut lookup = Lookup::default();
         for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
             lookup.add(scope, number);
@@ -123,7 +123,7 @@ impl Modules {
         let sums = Sums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
         Self {
-            tree: tree::by_flow(&sums, evidence.crossing),
+            tree: tree::by_flow(&sums, &evidence.crossing),
             sums,
             calls: Calls::default(),
             flow: evidence.flow,

@@ -38,9 +38,6 @@ pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     /// By operation: the components of its path.
     pub(super) paths: Vec<Vec<Box<str>>>,
-    /// Bytes that are passed on before each operation, as in
-    /// [`Evidence::crossing`](super::evidence::Evidence::crossing).
-    pub(super) crossing: Vec<i64>,
 }
 
 /// A child in the making: its operations, and the component that they share.
@@ -51,11 +48,10 @@ struct Run {
 
 impl Tree {
     /// The tree of operations with these paths, in the order of the program.
-    pub(super) fn new(paths: Vec<Vec<Box<str>>>, crossing: Vec<i64>) -> Self {
+    pub(super) fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             paths,
-            crossing,
         };
         tree.add(0..tree.paths.len(), 0, None);
         tree
@@ -177,18 +173,19 @@ fn period(runs: &[Run]) -> usize {
 }
 
 /// A tree whose nodes are cut in two where least data flows, not far from half of their bytes.
-pub(super) fn by_flow(sums: &Sums, crossing: Vec<i64>) -> Tree {
+/// `crossing` has the bytes that are passed on before each operation, as in
+/// [`Evidence::crossing`](super::evidence::Evidence::crossing).
+pub(super) fn by_flow(sums: &Sums, crossing: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
         nodes: vec![Node::new(0..operations)],
         paths: vec![Vec::new(); operations],
-        crossing,
     };
     let mut number = 0;
     while number < tree.nodes.len() {
         let run = tree.nodes[number].operations.clone();
         if run.len() > 1 {
-            let cut = cut(sums, &tree.crossing, &run);
+            let cut = cut(sums, crossing, &run);
             let first = tree.nodes.len();
             tree.nodes.push(Node::new(run.start..cut));
             tree.nodes.push(Node::new(cut..run.end));

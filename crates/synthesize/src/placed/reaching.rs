@@ -50,10 +50,13 @@ impl Planter<'_> {
         ] {
             let name = self.named(op, what);
             let group = Group {
+                name,
                 window,
+                bytes,
                 places,
+                is_float: true,
                 is_carried: true,
-                ..self.on_every_ipu(op, name, Role::Message, bytes)
+                ..Group::new(op, Role::Message)
             };
             self.put(uses.into_iter().flatten(), group);
         }
