@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::thread;
 
-/// Runs `work` on worker threads: as many as `RAYON_NUM_THREADS`, but no more than there are
-/// processors. If the system refuses to start one, as under `ulimit -v`, this thread does all work.
+/// Runs `work` on a pool of worker threads: as many as the variable `RAYON_NUM_THREADS` says, but
+/// no more than there are processors. If the system refuses to start a thread, as under
+/// `ulimit -v`, the calling thread does all work.
 pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS").ok();

@@ -42,7 +42,8 @@ pub struct SearchOptions {
 /// Request of a search in one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
-    /// What does not depend on the model. Its reserve is already subtracted from `limits`.
+    /// Options of the search that do not depend on the model. The bytes of their `reserve` are
+    /// already subtracted from `limits`.
     pub options: SearchOptions,
     /// Number of IPUs.
     pub ipus: IpuCount,

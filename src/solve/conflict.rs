@@ -161,7 +161,8 @@ fn too_many(
     conflict(reason, pins.chain(required.iter().rev().filter_map(asks)))
 }
 
-/// The conflict of the constraints `all`, of which the first two clash.
+/// A conflict of constraints: `all` are the constraints that no split meets together. The first two
+/// of them contradict each other; `reason` says why.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,

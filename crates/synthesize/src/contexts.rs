@@ -10,7 +10,8 @@ use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::TensorOf;
 
-/// What wrote a context; `contexts.json` has the fields of each.
+/// The part of the framework that wrote a debug context, which determines the fields of the
+/// context; `contexts.json` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum Body {
     /// The user's operation in PopTorch.

@@ -48,7 +48,7 @@ pub struct CompiledProfile {
     pub programs: Option<Programs>,
     /// Origin of the file.
     pub made: BuildInfo,
-    /// Warnings about unusual content of the file, none of which kept the file from being read.
+    /// Warnings about unusual content of `profile.pop`. The file could be read in spite of it.
     pub warnings: Vec<Warning>,
     /// Statements of the file that contradict each other.
     pub contradictions: Vec<Contradiction>,

@@ -82,7 +82,8 @@ fn of_update(stage: &Stage) -> Option<String> {
     ))
 }
 
-/// Says how many copies a stage keeps, and of which variables.
+/// Sentences about a stage's stash: the number of copies of each stashed variable, and the names
+/// of these variables. Empty if the stage stashes none.
 fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let pipeline = stage.pipeline.as_ref();
     let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {

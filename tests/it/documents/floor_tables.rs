@@ -14,8 +14,8 @@ use tempfile::TempDir;
 /// Fixtures that together have a value in every column of the list: one with calls, code copies and
 /// estimates of cycles, and one that was executed.
 const FIXTURES: [&str; 2] = ["poptorch-bert-training", "poplar-mlp"];
-/// The same for `--fit`: a compiled pipeline that was executed, and a model with bytes that
-/// overflowed.
+/// Fixtures that together have a value in every column that `--fit` reads: a compiled pipeline that
+/// was executed, and a model with bytes that overflowed.
 const COMPILED: [&str; 2] = ["training-pipelined", "poplar-mlp"];
 
 type Tables = Vec<(&'static str, Vec<&'static str>)>;

@@ -4,7 +4,8 @@ use super::SPLIT;
 use super::opened::{Page, page};
 use crate::support::{DEFAULT_REGEX, cases, profile};
 
-/// What is true of a page: its width, fixture, options and view, and below them an expression.
+/// Facts that hold on pages. The first line of each has a name, the width of the window in pixels,
+/// a fixture, options and a view; the lines below it are an expression that is true there.
 const FACTS: &str = "
     labels of stages are not struck through: 1440 training-pipeline SPLIT #view=split
         $$('.stage').every((one) => {

@@ -266,8 +266,8 @@ fn of_uses(
     model.variables.uses().iter().map(flow).collect()
 }
 
-/// By use set, the role of its parameters (docs/model.md, "Accumulators and updates"): no weights where the profile has accumulators or
-/// gradients are not summed up.
+/// By use set, the role of its parameters in the pipeline (docs/model.md, "Accumulators and
+/// updates"). None is a weight if the profile has accumulators or gradients are not summed up.
 fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
     let sets = model.use_sets.len();
     if model.backward_start.is_none() || model.recording.accumulates {
