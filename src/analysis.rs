@@ -1,7 +1,7 @@
-//! The way from two files to a report: [`Analysis`] reads them, [`Layers`] has the layer of each
-//! operation, and [`Layers::split`] finds the best split for a [`Request`]. [`Compilation`] is a
-//! model compiled for several IPUs, and says whether it fits. The command takes the same steps one
-//! by one, since it prints messages between them.
+//! Takes a run from two files to a report. [`Analysis`] reads the files into a model, [`Layers`]
+//! assigns each operation of the model to a layer, and [`Layers::split`] finds the best split for a
+//! [`Request`]. [`Compilation`] reads a model that was compiled for several IPUs, and says whether
+//! it fits. The command takes these steps one by one, since it prints messages between them.
 
 mod compilation;
 mod judged;
@@ -30,41 +30,47 @@ use crate::witnesses::{Witness, check_debug, judge, one_stage};
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// A model, with information about the files that it was read from.
+/// A model, with the warnings and the origin of the files that it was read from.
 #[derive(Debug)]
 pub struct Analysis {
-    /// The model.
+    /// The operations, variables and recorded memory of the model.
     pub model: Model,
-    /// Finds variables by name; `None` for a saved model.
+    /// Finds lowered variables of the profile by name. `None` for a saved model, and if
+    /// [`ReadOptions::names`] was not set.
     lookup: Option<ProfileLookup>,
-    /// The files, the compilation, and the files beside the profile if they were read.
+    /// The paths of the files, who compiled the model and when, and the contents of
+    /// `framework.json` and `app.json` if they were read.
     pub provenance: Provenance,
-    /// Number of lowered variables and of contexts read; `None` for a saved model.
+    /// Number of lowered variables read from the profile, and number of contexts read from the
+    /// debug file, in this order; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
-    /// Warnings about the files, each with the path of its file.
+    /// Warnings about the files, each with the path of the file that it is about.
     pub warnings: FileWarnings,
 }
 
-/// Options for reading files.
+/// What [`Analysis`] computes while it reads a profile and a debug file, and which faults of these
+/// files it accepts. By default, it computes nothing extra and accepts no fault.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Find the tile and step at which the whole model takes the most memory, with the names of
-    /// live variables?
+    /// Whether to find the tile and step at which the whole model takes the most memory, with the
+    /// names of the variables that are live there.
     pub memory_peak: bool,
-    /// Build an index that finds variables by name, for a full report? It takes some 20 bytes for
-    /// each lowered variable.
+    /// Whether to build an index that finds lowered variables by name. A full report needs it. It
+    /// takes some 20 bytes for each lowered variable.
     pub names: bool,
-    /// Accept contexts that are damaged or belong to another compilation?
+    /// Whether to accept a debug file that is damaged or belongs to another compilation.
     pub trust_debug_info: bool,
-    /// Accept a profile that contradicts itself? There is no verdict on it.
+    /// Whether to accept a profile whose tables contradict each other. The report then has no
+    /// verdict.
     pub allow_incomplete: bool,
 }
 
 impl Analysis {
-    /// Reads `profile.pop` and `debug.cbor`.
+    /// Reads `profile.pop` and `debug.cbor`, with an index of variable names and without progress
+    /// bars.
     ///
     /// # Errors
-    /// Names the file that could not be read or understood.
+    /// If a file cannot be read or understood; the error names the file.
     pub fn read(profile: &Path, debug: &Path) -> Result<Self> {
         let options = ReadOptions {
             names: true,
@@ -73,7 +79,8 @@ impl Analysis {
         Self::read_with(profile, debug, options, &Progress::new())
     }
 
-    /// Reads both files in parallel, and reports to `progress`.
+    /// Reads the profile and the debug file in parallel, joins them into a model, and reports
+    /// progress to `progress`.
     pub(crate) fn read_with(
         profile: &Path,
         debug: &Path,
@@ -95,7 +102,7 @@ impl Analysis {
         model.contradictions.extend(one_stage(&model));
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
-        // Saved with the model too, so warnings about contexts are part of it.
+        // Warnings about contexts are part of the model, so that a saved model has them too.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
         model.warnings.splice(0..0, of_contexts);
         Ok(Self {
@@ -110,8 +117,8 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// Names the file if it could not be read or understood, or if the profile of the model
-    /// contradicts itself and `allow_incomplete` is false.
+    /// If the file cannot be read or understood, or if the profile of the model contradicts itself
+    /// and `allow_incomplete` is false; the error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         let files = Files {
@@ -127,29 +134,30 @@ impl Analysis {
         })
     }
 
-    /// Saves the model in one file.
+    /// Saves the model in one file, which [`Analysis::load`] loads.
     ///
     /// # Errors
-    /// Names the file if it cannot be written.
+    /// If the file cannot be written; the error names it.
     pub fn save(&self, file: &Path) -> Result<()> {
         saved::save(&self.model, file).with_context(|| displayed(file))
     }
 
-    /// Returns the path of the profile for a message.
+    /// Returns the path of the profile, or of the saved model, escaped for a message.
     fn displayed(&self) -> String {
         printable(&self.provenance.files.profile)
     }
 }
 
-/// Returns where a model comes from.
+/// Returns the origin of a model: its target, who compiled it, and `files`.
 fn provenance(model: &Model, files: Files) -> Provenance {
     Provenance::new(&model.target, &model.made, files)
 }
 
-/// Warnings about a model, each with the path of the file that it is about.
+/// Returns the contradictions and the other warnings of a model as warnings, each with the path of
+/// the file that it is about: `debug` for contradictions about contexts, `profile` for all others.
 ///
 /// # Errors
-/// If the model contradicts itself and `allow_incomplete` is false.
+/// If the model contradicts itself too much for a verdict, and `allow_incomplete` is false.
 fn warnings_of(
     model: &Model,
     (profile, debug): (&Path, &Path),

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-/// Reason why a file could not be written. The caller adds its name.
+/// The reason why a file could not be written. The caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// The folder does not exist.
+    /// The folder that should hold the file does not exist.
     #[error("it cannot be written: the folder does not exist; give a path in a folder that exists")]
     NoFolder,
-    /// The user lacks permission to write there.
+    /// The user lacks permission to write the file, or the file system is read-only.
     #[error("it cannot be written: {0}; give a path that you may write to")]
     Closed(io::Error),
     /// The disk is full, or another error occurred.
@@ -31,12 +31,13 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// Writes `bytes` to [`target`] of `path`. They go to a temporary file in the same folder, which is
-/// renamed once it is complete on disk; an existing file is replaced and its permissions are kept.
-/// On failure, and on signals that end the process, the temporary file is removed.
+/// Writes `bytes` to the file at `path`, after following links (see [`target`]). The bytes go to a
+/// temporary file in the same folder, which is renamed once it is complete on disk. An existing
+/// file is replaced, and its permissions are kept. On failure, and on signals that end the process,
+/// the temporary file is removed.
 ///
 /// # Errors
-/// If the folder cannot be written to, or `path` is not a file.
+/// If the folder cannot be written to, or `path` exists and is not a regular file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let path = target(path);
     let old = replaced(&path)?;
@@ -49,8 +50,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Checks that a file can be written to [`target`] of `path`, by creating and removing a temporary
-/// file in its folder.
+/// Checks that a file can be written at `path`, after following links (see [`target`]), by creating
+/// and removing a temporary file in its folder.
 ///
 /// # Errors
 /// As [`write`], except that a full disk may go unnoticed.
@@ -62,25 +63,27 @@ pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Metadata of the file that a file at `path` would replace; `None` if there is none.
+/// Returns the metadata of the file that a new file at `path` would replace; `None` if there is
+/// none.
 fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
-    match only_files(path) {
+    match file_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         old => old.map(Some),
     }
 }
 
+/// Returns the folder of `path`: its parent, or `.` if the path has only a name.
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     folder.unwrap_or(Path::new("."))
 }
 
-/// Metadata of a regular file. Folders, pipes and devices are refused: they would be replaced, or
-/// read endlessly.
+/// Returns the metadata of a regular file. Refuses folders, pipes and devices, since they would be
+/// replaced, or read endlessly.
 ///
 /// # Errors
 /// If `path` is not a regular file, or does not exist.
-pub fn only_files(path: &Path) -> io::Result<Metadata> {
+pub fn file_metadata(path: &Path) -> io::Result<Metadata> {
     let metadata = fs::metadata(path)?;
     if metadata.is_file() {
         Ok(metadata)
@@ -93,8 +96,9 @@ pub fn only_files(path: &Path) -> io::Result<Metadata> {
 /// Maximum length of a chain of symbolic links, as in Linux.
 const LINKS: usize = 40;
 
-/// The path to which `path` leads through all links, even if there is no file yet. It does not
-/// depend on the spelling, and a link that is written to remains a link.
+/// Returns the path to which `path` leads through all links, even if there is no file yet. All
+/// spellings of one path give the same result. Writing to this path keeps a link, and replaces the
+/// file that the link leads to.
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -114,7 +118,7 @@ pub fn target(path: &Path) -> PathBuf {
     }
 }
 
-/// Does the path end in a separator, so that it can only name a folder?
+/// Returns whether the path ends in a separator, so that it can only name a folder.
 fn is_folder(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes
@@ -122,8 +126,9 @@ fn is_folder(path: &Path) -> bool {
         .is_some_and(|&last| std::path::is_separator(last.into()))
 }
 
-/// Temporary file that is removed unless it is renamed. It has the permissions of any new file, or
-/// those of the `old` file that it is to replace.
+/// Creates a temporary file in `folder`, which is removed when it is dropped unless it is renamed
+/// first. The file gets the permissions of `old`, the file that it is to replace, or of any new
+/// file if `old` is `None`.
 fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".popliner-");
@@ -132,7 +137,7 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // The error's own text names the temporary file, which means nothing to the user.
+    // The text of the error names the temporary file, which means nothing to the user.
     let made = builder.tempfile_in(folder);
     let file = made.map_err(|error| io::Error::from(error.kind()))?;
     #[cfg(unix)]
@@ -142,8 +147,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
     Ok(file)
 }
 
-/// Gives a file the owner, group and permissions of another as far as the system allows, but a
-/// different group gets no permissions.
+/// Gives `file` the owner, group and permissions of `old` as far as the system allows. If the group
+/// cannot be set, the group of `file` gets no permissions.
 #[cfg(unix)]
 fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};

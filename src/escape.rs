@@ -14,8 +14,8 @@
 
 use std::fmt::Write;
 
-/// Does a terminal or viewer act on this character instead of showing it? Control characters, line
-/// ends, characters that change the text direction or have no width, and noncharacters.
+/// Returns whether a terminal or viewer may act on `c` instead of showing it: control characters,
+/// line ends, characters that change the text direction or have no width, and noncharacters.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -24,16 +24,17 @@ pub fn is_obeyed(c: char) -> bool {
             | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A name for a terminal or a comment: one line, with characters that a terminal acts on written as
-/// escapes.
+/// Escapes a name for a terminal or a comment: characters that [`is_obeyed`] selects become escapes
+/// such as `\n`, so the result is one line.
 pub fn printable(name: &str) -> String {
     replaced(name, |c| {
         is_obeyed(c).then(|| c.escape_default().to_string())
     })
 }
 
-/// Escapes in the strings of JSON the characters that other programs would act on. The argument
-/// must be JSON that `serde_json` wrote: there, DEL and non-ASCII characters occur only in strings.
+/// Escapes, in a JSON text, the characters that a terminal or viewer would act on (see
+/// [`is_obeyed`]). `text` must be JSON that `serde_json` wrote: there, DEL and non-ASCII characters
+/// occur only in strings.
 pub fn json(text: String) -> String {
     if text.bytes().all(|byte| byte < 0x7f) {
         return text;
@@ -42,13 +43,14 @@ pub fn json(text: String) -> String {
     replaced(&text, |c| is_meant(c).then(|| in_utf16(c)))
 }
 
-/// JSON for a `script` element: nothing in it can end the element or begin a comment.
+/// Escapes a JSON text for a `script` element, so that nothing in it can end the element or begin a
+/// comment. `text` must be as for [`json`].
 pub fn json_in_script(text: String) -> String {
     let is_meant = |c| matches!(c, '<' | '>' | '&');
     replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
 }
 
-/// A text in double quotes, valid in YAML and Python.
+/// Returns the text in double quotes, as a string that is valid in YAML and in Python.
 pub fn quoted(text: &str) -> String {
     let text = replaced(text, |c| match c {
         '"' | '\\' => Some(format!("\\{c}")),
@@ -59,8 +61,8 @@ pub fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// A cell that neither a spreadsheet nor a terminal executes: a `'` precedes formulas, as OWASP
-/// recommends. Numbers are unchanged. Quoting is left to the CSV writer.
+/// Returns the text of a table cell that neither a spreadsheet nor a terminal executes: a `'` is
+/// put before a formula, as OWASP recommends. Numbers are unchanged. The CSV writer adds quotes.
 pub fn cell(text: &str) -> String {
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
@@ -69,16 +71,17 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Is the cell made of digits, with an optional sign before and a point between them?
+/// Returns whether the cell consists of digits, with an optional sign before them and an optional
+/// point between them.
 fn is_number(cell: &str) -> bool {
     let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
     let mut parts = digits.splitn(2, '.');
     parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Text that Markdown shows literally: it cannot become a table cell, link, HTML or mention.
-/// Letters, digits and spaces are unchanged; any other text becomes code in which most signs are
-/// entities.
+/// Escapes text so that Markdown shows it literally: it cannot become a table cell, link, HTML or
+/// mention. ASCII letters, digits and spaces are unchanged; any other text becomes code in which
+/// most signs are entities.
 pub fn markdown(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == ' ';
     let text = printable(text);
@@ -98,7 +101,8 @@ pub fn markdown(text: &str) -> String {
     format!("<code>{text}</code>")
 }
 
-/// A word for a shell. Characters of [`is_obeyed`] need `$'...'`, which bash and zsh support.
+/// Quotes a word for a shell, if it needs quotes. Characters that [`is_obeyed`] selects need
+/// `$'...'`, which bash and zsh support.
 pub fn shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -118,7 +122,7 @@ pub fn shell(word: &str) -> String {
     format!("$'{word}'")
 }
 
-/// One or two `\u` escapes of four digits.
+/// Returns the one or two `\u` escapes of four digits that stand for `c` in JSON.
 fn in_utf16(c: char) -> String {
     let mut text = String::new();
     for unit in c.encode_utf16(&mut [0; 2]) {
@@ -127,7 +131,8 @@ fn in_utf16(c: char) -> String {
     text
 }
 
-/// A text with the characters replaced for which `escape` returns a replacement.
+/// Returns `text` with each character replaced by the result of `escape`, or kept if `escape`
+/// returns `None`.
 fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {

@@ -9,18 +9,19 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
-/// Paths of the files that are being written.
+/// Absolute paths of the temporary files that are being written.
 static WRITING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Makes Ctrl-C, SIGTERM and the limit of processor time remove all guarded files and end the
-/// process. Its exit code is 128 plus the number of the signal, as in shells: 130 for Ctrl-C.
-/// Exceeding the limit of file sizes becomes an error of the write.
+/// Makes Ctrl-C, SIGTERM and the limit of processor time remove all files of [`guarded`] and end
+/// the process. The exit code is 128 plus the number of the signal, as in shells: 130 for Ctrl-C.
+/// After the call, writing beyond the limit of file sizes is an error of the write and does not end
+/// the process.
 ///
 /// # Errors
-/// If the system refuses.
+/// If the system refuses to install a handler or to start its thread.
 pub fn install() -> io::Result<()> {
     listen(|signal| {
-        // Stays locked until the process ends, so that no file is added after this.
+        // The list stays locked until the process ends, so that no file is added to it from now on.
         let mut writing = lock();
         for path in writing.drain(..) {
             // The file may have its final name already, so that there is nothing to remove.
@@ -30,24 +31,26 @@ pub fn install() -> io::Result<()> {
     })
 }
 
+/// Starts a thread that calls `end` with the number of each signal that should end the process, and
+/// returns once the thread listens.
 #[cfg(unix)]
 fn listen(end: fn(i32)) -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
     // Nobody reads the flag, but with a handler the signal does not end the process.
     signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())?;
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
     // The thread starts first, since the system may refuse it: registered signals would then be
     // lost.
     let work = move || match Signals::new([SIGINT, SIGTERM, SIGXCPU]) {
         Ok(mut signals) => {
-            let _ = tell.send(Ok(()));
+            let _ = ready.send(Ok(()));
             signals.forever().for_each(end);
         }
-        Err(error) => drop(tell.send(Err(error))),
+        Err(error) => drop(ready.send(Err(error))),
     };
     std::thread::Builder::new().spawn(work)?;
-    told.recv().unwrap_or(Ok(()))
+    is_ready.recv().unwrap_or(Ok(()))
 }
 
 #[cfg(not(unix))]
@@ -56,11 +59,12 @@ fn listen(end: fn(i32)) -> io::Result<()> {
     ctrlc::set_handler(move || end(INTERRUPT)).map_err(io::Error::other)
 }
 
-/// Creates a file that is removed if a signal ends the process before the guard is dropped. Drop
-/// the guard once the file has its final name or is gone.
+/// Calls `make`, which creates a temporary file, and registers the file to be removed if a signal
+/// ends the process before the returned guard is dropped. Drop the guard once the file has its
+/// final name or is gone.
 ///
 /// # Errors
-/// As `make`.
+/// The error of `make`.
 pub fn guarded(
     make: impl FnOnce() -> io::Result<NamedTempFile>,
 ) -> io::Result<(Guard, NamedTempFile)> {
@@ -73,7 +77,7 @@ pub fn guarded(
     Ok((Guard { path }, file))
 }
 
-/// Registration of a file that is being written, see [`guarded`].
+/// Keeps a temporary file registered for removal by [`guarded`], until it is dropped.
 #[derive(Debug)]
 pub struct Guard {
     path: PathBuf,
@@ -88,7 +92,8 @@ impl Drop for Guard {
     }
 }
 
-/// A poisoned lock is taken too: a panic cannot leave the list half changed.
+/// Locks the list of files. A poisoned lock is taken too, since a panic cannot leave the list half
+/// changed.
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

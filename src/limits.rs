@@ -4,17 +4,18 @@
 //! real models, and a file beyond it is refused with an error that says so. Where large models need
 //! more, the bound grows with the file. A test compares the table in SECURITY.md with them.
 
-/// A bound that grows with the file.
+/// A bound that grows with the number of items in the file: the larger of [`least`](Self::least)
+/// and [`each`](Self::each) times that number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growing {
-    /// Allowed in any file.
+    /// The bound for small files.
     pub least: usize,
-    /// Allowed for each item of the file.
+    /// The bound for each item of the file. Each bound says what its items are.
     pub each: usize,
 }
 
 impl Growing {
-    /// Bound for a file with `count` items.
+    /// Returns the bound for a file with `count` items.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -22,106 +23,121 @@ impl Growing {
 
 // --- profile.pop ---
 
-/// Tiles of all IPUs: 256 IPUs of 1,472 tiles have 376,832.
+/// Maximum number of tiles of all IPUs together. 256 IPUs of 1,472 tiles have 376,832.
 pub const TILES: u64 = 1 << 20;
-/// Tiles of an IPU. The largest has 1,472, and every computation takes memory for each.
+/// Maximum number of tiles of one IPU. The largest IPU has 1,472 tiles, and every computation takes
+/// memory for each tile.
 pub const TILES_OF_IPU: u32 = 1 << 12;
-/// Bytes of a tile.
+/// Maximum memory of one tile, in bytes.
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
-/// Bytes of all tiles.
+/// Maximum memory of all tiles together, in bytes.
 pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
-/// Variables of all compute sets together, for each variable. A few bytes can name all variables in
-/// every row; in real models a variable is in a handful of compute sets.
+/// Maximum number of variables listed in all compute sets together, for each lowered variable of
+/// the profile. A few bytes can name all variables in every row; in real models a variable is in a
+/// handful of compute sets.
 pub const MEMBERS: Growing = Growing {
     least: 1 << 24,
     each: 256,
 };
-/// Contexts of one variable; real variables have a handful.
+/// Maximum number of debug contexts of one lowered variable. Real variables have a handful.
 pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 
 // --- debug.cbor ---
 
-/// Maximum nesting depth of CBOR items; each level takes stack.
+/// Maximum nesting depth of CBOR items. Each level takes stack.
 pub const NESTED_ITEMS: usize = 256;
-/// Ancestors of a context. Real contexts have some ten; chains are walked for each program.
+/// Maximum number of ancestors of a debug context. Real contexts have some ten; the chain of
+/// ancestors is walked for each program.
 pub const CONTEXTS_ABOVE: usize = 1024;
 
 // --- The model ---
 
-/// Visits of programs, for each program: nested calls can unfold without end. Real models have some
-/// 10^5.
+/// Maximum number of visits to programs while the program tree is walked, for each program: a
+/// program is visited once for each path of calls to it, and nested calls can unfold without end.
+/// Real models have some 10^5 visits.
 pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Maximum number of stored range costs: ranges of layers times numbers of following stages. Splits
-/// into more stages are not searched.
+/// Maximum number of stored range costs: the number of ranges of layers times the number of stages
+/// that may follow. Splits into more stages are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
-/// Nesting depth of calls.
+/// Maximum nesting depth of calls between programs.
 pub const NESTED_CALLS: usize = 64;
-/// Executions of a program in nested loops; more are capped, as in a damaged file. Small enough
-/// that sums over all visits, times any cycles, fit 128 bits.
+/// Maximum number of executions of one program in nested loops. More executions, as in a damaged
+/// file, are counted as this number. It is small enough that the sum over all visits, times any
+/// number of cycles, fits 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
-/// Maximum cycles of all programs together, over all runs: 2^62 cycles take a tile 79 years. Twice
-/// that, where a stage runs its forward pass again, still fits 64 bits.
+/// Maximum cycles of all programs together, over all runs. A tile takes 79 years for 2^62 cycles.
+/// Twice that number, as in a stage that runs its forward pass again, still fits 64 bits.
 pub const CYCLES: u64 = 1 << 62;
-/// Bytes of the names and inputs of all operations together. A context contributes once for each
-/// call path.
+/// Maximum length in bytes of the names and inputs of all operations together. A debug context
+/// contributes its texts once for each path of calls that leads to it.
 pub const TEXT: usize = 1 << 28;
-/// Different sets of operation groups that use variables, for each variable. Real models have some
-/// 10^4.
+/// Maximum number of different use sets, for each variable of the profile. A use set contains all
+/// operation groups that use a variable; many variables share one. Real models have some 10^4.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
 };
-/// Uses of variables by operation groups, for each variable.
+/// Maximum number of pairs of a variable and an operation group that uses it, over all variables,
+/// for each variable of the profile.
 pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// Use sets of the program clusters of all operation groups together, for each program.
+/// Maximum number of pairs of a cluster of programs and a use set of its variables (all operation
+/// groups that use a variable), for each program of the profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// Runs of tiles in the code of all operation groups together, for each run in the profile. Each
-/// program belongs to one group, so there are more only if many programs refer to few rows.
+/// Maximum number of runs of tiles in the code of all operation groups together, for each such run
+/// in the profile. Each program belongs to one group, so there are more only if many programs refer
+/// to few rows.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
-/// Most layers of a model. The ranges of more layers would not fit into memory.
+/// Maximum number of layers of a model. The ranges of more layers would not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Uses of variables by operation groups that the placement visits; real models have some 10^6.
+/// Maximum number of uses of variables by operation groups that the placement of operations, or the
+/// data flow, visits. Real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
-/// Ends of all edges of the data flow; real models have some 10^5.
+/// Maximum number of ends of all edges in the data flow between operations. Real models have some
+/// 10^5.
 pub const FLOW: usize = 1 << 24;
-/// Pairs of an operation group without a layer and a place of a variable that it uses; real models
-/// have some 10^4.
+/// Maximum number of pairs of an operation group without a layer and a set of layers that share a
+/// variable with it. Real models have some 10^4.
 pub const PAIRS: usize = 1 << 22;
-/// Places of all sets of places together; real models have some 10^6.
+/// Maximum number of entries in all sets of layers together, counting what runs before and after
+/// the layers as two more layers. Real models have some 10^6.
 pub const PLACES: usize = 1 << 24;
 
 // --- Memory ---
 
-/// Entries of variables, and of code, into ranges of layers on one tile: 128 MB. Models of 10^7
-/// variables have some 10^5.
+/// Maximum number of entries, on one tile, that assign the bytes of a variable or of code to a
+/// range of layers: 128 MB. Models of 10^7 variables have some 10^5.
 pub const ENTRIES: usize = 1 << 23;
-/// Layers times steps that can hold a peak, on one tile: 128 MB for each thread. Large models have
-/// some 10^6.
+/// Maximum product of the number of layers and the number of steps that can hold a peak, on one
+/// tile: 128 MB for each thread. Large models have some 10^6.
 pub const CELLS: usize = 1 << 25;
 
 // --- Saved files ---
 
-/// Liveness steps; real models have some 10^5. A file can state any number without a byte for each.
+/// Maximum number of liveness steps. Real models have some 10^5. A file can state any number
+/// without a byte for each step.
 pub const STEPS: u64 = 1 << 22;
-/// Liveness steps times tiles; real models have some 10^8.
+/// Maximum product of the number of liveness steps and the number of tiles. Real models have some
+/// 10^8.
 pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 // --- Other files ---
 
-/// Bytes of a report for `--compare` or `--against`. A report of 1,000 layers has some megabytes.
+/// Maximum size in bytes of a report for `--compare` or `--against`. A report of 1,000 layers has
+/// some megabytes.
 pub const REPORT: u64 = 1 << 24;
-/// Bytes of a JSON file beside the profile. Real files have some kilobytes.
+/// Maximum size in bytes of `framework.json` or `app.json` beside the profile. Real files have some
+/// kilobytes.
 pub const BESIDE: u64 = 1 << 20;

@@ -1,7 +1,8 @@
-//! Common parts of messages. A message says what happened and where, then `; `, then the way out.
+//! Defines the types of errors and warnings that all modules share. A message says what happened
+//! and where, then `; `, then the way out: what the user can do.
 //!
 //! docs/messages.md lists all messages, and `tests/it/documents/messages.rs` compares that page
-//! with the code. It collects the texts that are created in these ways, and no text reaches
+//! with the code. The test collects the texts that are created in these ways, and no text reaches
 //! standard error in another way: texts of `thiserror`, macros of `anyhow`, `usage`,
 //! [`FileError::new`], [`Warning::new`] and [`BadValue::new`].
 
@@ -13,30 +14,30 @@ use std::ops::Deref;
 use std::path::Path;
 use thiserror::Error;
 
-/// The way out for a damaged profile.
+/// End of a message about a damaged profile: what the user can do.
 pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
-/// The way out for damaged contexts.
+/// End of a message about damaged debug contexts: what the user can do.
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
-/// The way out for contexts of another compilation.
+/// End of a message about debug contexts of another compilation: what the user can do.
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
-/// The way out for a path of something other than a profile.
+/// End of a message about a path that does not lead to a profile: what the user can do.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// The way out for a path of something other than contexts.
+/// End of a message about a path that does not lead to a debug file: what the user can do.
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// The way out for exceeding a bound of [`crate::limits`], which mostly happens with a damaged
-/// profile.
+/// End of a message about a profile that exceeds a bound of [`crate::limits`]: what the user can
+/// do. Mostly such a profile is damaged.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
-/// The way out for an error in this program.
+/// End of a message about an error in this program: what the user can do.
 pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
-/// The way out for a damaged saved model.
+/// End of a message about a damaged saved model: what the user can do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// The way out for a file that is no report.
+/// End of a message about a file that is no report: what the user can do.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
-/// Reason why a file or a folder cannot be read. The caller adds its name.
+/// An error of the system when a file or a folder is read. The caller adds its name.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// The user lacks permission to read the file or a folder above it.
@@ -45,7 +46,7 @@ pub enum Unreadable {
          folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
-    /// Any other error of the system.
+    /// The system could not read the file for another reason.
     #[error("it cannot be read: {0}; give the path of a readable file")]
     Other(io::Error),
 }
@@ -59,13 +60,15 @@ impl From<io::Error> for Unreadable {
     }
 }
 
-/// The reason why a file cannot be read or used. The caller adds the name of the file.
+/// The reason why the contents of a file cannot be read or used. The caller adds the name of the
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct FileError(String);
 
 impl FileError {
-    /// An error with this text, which ends with the way out and is listed in docs/messages.md.
+    /// Creates an error with this text, which must end with what the user can do and be listed in
+    /// docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -77,22 +80,23 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// A warning: something is unusual, but results are possible.
+/// The text of a warning: something is unusual, but results are possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Warning(String);
 
 impl Warning {
-    /// A warning with this text, which ends with the way out and is listed in docs/messages.md.
+    /// Creates a warning with this text, which must end with what the user can do and be listed in
+    /// docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// Warnings about files, each with the path of its file.
+/// Warnings about files. Each pair has the path of the file as a message shows it, and the warning.
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
-/// A path in a message.
+/// Returns the path as a message shows it, with characters escaped that a terminal would act on.
 pub(crate) fn displayed(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
@@ -111,29 +115,32 @@ impl Deref for Warning {
     }
 }
 
-/// The error about an option value that cannot be understood.
+/// The text of an error about an option value that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct BadValue(String);
 
 impl BadValue {
-    /// An error with this text, which ends with the way out and is listed in docs/messages.md.
+    /// Creates an error with this text, which must end with what the user can do and be listed in
+    /// docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// A request that contradicts itself, the model or its files.
+/// The text of an error of wrong usage: the options contradict each other, the model or the files.
+/// The command exits with code 2.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(String);
 
-/// An error of wrong usage. docs/messages.md has its text, which ends with the way out.
+/// Creates an error of wrong usage (exit code 2) with this text, which must end with what the user
+/// can do and be listed in docs/messages.md.
 pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// An error of wrong usage from the error of a module.
+/// Turns the error of a module into an error of wrong usage (exit code 2) with the same text.
 pub(crate) fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }

@@ -1,14 +1,15 @@
-//! Creates and visits lists of millions of entries by all threads: the first touch of that much
-//! memory takes longer than filling it.
+//! Creates and visits lists of millions of entries with all threads, since the first touch of that
+//! much memory takes longer than filling it.
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::thread;
 
-/// Runs `work` on a pool of worker threads: as many as the variable `RAYON_NUM_THREADS` says, but
-/// no more than there are processors. If the system refuses to start a thread, as under
-/// `ulimit -v`, the calling thread does all work.
+/// Runs `work` on a pool of worker threads. The pool has as many threads as the environment
+/// variable `RAYON_NUM_THREADS` says, but no more than there are processors; without the variable,
+/// it has one thread for each processor. If the system refuses to start a thread, as under `ulimit
+/// -v`, the calling thread does all work.
 pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS").ok();
@@ -27,12 +28,12 @@ pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// A list of `count` copies of `value`.
+/// Returns a list of `count` copies of `value`, filled by all threads.
 pub(crate) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }
 
-/// Concatenates `parts`, freeing the memory of each as soon as it is copied.
+/// Concatenates `parts` in their order, and frees the memory of each part as soon as it is copied.
 pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
     let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     for part in parts {
@@ -41,7 +42,8 @@ pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> 
     all
 }
 
-/// Splits `0..count` into at most `parts` ranges of equal length (the last may be shorter).
+/// Splits `0..count` into at most `parts` consecutive ranges of equal length (the last one may be
+/// shorter). Returns no range if `count` is 0.
 pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
     let at_once = count.div_ceil(parts.max(1)).max(1);
     let starts = (0..count).step_by(at_once);
@@ -50,7 +52,8 @@ pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Splits `list` into consecutive slices of these lengths, which must add up to its length at most.
+/// Splits `list` into consecutive slices of these lengths, in order. Panics if the lengths add up
+/// to more than the length of the list.
 pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = list;
     let part = |length| {
@@ -61,8 +64,9 @@ pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) 
     lengths.map(part).collect()
 }
 
-/// Cuts `0..count` into at most `parts` parts of about equal size, calls `of_part` for all of them
-/// in parallel, and joins the results in their order; `None` if `count` is 0.
+/// Splits `0..count` into at most `parts` ranges of about equal size, calls `of_part` for all of
+/// them in parallel, and joins the results in the order of the ranges with `join`. Returns `None`
+/// if `count` is 0.
 pub(crate) fn by_parts<T: Send>(
     count: usize,
     parts: usize,

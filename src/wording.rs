@@ -1,9 +1,9 @@
-//! Numbers, amounts of bytes, names and lists in text for people.
+//! Writes numbers, amounts of bytes, names and lists in text for people.
 
 use crate::escape::printable;
 use clap::ValueEnum;
 
-/// A number with its digits in groups of three: `638,976`.
+/// Writes a number with its digits in groups of three: `638,976`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -16,7 +16,8 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A number of things, with the plural form: `1 IPU`, `1,472 tiles`, `7 micro-batches`.
+/// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,
+/// `1,472 tiles`, `7 micro-batches`. `thing` is the singular.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
     // No number of things exceeds 64 bits.
     let number = number.try_into().unwrap_or(u64::MAX);
@@ -29,8 +30,8 @@ pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
     format!("{} {things}", grouped(number))
 }
 
-/// Names in a sentence: `a`, `a and b`, `a, b and c`; of more than 8 names, the first 8 and the
-/// number of others.
+/// Lists names in a sentence: `a`, `a and b`, `a, b and c`. Of more than 8 names, only the first 8
+/// are listed, followed by `and N more`.
 pub fn listed(names: &[String]) -> String {
     const MAX: usize = 8;
     match names.len().checked_sub(MAX) {
@@ -39,7 +40,8 @@ pub fn listed(names: &[String]) -> String {
     }
 }
 
-/// All names in a sentence, with `last` before the last one: `a, b or c`.
+/// Lists all names in a sentence, with the word `last` before the last name: `a, b or c` if `last`
+/// is `or`.
 pub fn joined(names: &[String], last: &str) -> String {
     match names.split_last() {
         Some((only, [])) => only.clone(),
@@ -48,7 +50,7 @@ pub fn joined(names: &[String], last: &str) -> String {
     }
 }
 
-/// The text with its first letter, after any indent, in upper case.
+/// Returns the text with its first letter, after any indent, in upper case.
 pub fn capital(text: &str) -> String {
     let start = text.len() - text.trim_start().len();
     let (indent, words) = text.split_at(start);
@@ -59,14 +61,15 @@ pub fn capital(text: &str) -> String {
     }
 }
 
-/// Share of `whole` in tenths of a per cent, rounded up, so that a share above the whole never
-/// shows as 100 %.
+/// Writes `bytes` as a percentage of `whole` with one decimal, such as `98.3 %`. It is rounded up,
+/// so that more than the whole never shows as 100 %.
 pub fn share(bytes: u64, whole: u64) -> String {
     let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// Groups digits like [`grouped`], with a sign: `-1,024`. Beyond 64 bits digits are not grouped.
+/// Writes a number with its digits in groups of three, and a minus sign if it is negative:
+/// `-1,024`. The digits of a number beyond 64 bits are not grouped.
 pub fn grouped_signed(number: impl Into<i128>) -> String {
     let number = number.into();
     let sign = if number < 0 { "-" } else { "" };
@@ -77,7 +80,8 @@ pub fn grouped_signed(number: impl Into<i128>) -> String {
     )
 }
 
-/// Gives a difference in per cent of `whole`, rounded to two decimals, with its sign.
+/// Writes `difference` as a percentage of `whole` with its sign, rounded to two decimals: `+1.25
+/// %`.
 pub fn signed_share(difference: i64, whole: u64) -> String {
     let scaled = u128::from(difference.unsigned_abs()) * 10_000;
     let whole = u128::from(whole.max(1));
@@ -90,7 +94,8 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
     format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
 }
 
-/// Returns a name from a file as a report shows it: [`printable`], and cut to a readable length.
+/// Escapes a name from a file with [`printable`], and cuts it after 160 characters, as a report
+/// shows it.
 pub fn displayed(name: &str) -> String {
     const MAX_CHARACTERS: usize = 160;
     match name.char_indices().nth(MAX_CHARACTERS) {
@@ -119,7 +124,8 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 impl Units {
-    /// Returns the unit for `bytes`, which is never [`Units::Auto`].
+    /// Returns the unit in which `bytes` are written: for [`Units::Auto`], the largest unit of
+    /// which they make up at least 1; otherwise `self`.
     pub fn for_bytes(self, bytes: u64) -> Units {
         match self {
             Units::Auto if bytes >= MIB => Units::MiB,
@@ -129,8 +135,8 @@ impl Units {
         }
     }
 
-    /// Writes an amount with its unit. It is rounded up to a tenth, so that an amount over a limit
-    /// never looks like the limit.
+    /// Writes an amount of bytes with its unit, such as `624.1 KiB`. In KiB and MiB it is rounded
+    /// up to a tenth, so that an amount over a limit never looks like the limit.
     pub fn amount(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Units::KiB => tenths(bytes, KIB) + " KiB",
@@ -139,7 +145,7 @@ impl Units {
         }
     }
 
-    /// Writes an amount, without a unit for bytes.
+    /// Writes an amount of bytes as [`Units::amount`] does, but leaves out the word `bytes`.
     pub fn short(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Units::Bytes => grouped(bytes),
@@ -148,6 +154,7 @@ impl Units {
     }
 }
 
+/// Writes `bytes` in units of `unit` bytes, rounded up to one decimal.
 fn tenths(bytes: u64, unit: u64) -> String {
     let tenths = (u128::from(bytes) * 10).div_ceil(u128::from(unit));
     let whole = u64::try_from(tenths / 10).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Suggested commands, as lines that can be copied.
+//! Suggests commands after a run, as lines that the user can copy.
 
 use super::options::Options;
 use crate::escape::shell;
@@ -9,26 +9,27 @@ use crate::report::{BestSplit, Report};
 use crate::search::{IpuCount, Reserve, Solver};
 use std::fmt;
 
-/// A command with options of the user's command.
+/// A command line of popliner that is suggested: its arguments, each option with its value as one
+/// argument (`--num-ipus=4`).
 #[derive(Debug, Clone)]
 struct Command(Vec<String>);
 
 impl Command {
-    /// Leaves out options.
+    /// Removes these options with their values.
     fn without(mut self, options: &[&str]) -> Self {
-        let is_kept = |argument: &String| !options.contains(&name(argument));
+        let is_kept = |argument: &String| !options.contains(&option_name(argument));
         self.0.retain(is_kept);
         self
     }
 
-    /// Sets an option.
+    /// Sets an option to `value`, replacing an earlier value.
     fn with(self, option: &str, value: impl fmt::Display) -> Self {
         let mut command = self.without(&[option]);
         command.0.push(format!("{option}={value}"));
         command
     }
 
-    /// Sets an option if there is a value.
+    /// Sets an option to `value`, replacing an earlier value; does nothing if `value` is `None`.
     fn with_any(self, option: &str, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.with(option, value),
@@ -36,7 +37,7 @@ impl Command {
         }
     }
 
-    /// Adds an option without a value.
+    /// Adds an option that takes no value.
     fn with_flag(mut self, option: &str) -> Self {
         self.0.push(option.to_owned());
         self
@@ -52,28 +53,30 @@ impl fmt::Display for Command {
     }
 }
 
-/// Returns the name of the option in an argument.
-fn name(argument: &str) -> &str {
+/// Returns the name of the option in an argument such as `--num-ipus=4`.
+fn option_name(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }
 
-/// Suggests commands after a run.
+/// Writes the commands that are suggested after a run, from the options of that run.
 pub(super) struct Commands<'a> {
     options: &'a Options,
-    /// The arguments that suggested commands repeat.
+    /// The arguments of the run that every suggested command repeats.
     pub(super) repeated: Vec<String>,
 }
 
 impl<'a> Commands<'a> {
-    /// With `by_modules`, the modules of the model have become the layers, and suggested commands
-    /// must find them again.
+    /// Prepares the commands for a run with `options`. If `by_modules` is set, the tool chose the
+    /// model's modules as layers, and each suggested command gets `--layer-name-regex=auto` to
+    /// choose them again.
     pub(super) fn new(options: &'a Options, by_modules: bool) -> Self {
         let mut repeated = options.repeated.clone();
         repeated.extend(by_modules.then(|| "--layer-name-regex=auto".to_owned()));
         Self { options, repeated }
     }
 
-    /// Returns a command with the user's options and limits, with amounts of at most `ipus` IPUs.
+    /// Adds the options `--mem-per-tile` and `--reserve` of the run to `command`. Of a list of
+    /// amounts in `--mem-per-tile`, only the first `ipus` are kept.
     fn limited(&self, command: Command, ipus: usize) -> Command {
         let limits = &self.options.limits;
         let memory = limits.mem_per_tile.as_ref().map(|amounts| {
@@ -86,12 +89,14 @@ impl<'a> Commands<'a> {
             .with_any("--reserve", reserve)
     }
 
-    /// Returns a command with the user's options and limits.
-    fn again(&self) -> Command {
+    /// Returns a command that repeats the arguments of the run that describe the model, the
+    /// constraints and the limits, but requests no result.
+    fn repeat(&self) -> Command {
         self.limited(Command(self.repeated.clone()), usize::MAX)
     }
 
-    /// Returns the number of IPUs that the user has.
+    /// Returns the value of `--num-ipus` if it is a number; `None` without the option and for
+    /// `auto`.
     fn exact_ipus(&self) -> Option<usize> {
         match self.options.limits.num_ipus {
             Some(IpuCount::Exactly(ipus)) => Some(ipus),
@@ -99,11 +104,12 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Returns the command that gives a configuration, with the user's other options.
-    pub(super) fn of_row(&self, row: &BestSplit, positions: &Positions) -> String {
+    /// Returns the command that computes only the split in this row of a plan, with the other
+    /// options of the run.
+    pub(super) fn command_of(&self, row: &BestSplit, positions: &Positions) -> String {
         let is_on_chip = row.state == StatePlace::OnChip;
         let own = ["--objective", "--optimizer-state", "--replicas"];
-        // State on the chip is not streamed.
+        // Optimizer state that stays on the chip is not streamed.
         let streaming = is_on_chip.then_some("--streaming-bandwidth");
         let own: Vec<&str> = own.into_iter().chain(streaming).collect();
         let command = Command(self.repeated.clone())
@@ -124,22 +130,22 @@ impl<'a> Commands<'a> {
         command.to_string()
     }
 
-    /// Suggests commands after a plan: the configuration and page of the recommended row, and a
-    /// plan for more IPUs.
+    /// Returns the lines to print after a plan: commands for the configuration and the page of the
+    /// recommended row, and a plan for twice the number of IPUs.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
-        let mut lines = steps(&row.command, report);
+        let mut lines = configuration_and_page(&row.command, report);
         let exactly = self.exact_ipus().unwrap_or(0);
         let ipus = (row.ipus as usize).max(exactly).saturating_mul(2);
         let limits = self.options.limits.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
-            let command = self.again().with("--num-ipus", ipus);
+            let command = self.repeat().with("--num-ipus", ipus);
             lines.push(format!("  more IPUs:      {command}"));
         }
         lines
     }
 
-    /// Suggests commands after a split: its configuration and its page; or, if nothing fits,
-    /// commands for splits that do.
+    /// Returns the lines to print after a search: commands for the configuration and the page of
+    /// the best split; or, if no split fits, commands with which the model fits.
     pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
         let results = &self.options.results;
         let split = report.split.as_ref();
@@ -154,13 +160,14 @@ impl<'a> Commands<'a> {
             None => Vec::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
             Some(split) => {
-                let command = self.again().with("--num-ipus", split.max_stages);
-                steps(&command.to_string(), report)
+                let command = self.repeat().with("--num-ipus", split.max_stages);
+                configuration_and_page(&command.to_string(), report)
             }
         }
     }
 
-    /// Suggests commands after a refusal: changed options with which the model fits.
+    /// Returns the lines to print if no split fits: commands with changed options with which the
+    /// model fits.
     fn after_refusal(&self, report: &Report) -> Vec<String> {
         let Some(refusal) = &report.refusal else {
             return Vec::new();
@@ -178,10 +185,10 @@ impl<'a> Commands<'a> {
         with_head(lines.collect())
     }
 
-    /// Returns the user's command with changed options. Each option in `changed` is followed by its
-    /// value.
+    /// Returns the command of the run with changed options. In `changed`, each option is followed
+    /// by its value, all separated by spaces.
     fn changed(&self, changed: &str) -> Command {
-        let command = self.again().with_any("--num-ipus", self.exact_ipus());
+        let command = self.repeat().with_any("--num-ipus", self.exact_ipus());
         let words: Vec<&str> = changed.split(' ').collect();
         let options = words.chunks_exact(2);
         let command = options.fold(command, |command, own| command.with(own[0], own[1]));
@@ -191,14 +198,14 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Suggests a plan for more IPUs after the model fits on one.
+    /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs.
     pub(super) fn after_one_ipu(&self) -> Vec<String> {
-        let command = self.again().with("--num-ipus", 4);
+        let command = self.repeat().with("--num-ipus", 4);
         with_head(vec![format!("  on more IPUs:   {command}")])
     }
 }
 
-/// Puts a line above suggested commands, if there are any.
+/// Puts the line `next:` above suggested commands, if there are any.
 fn with_head(mut lines: Vec<String>) -> Vec<String> {
     if !lines.is_empty() {
         lines.insert(0, "next:".to_owned());
@@ -206,8 +213,9 @@ fn with_head(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Suggests commands that write the configuration and the page of a split. `command` finds it.
-fn steps(command: &str, report: &Report) -> Vec<String> {
+/// Returns the lines that suggest commands for the configuration and the page of a split. `command`
+/// is the command that finds the split.
+fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     let framework = report
         .pipeline
         .as_ref()
@@ -220,7 +228,8 @@ fn steps(command: &str, report: &Report) -> Vec<String> {
     ])
 }
 
-/// Lists the last layer of each stage except the last stage, as `--check-splits` reads them.
+/// Returns the names of the last layers of all stages except the last stage, separated by commas,
+/// as `--check-splits` reads them.
 fn last_layers(row: &BestSplit, positions: &Positions) -> String {
     let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
     let names = inner.iter().map(|&end| {

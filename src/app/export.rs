@@ -1,4 +1,5 @@
-//! Writes the report in the requested forms.
+//! Writes the report to the files of `--export-json`, `--export-csv`, `--export-markdown` and
+//! `--export-html`, and refuses files that would be lost.
 
 use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
@@ -12,10 +13,11 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a report in one form.
+/// A function that writes a report in one form, such as JSON or CSV.
 type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
 
-/// Returns the option, file and writer of each requested form.
+/// Returns the requested exports: of each, its option, its path, and the function that writes its
+/// form.
 fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 4] = [
@@ -38,19 +40,19 @@ fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writ
     forms.filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
-/// Does the path mean standard output?
+/// Returns whether the path is `-`, which stands for standard output.
 fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Returns the number of forms that go to standard output.
-pub(super) fn to_standard_output(options: &Options) -> usize {
+/// Returns the number of exports that go to standard output.
+pub(super) fn count_on_standard_output(options: &Options) -> usize {
     exports(options)
         .filter(|(_, path, _)| is_standard_output(path))
         .count()
 }
 
-/// Refuses to overwrite a file that is also read or written by this run. Checked before any work,
+/// Refuses to overwrite a file that this run also reads or writes. This is checked before any work,
 /// so that no profile is lost. Only a saved model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
@@ -77,7 +79,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses the names of files that SQLite would read as changes to the profile.
+/// Refuses to write a file whose name SQLite would read as changes to the profile, such as
+/// `profile.pop-wal`.
 fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
     let mut companions = companions(&target(profile)).into_iter();
     if companions.any(|companion| companion == written) {
@@ -89,7 +92,8 @@ fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> 
     Ok(())
 }
 
-/// Returns all files that are read, or may be, with the option that names each.
+/// Returns the files that this run reads, or may read: of each, the argument or option that names
+/// it, and its path without links.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
     let debug = (!options.saved.load_from_file).then(|| debug_path(options).ok());
@@ -107,8 +111,11 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
         .collect()
 }
 
-/// Returns all files that are written. `-` is standard output for exports, which are printed under
-/// their names, but is refused for a saved model.
+/// Returns the files that this run writes: of each, the option that names it, and its path as
+/// given. Exports to `-`, which is standard output, are left out.
+///
+/// # Errors
+/// If a model is to be saved to `-`.
 fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
     let saved = options.saved.save_to_file.as_deref();
     if saved.is_some_and(is_standard_output) {
@@ -123,8 +130,8 @@ fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
     Ok(saved.into_iter().chain(forms).collect())
 }
 
-/// Writes the report in all requested forms. Files are written last, so that none is written if a
-/// form cannot be made.
+/// Writes the report in all requested forms. Files are written last, so that no file is written if
+/// a form cannot be made.
 pub(super) fn write(
     options: &Options,
     report: &Report,

@@ -1,4 +1,5 @@
-//! `--fit`: whether a recorded compilation fits, and how far it is from the prediction.
+//! Answers `--fit`: whether a compilation for several IPUs fits, and how far its memory is from the
+//! prediction of an earlier report.
 
 use super::commands::Commands;
 use super::input::{debug_path, read_beside};
@@ -11,7 +12,7 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
 
-/// Evaluates the compilation in the profile. Results go to `out`.
+/// Judges the compilation in the profile, writes the results to `out`, and returns the exit code.
 pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
     let against = run.options.against.as_deref();
     let prediction = against.map(|path| read_report_at("--against", path));
@@ -29,8 +30,8 @@ pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
     outputs.print(out)
 }
 
-/// Returns the tables: all for programs, and only the first one for people, whose sentences have
-/// the rest.
+/// Returns the tables to print: all of them for programs; only the first one for people, who read
+/// the rest in sentences.
 fn tables(options: &Options, report: &Report) -> Vec<Table> {
     match options.results.format {
         Format::Table => {
@@ -41,7 +42,8 @@ fn tables(options: &Options, report: &Report) -> Vec<Table> {
     }
 }
 
-/// Reads the profile, the debug contexts if a debug file exists, and the files beside the profile.
+/// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and
+/// `app.json` beside the profile if a report needs them.
 fn read(run: &Run) -> Result<Compilation> {
     let (options, messages) = (&run.options, run.messages);
     let read = CompilationOptions {
@@ -64,7 +66,8 @@ fn read(run: &Run) -> Result<Compilation> {
     Ok(compilation)
 }
 
-/// Adds to `report` the differences from `prediction`.
+/// Adds to `report` the differences of the compilation from `prediction`, the report at `path`.
+/// Without a verdict in both reports, the reserve that would have been enough is left out.
 fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {

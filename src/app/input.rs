@@ -1,4 +1,4 @@
-//! Reads the files that the options name, and the files beside them.
+//! Reads the files that the options name, and the files of the framework beside the profile.
 
 use super::messages::Messages;
 use super::options::Options;
@@ -16,8 +16,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Reads the model from the files that the options name, saves it if requested, and reads the files
-/// beside the profile.
+/// Reads the model from the profile and debug file, or from the saved model, that the options name.
+/// Saves the model if `--save-to-file` requests it, and reads `framework.json` and `app.json`
+/// beside the profile if a report needs them.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     let mut analysis = match options.saved.load_from_file {
         true => load(options, messages)?,
@@ -75,16 +76,16 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     Ok(analysis)
 }
 
-/// Names of the files that frameworks write beside a profile.
+/// Names of the files that frameworks write into the folder of a profile.
 pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
-/// Returns the path of a file beside the profile.
+/// Returns the path of the file `name` in the folder of the profile.
 pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// Reads the files beside the profile into `provenance`. Returns a warning for each file that cannot
-/// be read.
+/// Reads the files named in [`BESIDE`] into `provenance`. Prints and returns a warning for each
+/// file that cannot be read.
 pub(super) fn read_beside(
     options: &Options,
     messages: Messages,
@@ -105,7 +106,7 @@ pub(super) fn read_beside(
     warnings
 }
 
-/// Reads a small JSON file beside the profile; `None` if there is no file.
+/// Reads the small JSON file `name` in the folder of the profile; `None` if there is no such file.
 fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     let path = beside(profile, name);
     if !path.is_file() {
@@ -117,10 +118,11 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     Ok(Some(value.map_err(ReadError::NoJson)?))
 }
 
-/// Returns the second argument, or the path where Poplar writes the debug file.
+/// Returns the path of the debug file: the second argument, or `debug.cbor` beside the profile or
+/// one folder above.
 ///
 /// # Errors
-/// When no such file exists. If the profile is also unreadable, the error is about the profile.
+/// If no debug file is there. If the profile is also unreadable, the error is about the profile.
 pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.input.debug {
         return Ok(path.clone());
@@ -141,7 +143,7 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     )
 }
 
-/// Why a file or a folder could not be read. The caller adds its name.
+/// The reason why a file or a folder could not be read. The caller adds its name.
 #[derive(Debug, Error)]
 pub(super) enum ReadError {
     #[error(transparent)]
@@ -165,8 +167,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads a whole file of at most `max` bytes. The error for a larger file says what it should be
-/// (`what`), and what writes such files (`writer`).
+/// Reads a whole file of at most `max` bytes. The error for a larger file says which kind of file
+/// it should be (`what`), and which program writes such files (`writer`).
 pub(super) fn read_bounded(
     path: &Path,
     max: u64,

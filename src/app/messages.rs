@@ -1,4 +1,4 @@
-//! Messages to people while the tool runs. All of them go to standard error.
+//! Writes messages to people while the tool runs. All messages go to standard error.
 
 use super::options::MessageOptions;
 use crate::message::Warning;
@@ -9,7 +9,8 @@ use crate::wording::capital;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes messages up to the requested level. A message that cannot be written is no error.
+/// Writes the messages of a run up to the requested level. A message that cannot be written is no
+/// error.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
@@ -17,7 +18,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// With `quiet`, only errors and warnings are written; each `verbose` adds a level.
+    /// Creates the writer for these options. With `-q`, only errors and warnings are written; each
+    /// `-v` adds a level.
     pub fn new(options: &MessageOptions) -> Self {
         let level = match options.quiet {
             true => -1,
@@ -27,24 +29,26 @@ impl Messages {
         Self { level, look }
     }
 
-    /// Returns the style of text on standard error.
+    /// Returns the style of text on standard error: units, width, colours.
     pub fn look(&self) -> &TextStyle {
         &self.look
     }
 
-    /// Returns the style of tables on standard output.
+    /// Returns the style of tables on standard output: units, width, colours.
     pub fn look_of_results(&self) -> TextStyle {
         on_stdout(self.look.units)
     }
 
-    /// Warns of input that is wrong but usable; `file` is its name. Also written with `quiet`.
+    /// Writes a warning, also with `-q`. `file` is the name of the file that it is about, if there
+    /// is one.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes sections of a report. A proof is only written with `-v`.
+    /// Writes the sections of a report for which `is_wanted` returns `true`. The proof of
+    /// optimality is only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {
@@ -54,36 +58,37 @@ impl Messages {
         }
     }
 
-    /// Writes a result for people.
+    /// Writes a result for people, unless `-q` is set.
     pub fn summary(&self, text: impl Display) {
         self.write(0, capital(&text.to_string()));
     }
 
-    /// Writes text to be copied, without breaking its lines.
-    pub fn whole(&self, text: &str) {
+    /// Writes text that the user may copy, without breaking its lines, unless `-q` is set.
+    pub fn verbatim(&self, text: &str) {
         if self.level >= 0 {
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
     }
 
-    /// Writes lines to be copied, such as commands.
+    /// Writes lines that the user may copy, such as commands, unless `-q` is set.
     pub fn lines(&self, lines: &[String]) {
         for line in lines {
-            self.whole(line);
+            self.verbatim(line);
         }
     }
 
-    /// Writes facts about the files and the model (`-v`).
+    /// Writes a fact about the files or the model, if `-v` is set.
     pub fn info(&self, text: impl Display) {
         self.write(1, capital(&text.to_string()));
     }
 
-    /// Writes how long a task took (`-vv`).
+    /// Writes a detail of the run, such as how long a task took, if `-vv` is set.
     pub fn detail(&self, text: impl Display) {
         self.write(2, format_args!("{text}"));
     }
 
-    /// Runs `work`. Long tasks show their progress on a terminal, so `work` must write no messages.
+    /// Runs `work` and returns its result. Long tasks show their progress on a terminal, so `work`
+    /// must write no messages. With `-vv`, writes how long each task took.
     pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
         let progress = Progress::new();
         let done = bars::during(&progress, self.level < 0, work);
@@ -93,6 +98,8 @@ impl Messages {
         done
     }
 
+    /// Writes text, broken to the width of the terminal, if messages of `level` are requested: -1
+    /// for warnings, 0 for results, 1 with `-v`, 2 with `-vv`.
     fn write(&self, level: i8, text: impl Display) {
         if self.level >= level {
             let text = self.look.fitted(&text.to_string());
@@ -101,7 +108,7 @@ impl Messages {
     }
 }
 
-/// Writes the error that ended the run. Also written with `-q`.
+/// Writes the error that ended the run, also with `-q`.
 pub fn error(error: &anyhow::Error) {
     let look = on_stderr(Units::default());
     // An error can contain names from a file, and line ends of its own.
@@ -115,10 +122,10 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 
-/// Columns of a terminal whose width is unknown.
+/// Width in columns that is assumed for a terminal whose width is unknown.
 const USUAL_WIDTH: usize = 80;
 
-/// Returns the style of text on standard error.
+/// Returns the style of text on standard error: units, width, colours.
 fn on_stderr(units: Units) -> TextStyle {
     let stream = io::stderr();
     let size = terminal_size::terminal_size_of(&stream);
@@ -126,7 +133,7 @@ fn on_stderr(units: Units) -> TextStyle {
     look(units, stream.is_terminal(), size, choice)
 }
 
-/// Returns the style of text on standard output.
+/// Returns the style of text on standard output: units, width, colours.
 fn on_stdout(units: Units) -> TextStyle {
     let stream = io::stdout();
     let size = terminal_size::terminal_size_of(&stream);
@@ -134,8 +141,9 @@ fn on_stdout(units: Units) -> TextStyle {
     look(units, stream.is_terminal(), size, choice)
 }
 
-/// Returns the style of text on a stream. `COLUMNS` sets the width, also if the stream is no
-/// terminal; `NO_COLOR`, `CLICOLOR` and `TERM` affect colours.
+/// Returns the style of text on a stream. The environment variable `COLUMNS` sets the width, also
+/// if the stream is no terminal; `NO_COLOR`, `CLICOLOR` and `TERM`, which `choice` reflects, affect
+/// colours.
 fn look(
     units: Units,
     is_terminal: bool,
@@ -158,7 +166,8 @@ fn look(
     }
 }
 
-/// Is UTF-8 the encoding of the locale? The first variable that is set decides.
+/// Returns whether the locale uses UTF-8, according to the first of `LC_ALL`, `LC_CTYPE` and `LANG`
+/// that is set.
 fn is_unicode() -> bool {
     let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
     let mut set = variables

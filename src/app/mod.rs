@@ -1,4 +1,4 @@
-//! The command: one run from the arguments to the exit code.
+//! Runs the command, from its arguments to its exit code.
 
 mod commands;
 mod export;
@@ -35,45 +35,49 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
-use stdout::Results;
+use stdout::ResultWriter;
 
-/// Runs the command with these arguments, which begin with its name. Results go to standard output,
-/// everything else to standard error.
+/// Runs the command with these arguments, the first of which is its name, and returns its exit
+/// code. Results go to standard output, everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line = match CommandLine::parse_from(arguments) {
         Ok(line) => line,
-        Err(error) => return said_of_options(&error),
+        Err(error) => return print_clap_message(&error),
     };
-    // Without it, Ctrl-C still ends the run, but a temporary file could remain.
+    // If this fails, Ctrl-C still ends the run, but a temporary file could remain.
     let _ = interrupt::install();
     let outcome = parallel::on_all_threads(|| {
-        let mut out = Results(BufWriter::new(io::stdout().lock()));
-        let exit = answer(line, &mut out)?;
+        let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
+        let exit = run_command_line(line, &mut out)?;
         out.flush()?;
         Ok(exit)
     });
-    outcome.unwrap_or_else(|error| failed(&error)).into()
+    outcome
+        .unwrap_or_else(|error| report_failure(&error))
+        .into()
 }
 
-/// Prints the message of clap: an error about the options to standard error (exit code 2), or
-/// `--help` and `--version` to standard output (exit code 0).
-fn said_of_options(error: &clap::Error) -> ExitCode {
+/// Prints the message with which clap ended parsing: an error about the options to standard error
+/// (exit code 2), or `--help` and `--version` to standard output (exit code 0).
+fn print_clap_message(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
         return Exit::Usage.into();
     }
     let exit = stdout::unless_closed(printed, ()).map(|()| Exit::Done);
-    exit.unwrap_or_else(|error| failed(&error.into())).into()
+    exit.unwrap_or_else(|error| report_failure(&error.into()))
+        .into()
 }
 
-/// Reports the error that ended the run.
-fn failed(error: &anyhow::Error) -> Exit {
+/// Prints the error that ended the run, and returns its exit code.
+fn report_failure(error: &anyhow::Error) -> Exit {
     messages::error(error);
     Exit::of(error)
 }
 
-/// Does what a command line requests. Results go to `out`.
-fn answer(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
+/// Reads a profile and writes the requested results to `out`, or writes the file that `--generate`
+/// requests. Returns the exit code.
+fn run_command_line(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
     match line {
         CommandLine::Run(mut options) => {
             options.results.format = options.results.format.on(io::stdout().is_terminal());
@@ -86,10 +90,12 @@ fn answer(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
     }
 }
 
-/// Does what `options` request. Results go to `out`, everything else to standard error.
+/// Reads the files that `options` name, and writes the requested results to `out` and everything
+/// else to standard error. Returns the exit code.
 ///
 /// # Errors
-/// Each error names the file or the option that caused it.
+/// If a file cannot be read, understood or written, or if the options contradict each other or the
+/// files. Each error names the file or the option that caused it.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(&options.messages);
     refuse_no_effect(options, messages)?;
@@ -121,7 +127,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
 }
 
 impl Run {
-    /// Describes the layers, and warns if they fit badly.
+    /// Prints how many operations, layers, steps and tiles the model has, and warns if the layers
+    /// do not suit a pipeline.
     fn describe(&self, layers: &Layers<'_>) {
         self.describe_source(layers);
         let model = layers.model();
@@ -134,7 +141,7 @@ impl Run {
             counted(model.steps(), "step"),
             counted(model.target.num_tiles, "tile")
         ));
-        // Without layers a search ends with an error that says more.
+        // If there are no layers, the search ends with an error that says more.
         if !layering.is_empty() || !self.request.has_search() {
             for warning in &layers.warnings {
                 self.messages.warning(None, warning);
@@ -142,15 +149,15 @@ impl Run {
         }
     }
 
-    /// Says which layers were found, if the options leave it open.
+    /// Prints which layers were chosen, if the options leave the choice to the tool.
     fn describe_source(&self, layers: &Layers<'_>) {
         if let Some(note) = &layers.note {
             self.messages.summary(format_args!("layers: {note}"));
         }
     }
 
-    /// Computes the answer for these layers, or for finer ones if a layer is over the limit by
-    /// itself.
+    /// Searches for the best split of these layers and collects all results. If a layer exceeds the
+    /// limit by itself, it is split into finer layers and the search is repeated with these.
     fn outputs(&self, layers: &Layers<'_>) -> Result<Outputs<'_>> {
         let memory = layers.memory()?;
         let search = |progress: &Progress| layers.search(&memory, &self.request, progress);
@@ -172,7 +179,7 @@ impl Run {
         })
     }
 
-    /// Says which IPUs are idle, and warns of what the search found.
+    /// Prints which IPUs are idle, and the warnings of the search.
     fn describe_search(&self, searched: &SearchedLayers<'_>) {
         let idle = searched.layers.idle_ipus(&self.request);
         if !idle.is_empty() {
@@ -188,7 +195,7 @@ impl Run {
         }
     }
 
-    /// Makes the report, with the commands that only the command line can write.
+    /// Makes the report, and adds the suggested commands to it, which depend on the options.
     fn report(&self, searched: &SearchedLayers<'_>, commands: &Commands<'_>) -> Result<Report> {
         let mut report = self.messages.while_showing(|progress| {
             let _task = progress.begin("making the report", Unit::Rows, 0);
@@ -203,14 +210,14 @@ impl Run {
         if let Some(plan) = &mut report.plan {
             let positions = &searched.layers.placement.positions;
             for row in &mut plan.rows {
-                row.command = commands.of_row(row, positions);
+                row.command = commands.command_of(row, positions);
             }
         }
         Ok(report)
     }
 }
 
-/// Returns the answer of the original tool's search.
+/// Returns the result of the greedy search of the original tool, if that search was requested.
 fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
     match &result.answer {
         Answer::Greedy(greedy) => Some(greedy.clone()),
@@ -218,8 +225,8 @@ fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
     }
 }
 
-/// Refuses an option that affects no requested result. If the original tool would have accepted the
-/// command line, only warns.
+/// Refuses a command line with an option that affects no requested result. If the original tool
+/// would have accepted the command line, only prints a warning.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
     let Some(no_effect) = &options.no_effect else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! A command line with only a profile: is it a compiled pipeline, and does the model fit on one
-//! IPU?
+//! Answers a command line that has only a profile: whether the profile is a compiled pipeline, and
+//! whether the model fits on one IPU.
 
 use super::commands::Commands;
 use super::messages::Messages;
@@ -14,8 +14,8 @@ use crate::witnesses::{are_refused, refuse_close};
 use crate::wording::counted;
 use anyhow::Result;
 
-/// Was the profile compiled for several IPUs? False if it cannot be read; reading it later reports
-/// why.
+/// Returns whether the profile was compiled for several IPUs, counting replicas of one IPU as one.
+/// Returns `false` if the profile cannot be read; reading it later reports why.
 pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
@@ -24,11 +24,12 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     outline.is_ok_and(|found| found.ipus > found.replicas.max(1))
 }
 
-/// Says what one IPU needs, as the compiler recorded it. True if the run needs no further answer:
-/// the model fits, and neither a number of IPUs nor a result with a report was requested.
+/// Prints how much memory the model needs on one IPU, as the compiler recorded it, and whether it
+/// fits. Returns `true` if that is the whole answer: the model fits, and the options request
+/// neither a number of IPUs nor a result with a report.
 ///
 /// # Errors
-/// When the limits leave nothing of a tile.
+/// If the reserve leaves no memory of a tile.
 pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     let messages = run.messages;
     let Some((tile, bytes)) = fullest(model, |tile| tile.total) else {
@@ -67,15 +68,15 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     Ok(is_answered)
 }
 
-/// Returns the tile with the most bytes, as `bytes` reads them from its record; the first one of a
-/// tie. `None` if no tiles were recorded.
+/// Returns the number of the fullest tile, the first one of a tie, and its bytes, which `bytes`
+/// computes from the record of a tile. Returns `None` if the profile has no record of tiles.
 fn fullest(model: &Model, bytes: impl Fn(&RecordedTile) -> u64) -> Option<(usize, u64)> {
     let recorded = model.recorded.tiles.iter().map(bytes);
     recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes)
 }
 
-/// Warns if a tile exceeds the limit only with the gaps between its variables. Whether the compiler
-/// compares the limit with or without gaps is unknown.
+/// Warns if a tile exceeds `limit` only together with the gaps between its variables. Whether the
+/// compiler counts these gaps is unknown.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let with_gaps = fullest(model, |tile| tile.with_gaps.unwrap_or(tile.total));
     let Some((tile, with_gaps)) = with_gaps.filter(|&(_, bytes)| bytes > limit) else {
@@ -92,7 +93,7 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     messages.warning(None, &warning);
 }
 
-/// Describes the kind of profile.
+/// Writes what was recorded: training or inference, the framework, and the number of tiles.
 fn kind(model: &Model) -> String {
     let work = match model.backward_start {
         Some(_) => "training",

@@ -1,4 +1,4 @@
-//! Prints all results of a run, in a fixed order.
+//! Prints all results of a run, in a fixed order, and chooses the exit code.
 
 use super::commands::Commands;
 use super::export;
@@ -19,23 +19,25 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
 
-/// The results of a run.
+/// All results of a run, ready to be printed.
 pub(super) struct Outputs<'a> {
+    /// The options of the run, which choose the results and their format.
     pub(super) options: &'a Options,
     pub(super) messages: Messages,
-    /// Tables of the model.
+    /// The requested tables of the model, such as that of `--operation-breakdown`; with `--fit`,
+    /// the tables of the compilation.
     pub(super) tables: Vec<Table>,
     /// The tables of `--diagnose`.
     pub(super) diagnosis: Vec<Table>,
-    /// The answer of the search of the original tool.
+    /// The result of the greedy search of the original tool, if that search was requested.
     pub(super) greedy: Option<Greedy>,
     pub(super) report: Report,
     pub(super) commands: Commands<'a>,
-    /// The earlier report of `--compare`.
+    /// The earlier report that `--compare` names.
     pub(super) earlier: Option<Report>,
 }
 
-/// Reads the report at a path; `option` is the option that named it.
+/// Reads the report at `path`. Errors name the path and `option`, the option that named it.
 pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
     let context = || format!("{option} {}", displayed(path));
     let what = ("report", "--export-json");
@@ -43,13 +45,13 @@ pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
     read_report(&bytes).with_context(context)
 }
 
-/// Returns the exit code of a verdict.
+/// Returns the exit code of a verdict: 0 if the model fits, else 1.
 fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
-/// Returns the names that the options give to modules in the model's code.
-fn modules(options: &Options) -> Modules<'_> {
+/// Returns the names that modules have in the model's code, as given by the options, for `--emit`.
+fn module_names(options: &Options) -> Modules<'_> {
     Modules {
         root: options.modules.module_root.as_deref(),
         layer: options.modules.module.as_ref(),
@@ -59,7 +61,8 @@ fn modules(options: &Options) -> Modules<'_> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Returns outputs that have only a report.
+    /// Creates the outputs of a run that has only a report: no tables, no greedy search, no earlier
+    /// report.
     pub(super) fn new(run: &'a Run, report: Report, commands: Commands<'a>) -> Self {
         Self {
             options: &run.options,
@@ -73,7 +76,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Prints all results, to `out` if they are for programs, and returns the exit code.
+    /// Prints all results: results for programs to `out`, results for people to standard error.
+    /// Returns the exit code, which is 3 if the report has no verdict.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, (self.options.results.format, look), self.count());
@@ -83,6 +87,8 @@ impl<'a> Outputs<'a> {
         Ok(if has_verdict { exit } else { Exit::Unreadable })
     }
 
+    /// Prints all results as [`print`](Self::print) does, to `sections` in place of `out`. Returns
+    /// the exit code of the verdict.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             self.print_parts(&[Part::Verdict]);
@@ -110,17 +116,18 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
-    /// Returns the number of results on standard output.
+    /// Returns the number of sections that this run prints on standard output.
     fn count(&self) -> usize {
         let results = &self.options.results;
         let search = [results.solve, results.sweep, results.plan].map(usize::from);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
-        let exports = export::to_standard_output(self.options);
+        let exports = export::count_on_standard_output(self.options);
         tables + search.iter().sum::<usize>() + results.forms().len() + exports + compared
     }
 
-    /// Prints the results of the search. The exit code says whether the model fits.
+    /// Prints the sweep, the plan, and the best split. Returns the exit code: 1 if a verdict was
+    /// requested and the model does not fit or misses the time limit of a step, else 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
         self.print_sweep_and_plan(sections)?;
@@ -142,7 +149,8 @@ impl<'a> Outputs<'a> {
         Ok(exit_of(is_good || !results.wants_verdict()))
     }
 
-    /// Prints a table of the best splits by number of IPUs, and one of the plan.
+    /// Prints the table of `--sweep`, which has the best split for each number of IPUs, and the
+    /// table of `--plan`, if they were requested.
     fn print_sweep_and_plan(&self, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let is_aligned = self.options.results.format == Format::Table;
         let for_readers = |table: Table| match is_aligned {
@@ -164,10 +172,11 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// Prints the split for programs: its stages, and as configuration.
+    /// Prints the split on standard output: its stages if `--solve` was requested, and a
+    /// configuration for each form of `--emit`.
     fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let results = &self.options.results;
-        let modules = modules(self.options);
+        let modules = module_names(self.options);
         let forms = results.forms().into_iter();
         let emitted = forms.map(|form| Ok((form, emit::emit(form, &self.report, &modules)?)));
         let emitted: Result<Vec<_>, EmitError> = emitted.collect();
@@ -177,14 +186,15 @@ impl<'a> Outputs<'a> {
         }
         for (form, emitted) in &emitted {
             if !emitted.notes.is_empty() {
-                self.messages.whole(emitted.notes.trim_end());
+                self.messages.verbatim(emitted.notes.trim_end());
             }
             sections.text(&form.section(), emitted.text.as_bytes())?;
         }
         Ok(sections.flush()?)
     }
 
-    /// Says which configuration is recommended, or why nothing fits.
+    /// Prints which configuration of `--plan` is recommended, or why no configuration fits, and
+    /// suggests commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if !plan.has_recommendation {
             self.print_verdict();
@@ -200,7 +210,7 @@ impl<'a> Outputs<'a> {
         exit_of(first.is_some_and(|row| row.is_in_time()) && self.report.has_verdict())
     }
 
-    /// Says whether the split fits, before anything else about it.
+    /// Prints whether the split fits, before anything else about it.
     fn print_verdict(&self) {
         if let Some(greedy) = &self.greedy {
             self.messages.summary(format_args!(
@@ -213,14 +223,14 @@ impl<'a> Outputs<'a> {
         self.print_parts(&[Part::Verdict]);
     }
 
-    /// Prints parts of the report for people.
+    /// Prints all sections of the report that belong to one of `parts`, on standard error.
     fn print_parts(&self, parts: &[Part]) {
         let is_wanted = |section: &Section| parts.contains(&section.part);
         self.messages.sections(&self.report, is_wanted);
     }
 
-    /// Prints the sentences about the split for people, and its table unless standard output has it
-    /// as a table for people (`is_printed`).
+    /// Prints the sentences about the split on standard error, and its table. The table is left out
+    /// if standard output has it as a table for people (`is_printed`).
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         let is_wanted = |section: &Section| match section.part {
@@ -230,8 +240,8 @@ impl<'a> Outputs<'a> {
         self.messages.sections(&self.report, is_wanted);
     }
 
-    /// Prints the changes since the earlier report. True if the model no longer fits, but did
-    /// before.
+    /// Prints the changes since the earlier report of `--compare`. Returns `true` if the model
+    /// fitted before and no longer does.
     fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let Some(earlier) = &self.earlier else {
             return Ok(false);
@@ -252,9 +262,11 @@ impl<'a> Outputs<'a> {
         Ok(comparison.is_worse())
     }
 
-    /// Says how much of the fullest tile is explained, and by what.
+    /// Prints which share of the recorded memory of the fullest tile the operations explain. Warns
+    /// if the share is low.
     fn print_coverage(&self) {
-        /// Below this percentage the operations explain too little, which is a warning.
+        /// Percentage of the fullest tile below which the operations explain too little, which is a
+        /// warning.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, self.messages.look(), &[Part::Coverage]);
         let coverage = self.report.memory.coverage.iter();

@@ -1,5 +1,5 @@
-//! The path of the profile that a run reads, from the path that the user gave: a profile, a report
-//! folder of Poplar, or a saved model.
+//! Finds the profile that a run reads, from the path that the user gave: a profile, a report folder
+//! of Poplar, or a saved model.
 
 use super::input::ReadError;
 use super::messages::Messages;
@@ -14,15 +14,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of a profile, as Poplar writes it.
+/// The name that Poplar gives to a profile.
 const NAME: &str = "profile.pop";
 
-/// Sets the path of a profile, or of a saved model, which is recognized by its first bytes. A folder
-/// stands for the profile in it, or for a profile one folder below. If there are several, since the
-/// program has several engines, it stands for the only one that can be split.
+/// Replaces the path in `options` by that of a profile, and sets `load_from_file` if the path leads
+/// to a saved model, which its first bytes show. A folder stands for the profile in it, or for a
+/// profile one folder below. If there are several profiles, since the program has several engines,
+/// the folder stands for the only profile that can be split.
 ///
 /// # Errors
-/// When a folder has no profile, or several that can be split, and for `--fit` of a saved model.
+/// If a folder has no profile, or several profiles that can be split, and for `--fit` of a saved
+/// model.
 pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     let path = &options.input.profile;
     if options.saved.load_from_file || !path.is_dir() {
@@ -40,14 +42,15 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     let profile = match &profiles[..] {
         [] => return Err(no_profile(path)),
         [only] => only.clone(),
-        several => only_answer(several, options)?,
+        several => only_profile(several, options)?,
     };
     messages.summary(format_args!("Reading {}", displayed(&profile)));
     options.input.profile = profile;
     Ok(())
 }
 
-/// Returns the profile in a folder, or else all profiles one folder below, by name.
+/// Returns the path of the profile in a folder, or else the paths of all profiles one folder below,
+/// sorted.
 fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let profile = folder.join(NAME);
     if is_file(&profile)? {
@@ -56,7 +59,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path().join(NAME);
-        // Unrelated folders may be beside.
+        // Other folders that cannot be opened may be beside.
         if path.is_file() {
             below.push(path);
         }
@@ -65,7 +68,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(below)
 }
 
-/// Is there a file? An error if the user may not open the folder.
+/// Returns whether there is a file at `path`. It is an error if the user may not open its folder.
 fn is_file(path: &Path) -> io::Result<bool> {
     match path.metadata() {
         Ok(metadata) => Ok(metadata.is_file()),
@@ -74,7 +77,7 @@ fn is_file(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Says that a folder has no profile, and what it has.
+/// Returns the error that a folder has no profile, with the names of the files that it has.
 fn no_profile(folder: &Path) -> anyhow::Error {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| displayed(Path::new(&entry.file_name())));
@@ -91,9 +94,13 @@ fn no_profile(folder: &Path) -> anyhow::Error {
     )
 }
 
-/// Returns the only one of several profiles that can be split. With `--fit`, every profile can
-/// answer.
-fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
+/// Returns the only one of several profiles that can be split, or, with `--fit`, the only one that
+/// can be read.
+///
+/// # Errors
+/// If there is no such profile, or more than one. The error lists all profiles, each with the
+/// command that reads it.
+fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
     let is_able = |outline: &Outline| options.results.fit || outline.can_be_split();
     let answers = |outline: &Result<Outline, _>| outline.as_ref().is_ok_and(is_able);
@@ -106,7 +113,7 @@ fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     }
     let lines = several.iter().zip(&outlines).map(|(path, outline)| {
         let what = outline.as_ref().map_or_else(ToString::to_string, kind);
-        format!("\n  {}  {what}", again(options, path))
+        format!("\n  {}  {what}", command_with(options, path))
     });
     Err(usage(format!(
         "{}: there are {} profiles below this folder; give one of them:{}",
@@ -116,8 +123,8 @@ fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     )))
 }
 
-/// Writes the command line with this profile in place of the folder.
-fn again(options: &Options, profile: &Path) -> String {
+/// Writes the command line of this run, with this profile in place of the folder.
+fn command_with(options: &Options, profile: &Path) -> String {
     let folder = options.input.profile.to_string_lossy();
     let profile = profile.to_string_lossy();
     let arguments = options.arguments.iter().map(|arg| match *arg == folder {
@@ -128,7 +135,8 @@ fn again(options: &Options, profile: &Path) -> String {
     format!("popliner{}", words.collect::<String>())
 }
 
-/// Describes a profile: its IPUs, and what it has.
+/// Describes a profile: its number of IPUs and replicas, and whether it has lowered variables and
+/// was executed.
 fn kind(profile: &Outline) -> String {
     let ipus = match (profile.ipus, profile.replicas) {
         (ipus, 0..=1) => counted(ipus, "IPU"),

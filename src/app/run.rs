@@ -1,4 +1,4 @@
-//! A run of the command, and its exit codes.
+//! Defines a run of the command, and its exit codes.
 
 use super::messages::Messages;
 use super::options::Options;
@@ -11,25 +11,27 @@ use crate::witnesses::judge;
 use anyhow::{Context, Result};
 use std::process::ExitCode;
 
-/// The exit codes of a run.
+/// The exit code of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done; with `--solve`, the model fits.
+    /// The run is done; if a verdict was requested, the model fits.
     Done = 0,
-    /// The model does not fit.
+    /// The model does not fit, or misses the time limit of a step; with `--compare`, it no longer
+    /// fits.
     DoesNotFit = 1,
-    /// The command line requests something impossible.
+    /// The options are wrong, or request something impossible.
     Usage = 2,
-    /// A file could not be read or understood.
+    /// A file could not be read, understood or written, or contradicts itself too much for a
+    /// verdict.
     Unreadable = 3,
-    /// An error in this program: two computations of the same number disagree.
+    /// This program has an error: two computations of the same number disagree.
     Internal = 4,
 }
 
 impl Exit {
-    /// Returns the exit code for an error. The types of errors distinguish wrong usage and errors
-    /// in this program from unreadable files.
+    /// Returns the exit code for an error. The type of the error distinguishes wrong usage and
+    /// errors in this program from unreadable files.
     pub(super) fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref() {
             Some(SearchError::Solve(SolveError::Internal(_))) => Exit::Internal,
@@ -45,18 +47,19 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A run of the command.
+/// A run of the command: its options, and the request that follows from them.
 pub(super) struct Run {
-    /// The options, with the path of the file to read.
+    /// The options of the command line, with the path of the profile in place of its folder.
     pub(super) options: Options,
-    /// The layers, split and pipeline that the options ask for.
+    /// The layers, the split and the pipeline that the options request.
     pub(super) request: Request,
-    /// Writes messages.
+    /// Writes the messages of the run to standard error.
     pub(super) messages: Messages,
 }
 
 impl Run {
-    /// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
+    /// Returns an error if missing or contradictory data in the files could change the verdict of
+    /// `report`, unless `--allow-incomplete` is given.
     pub(super) fn check_verdict(&self, report: &Report) -> Result<()> {
         let is_allowed = self.options.results.allow_incomplete;
         let judged = judge(&report.contradictions, is_allowed);

@@ -1,5 +1,5 @@
-//! Standard output: results in sections that a program can distinguish, until the reader closes the
-//! pipe.
+//! Writes results to standard output in sections that a program can distinguish, until the reader
+//! closes the pipe.
 
 use crate::escape;
 use crate::report::terminal::{self, TextStyle};
@@ -10,20 +10,20 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use thiserror::Error;
 
-/// Standard output cannot be written to.
+/// The error that standard output cannot be written to, for another reason than a closed pipe.
 #[derive(Debug, Error)]
 #[error("standard output cannot be written to: {0}; free space, or send the results elsewhere")]
 struct Unprintable(io::Error);
 
-/// Writes results. If the reader closes the pipe, the rest is dropped: that is no error, and the
-/// exit code still gives the verdict.
+/// A writer that swallows everything after the reader of the pipe is gone. A closed pipe is no
+/// error, and the exit code still gives the verdict.
 #[derive(Debug)]
-pub(super) struct Results<W>(pub(super) W);
+pub(super) struct ResultWriter<W>(pub(super) W);
 
-/// Returns the result of writing, or `instead` if the reader closed the pipe.
+/// Returns the result of a write, or `instead` if the reader closed the pipe.
 ///
 /// # Errors
-/// When standard output cannot be written to.
+/// If standard output cannot be written to for another reason.
 pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
     match done {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(instead),
@@ -31,7 +31,7 @@ pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T>
     }
 }
 
-/// Does standard output go to the file at this path?
+/// Returns whether standard output goes to the file at this path.
 #[cfg(unix)]
 pub(super) fn is_file(path: &Path) -> bool {
     use std::os::{fd::AsFd, unix::fs::MetadataExt};
@@ -43,13 +43,14 @@ pub(super) fn is_file(path: &Path) -> bool {
     stdout.is_file() && (stdout.dev(), stdout.ino()) == (other.dev(), other.ino())
 }
 
-/// Does standard output go to the file at this path? Always false here, since it cannot be checked.
+/// Returns whether standard output goes to the file at this path: always `false` on this system,
+/// which cannot tell.
 #[cfg(not(unix))]
 pub(super) fn is_file(_: &Path) -> bool {
     false
 }
 
-impl<W: Write> Write for Results<W> {
+impl<W: Write> Write for ResultWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         unless_closed(self.0.write(bytes), bytes.len())
     }
@@ -59,47 +60,52 @@ impl<W: Write> Write for Results<W> {
     }
 }
 
-/// Writes results one after the other. If there are several, each follows a line `# name`. No row
-/// of a table looks like such a line, since rows have at least two columns, and neither does a
-/// comment in a configuration, since it has at least two words. As JSON, all results are one value:
-/// the only result, or an object with a field for each.
+/// Writes results one after the other. If there are several, a line `# name` precedes each. No row
+/// of a table looks like such a line, since rows have at least two columns, and no comment in a
+/// configuration does, since it has at least two words. In JSON, all results become one value: the
+/// only result, or an object with a field for each result.
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
-    /// The style of tables for people.
+    /// Style of tables that are aligned for people.
     look: TextStyle,
-    /// Are there several results?
-    named: bool,
-    /// For JSON: the results so far, each with its name.
+    /// Whether there are several results, so that each gets its name.
+    has_names: bool,
+    /// In JSON: the name of each result so far, and its text.
     values: Vec<(String, String)>,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
+    /// Creates a writer for `count` results. `look` is the style of tables if `format` aligns them
+    /// for people.
     pub(super) fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
-        let named = count > 1;
+        let has_names = count > 1;
         Self {
             out,
             format,
             look,
-            named,
+            has_names,
             values: Vec::new(),
         }
     }
 
+    /// Writes a table as the next result, in the requested format.
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
         if self.format == Format::Json {
-            return self.value(table.name, |out| table.write(Format::Json, out));
+            return self.keep_json(table.name, |out| table.write(Format::Json, out));
         }
-        self.name(table.name)?;
+        self.write_name(table.name)?;
         self.write(table)
     }
 
-    /// Writes the stages: as JSON in the original tool's format by default, or as a table.
+    /// Writes the stages of `split` as the next result, with the name `solve`: as a table if a
+    /// format of tables was requested, else as one JSON object for each stage, as the original tool
+    /// printed them.
     pub(super) fn stages(&mut self, report: &Report, split: &Split) -> io::Result<()> {
         if self.format == Format::Json {
-            return self.value("solve", |out| write_stages(split, out));
+            return self.keep_json("solve", |out| write_stages(split, out));
         }
-        self.name("solve")?;
+        self.write_name("solve")?;
         match self.format {
             Format::Auto | Format::Json => write_stages(split, self.out),
             Format::Table => self.write(&stage_table(report)),
@@ -107,6 +113,7 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
+    /// Writes a table without its name, aligned for people or as TSV or CSV.
     fn write(&mut self, table: &Table) -> io::Result<()> {
         match self.format {
             Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
@@ -114,21 +121,23 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
+    /// Writes a text, such as a configuration, as the next result. In JSON with several results, it
+    /// becomes a string, except that the report of `--export-json` is inserted as it is.
     pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        if self.format == Format::Json && self.named {
+        if self.format == Format::Json && self.has_names {
             let text = String::from_utf8_lossy(bytes);
-            return self.value(name, |out| match name {
+            return self.keep_json(name, |out| match name {
                 // The report is JSON already.
                 "export-json" => out.write_all(bytes),
                 _ => out.write_all(escape::json(serde_json::to_string(&text)?).as_bytes()),
             });
         }
-        self.name(name)?;
+        self.write_name(name)?;
         self.out.write_all(bytes)
     }
 
-    /// Keeps a result until [`finish`](Self::finish) writes all of them as one JSON value.
-    fn value(
+    /// Stores a result until [`finish`](Self::finish) writes all results as one JSON value.
+    fn keep_json(
         &mut self,
         name: &str,
         write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
@@ -140,12 +149,12 @@ impl<'a, W: Write> Sections<'a, W> {
         Ok(())
     }
 
-    /// Writes all results as one value, if they are JSON.
+    /// Writes the results that were stored for JSON as one value, and flushes the output.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let values = std::mem::take(&mut self.values);
         match &values[..] {
             [] => {}
-            [(_, only)] if !self.named => write!(self.out, "{only}")?,
+            [(_, only)] if !self.has_names => write!(self.out, "{only}")?,
             several => {
                 let fields = several
                     .iter()
@@ -157,13 +166,15 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.flush()
     }
 
-    /// Flushes the results, so that they appear before anything on standard error.
+    /// Flushes the results, so that they appear before anything that is printed on standard error
+    /// next.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    fn name(&mut self, name: &str) -> io::Result<()> {
-        if self.named {
+    /// Writes the line `# name` above a result, if there are several results.
+    fn write_name(&mut self, name: &str) -> io::Result<()> {
+        if self.has_names {
             writeln!(self.out, "# {name}")?;
         }
         Ok(())
@@ -193,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_swallows_the_rest_and_other_errors_stay() {
-        let mut results = Results(Pipe(1));
+        let mut results = ResultWriter(Pipe(1));
         let error = results.flush().unwrap_err();
         assert!(
             error

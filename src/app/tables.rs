@@ -1,4 +1,4 @@
-//! Tables of the model.
+//! Makes the tables of the model that the options request, such as that of `--operation-breakdown`.
 
 use super::options::Options;
 use crate::analysis::Layers;
@@ -9,7 +9,11 @@ use crate::profile::RecordedTile;
 use crate::report::{self, Table};
 use anyhow::Result;
 
-/// Returns the requested tables, in order.
+/// Returns the requested tables in the order in which they are printed. The table of `--diagnose`
+/// is not among them.
+///
+/// # Errors
+/// If `--memory-totals` needs recorded memory that the profile lacks, or names an unknown tile.
 pub(super) fn tables(
     options: &Options,
     layers: &Layers<'_>,
@@ -48,10 +52,11 @@ pub(super) fn tables(
     Ok(tables)
 }
 
-/// Number of tiles in the totals if no tiles are named.
+/// Number of tiles in the table of `--memory-totals` if `--tiles` names none.
 const FULLEST_TILES: usize = 10;
 
-/// Returns the recorded bytes of the tiles of `--tiles`, or of the fullest tiles.
+/// Returns the number and the recorded bytes of each tile that `--memory-totals` shows: the tiles
+/// of `--tiles` in their order, or the fullest tiles, the fullest first.
 fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, RecordedTile)>> {
     let recorded = &model.recorded.tiles;
     if recorded.is_empty() {
@@ -81,7 +86,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
     tiles.iter().map(tile).collect()
 }
 
-/// Returns the tables of `--diagnose`, if requested.
+/// Returns the tables of `--diagnose`; none if it was not requested.
 pub(super) fn diagnosis(options: &Options, model: &Model, memory: &MemoryModel<'_>) -> Vec<Table> {
     let peak = model.memory_peak.iter().filter(|_| options.tables.diagnose);
     peak.flat_map(|peak| report::diagnosis(model, memory, peak))

@@ -18,7 +18,7 @@ pub use keys::{Field, SoftwareLayer};
 
 use crate::message::{FileError, Warning};
 use crate::profile::Ids;
-use crate::progress::{Counted, Progress, Unit};
+use crate::progress::{CountingReader, Progress, Unit};
 use context::{ContextRecord, NO_NAME};
 use document::Texts;
 use std::fs::File;
@@ -63,7 +63,7 @@ impl DebugInfo {
         // The length of a pipe is 0.
         let length = file.metadata()?.len();
         let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
-        Self::from_reader(Counted::new(file, &task))
+        Self::from_reader(CountingReader::new(file, &task))
     }
 
     /// Reads a whole document from `reader`, which need not be buffered.

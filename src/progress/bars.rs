@@ -1,20 +1,20 @@
 //! Progress bars on a terminal.
 
-use super::{Progress, State, Unit};
+use super::{Progress, TaskState, Unit};
 use indicatif::{HumanBytes, HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Delay before bars are shown: shorter work shows none.
+/// Time after which bars appear. Shorter work shows none.
 const DELAY: Duration = Duration::from_millis(500);
-/// Interval at which bars are redrawn.
+/// Time between two redraws of the bars.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs `work` and shows its progress on standard error, unless `quiet` or without a terminal. The
-/// bars are removed before this returns. Nothing else may be written to standard error while `work`
-/// runs.
+/// Runs `work` and draws its progress on standard error while it runs. Draws nothing if `quiet` is
+/// set, or if standard error is no terminal. The bars are removed before this returns. Nothing else
+/// may write to standard error while `work` runs.
 pub fn during<T>(progress: &Progress, quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
     if !wanted(quiet, stderr().is_terminal()) {
         return work(progress);
@@ -27,21 +27,24 @@ pub fn during<T>(progress: &Progress, quiet: bool, work: impl FnOnce(&Progress) 
     })
 }
 
+/// Returns whether to draw progress bars.
 fn wanted(quiet: bool, terminal: bool) -> bool {
     terminal && !quiet
 }
 
-/// Does the work continue, so that nothing arrives within `wait`?
+/// Waits for the end of the work, at most for `wait`. Returns whether the work still goes on.
 fn goes_on(finished: &Receiver<()>, wait: Duration) -> bool {
     finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
 }
 
+/// Draws one bar for each running task, until `finished` is disconnected. Draws nothing if that
+/// happens within [`DELAY`].
 fn draw(progress: &Progress, finished: Receiver<()>) {
     if !goes_on(&finished, DELAY) {
         return;
     }
     let screen = MultiProgress::new();
-    let mut displayed: Vec<(Arc<State>, ProgressBar)> = Vec::new();
+    let mut displayed: Vec<(Arc<TaskState>, ProgressBar)> = Vec::new();
     loop {
         let tasks = progress.tasks();
         displayed.retain(|(task, bar)| {
@@ -74,22 +77,24 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
     let _ = screen.clear();
 }
 
-/// A bar in ASCII, which every terminal can show.
-fn bar(task: &State) -> ProgressBar {
+/// Creates the bar of a task, in ASCII, which every terminal can show. A task without a total gets
+/// a spinner.
+fn bar(task: &TaskState) -> ProgressBar {
     let (bar, template) = match task.total() {
         Some(total) => (ProgressBar::new(total), "{prefix:32} [{bar:24}] {msg}"),
         None => (ProgressBar::new_spinner(), "{prefix:32} {spinner} {msg}"),
     };
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    // Setting the style first draws nothing; a bar drawn before it is added to the screen would
-    // stay there.
+    // The style is set first, since this draws nothing. A bar that is drawn before it is added to
+    // the screen would stay there.
     bar.with_style(style.progress_chars("=> ").tick_chars("-\\|/ "))
         .with_prefix(task.what)
 }
 
-/// A text such as `1,200,000 of 10,000,000 rows, 3 seconds left`.
-fn numbers(task: &State) -> String {
+/// Writes how much of a task is done: `1,200,000 of 10,000,000 rows, 3 seconds left`. The text is
+/// empty if the total is unknown.
+fn numbers(task: &TaskState) -> String {
     let Some(total) = task.total() else {
         return String::new();
     };

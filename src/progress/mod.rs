@@ -2,8 +2,8 @@
 //!
 //! Code that reads or computes begins a [`Task`] with a description and a total, and adds to it
 //! from time to time. [`bars`] draws the running tasks; without it the numbers are counted but not
-//! shown. They are relaxed atomics, updated once every few thousand rows, so counting costs no
-//! measurable time.
+//! shown. The counters are relaxed atomics, updated once every few thousand rows, so counting costs
+//! no measurable time.
 
 pub mod bars;
 
@@ -11,18 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The unit of a task.
+/// What a task counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Rows of tables.
+    /// Rows of the tables in a profile.
     Rows,
-    /// Bytes of a file.
+    /// Bytes read from a file.
     Bytes,
-    /// Tiles of the machine.
+    /// Tiles of the IPUs that are computed.
     Tiles,
 }
 
-/// Running tasks, in the order in which they began.
+/// All tasks of a run: the running tasks, in the order in which they began, and the tasks that
+/// ended.
 #[derive(Debug, Default)]
 pub struct Progress {
     tasks: Arc<Mutex<Tasks>>,
@@ -30,41 +31,42 @@ pub struct Progress {
 
 #[derive(Debug, Default)]
 struct Tasks {
-    running: Vec<Arc<State>>,
-    /// Names of tasks that ended, in that order, with their durations.
+    running: Vec<Arc<TaskState>>,
+    /// The description of each task that ended and how long it took, in the order in which the
+    /// tasks ended.
     ended: Vec<(&'static str, Duration)>,
 }
 
-/// A running task; it ends when this is dropped.
+/// Handle of a running task. The task ends when the handle is dropped.
 #[derive(Debug)]
 pub struct Task {
     tasks: Arc<Mutex<Tasks>>,
-    state: Arc<State>,
+    state: Arc<TaskState>,
 }
 
-/// State of a task, for display.
+/// What is known about a task while it runs, for display.
 #[derive(Debug)]
-pub struct State {
+pub struct TaskState {
     /// Description of the task, such as "reading profile.pop".
     pub what: &'static str,
-    /// Unit of the task.
+    /// What the task counts.
     pub unit: Unit,
-    /// Number of units; 0 if unknown.
+    /// Number of units that the whole task has; 0 if unknown.
     total: u64,
     done: AtomicU64,
     began: Instant,
 }
 
 impl Progress {
-    /// Without any task.
+    /// Creates the progress of a run, without any task.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a task. `what` describes it (as in "reading profile.pop"); `total` is its number of
-    /// units, 0 if unknown.
+    /// Begins a task, which ends when the returned handle is dropped. `what` describes it (as in
+    /// "reading profile.pop"); `total` is its number of units, 0 if unknown.
     pub fn begin(&self, what: &'static str, unit: Unit, total: u64) -> Task {
-        let state = Arc::new(State {
+        let state = Arc::new(TaskState {
             what,
             unit,
             total,
@@ -78,24 +80,26 @@ impl Progress {
         }
     }
 
-    /// Names of tasks that ended, in that order, with their durations.
+    /// Returns the description of each task that ended and how long it took, in the order in which
+    /// the tasks ended.
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
         lock(&self.tasks).ended.clone()
     }
 
-    /// The running tasks.
-    pub fn tasks(&self) -> Vec<Arc<State>> {
+    /// Returns the running tasks, in the order in which they began.
+    pub fn tasks(&self) -> Vec<Arc<TaskState>> {
         lock(&self.tasks).running.clone()
     }
 }
 
-/// A poisoned lock is taken too: a panic cannot leave the lists half changed.
+/// Locks the lists of tasks. A poisoned lock is taken too, since a panic cannot leave the lists
+/// half changed.
 fn lock(tasks: &Mutex<Tasks>) -> MutexGuard<'_, Tasks> {
     tasks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Task {
-    /// Adds finished units.
+    /// Adds `units` to the number of units that are finished.
     #[inline]
     pub fn add(&self, units: u64) {
         self.state.done.fetch_add(units, Ordering::Relaxed);
@@ -111,20 +115,20 @@ impl Drop for Task {
     }
 }
 
-impl State {
-    /// Number of finished units, at most the total.
+impl TaskState {
+    /// Returns the number of finished units, at most the total.
     pub fn done(&self) -> u64 {
         let done = self.done.load(Ordering::Relaxed);
         self.total().map_or(done, |total| done.min(total))
     }
 
-    /// Total number of units; `None` if unknown.
+    /// Returns the number of units that the whole task has; `None` if unknown.
     pub fn total(&self) -> Option<u64> {
         Some(self.total).filter(|&total| total > 0)
     }
 
-    /// Estimated time for the remaining units; `None` while nothing is finished, or if the total is
-    /// unknown.
+    /// Returns the time for the remaining units if `done` of `total` units took `elapsed`; `None`
+    /// if `done` is 0.
     pub fn time_left(&self) -> Option<Duration> {
         time_left(self.done(), self.total()?, self.began.elapsed())
     }
@@ -136,25 +140,25 @@ fn time_left(done: u64, total: u64, elapsed: Duration) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Counts rows for a task, and updates it once every `LOT` rows.
+/// Counts rows for a task, and adds them to the task in lots of [`LOT`] rows and when dropped.
 #[derive(Debug)]
-pub struct Rows<'a> {
+pub struct RowCounter<'a> {
     task: &'a Task,
     pending: u64,
 }
 
-/// Number of rows between two updates of the task.
+/// Number of rows that are counted before they are added to the task.
 const LOT: u64 = 4096;
 
-impl<'a> Rows<'a> {
-    /// Counts rows for `task`.
+impl<'a> RowCounter<'a> {
+    /// Creates a counter that adds its rows to `task`.
     pub fn new(task: &'a Task) -> Self {
         Self { task, pending: 0 }
     }
 
     /// Counts one more row.
     #[inline]
-    pub fn next(&mut self) {
+    pub fn count(&mut self) {
         self.pending += 1;
         if self.pending == LOT {
             self.task.add(LOT);
@@ -163,27 +167,28 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Drop for Rows<'_> {
+impl Drop for RowCounter<'_> {
     fn drop(&mut self) {
         self.task.add(self.pending);
     }
 }
 
-/// A reader that counts its bytes for a task.
+/// A reader that adds the number of bytes read to a task.
 #[derive(Debug)]
-pub struct Counted<'a, R> {
+pub struct CountingReader<'a, R> {
     reader: R,
     task: &'a Task,
 }
 
-impl<'a, R> Counted<'a, R> {
-    /// Reads from `reader`, which should be read thousands of bytes at a time.
+impl<'a, R> CountingReader<'a, R> {
+    /// Wraps `reader`, which should be read thousands of bytes at a time, since each read updates
+    /// the task.
     pub fn new(reader: R, task: &'a Task) -> Self {
         Self { reader, task }
     }
 }
 
-impl<R: std::io::Read> std::io::Read for Counted<'_, R> {
+impl<R: std::io::Read> std::io::Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.reader.read(buffer)?;
         self.task.add(read as u64);
@@ -230,12 +235,12 @@ mod tests {
         let progress = Progress::new();
         let task = progress.begin("counting", Unit::Rows, 0);
         let seen = &progress.tasks()[0];
-        let mut rows = Rows::new(&task);
-        (1..LOT).for_each(|_| rows.next());
+        let mut rows = RowCounter::new(&task);
+        (1..LOT).for_each(|_| rows.count());
         assert_eq!(seen.done(), 0);
-        rows.next();
+        rows.count();
         assert_eq!(seen.done(), LOT);
-        (0..7).for_each(|_| rows.next());
+        (0..7).for_each(|_| rows.count());
         drop(rows);
         assert_eq!((seen.done(), seen.total()), (LOT + 7, None));
     }
@@ -244,7 +249,7 @@ mod tests {
     fn bytes_count_as_they_are_read() {
         let progress = Progress::new();
         let task = progress.begin("reading", Unit::Bytes, 11);
-        let mut reader = Counted::new(&b"hello world"[..], &task);
+        let mut reader = CountingReader::new(&b"hello world"[..], &task);
         let mut bytes = [0; 5];
         reader.read_exact(&mut bytes).unwrap();
         assert_eq!((&bytes, progress.tasks()[0].done()), (b"hello", 5));

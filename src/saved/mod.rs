@@ -30,7 +30,7 @@ mod check;
 mod tests;
 mod variables;
 
-use crate::atomic::{self, WriteError, only_files};
+use crate::atomic::{self, WriteError, file_metadata};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
 use crate::parallel::filled;
@@ -106,7 +106,7 @@ impl From<io::Error> for SavedError {
 pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
     // Checked before the expensive encoding.
     if path.exists() {
-        only_files(path).map_err(WriteError::from)?;
+        file_metadata(path).map_err(WriteError::from)?;
     }
     atomic::write(path, &to_bytes(model)?)?;
     Ok(())
@@ -117,7 +117,7 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
 /// # Errors
 /// [`SavedError`] says whether the file has another kind or version, is cut off or was altered.
 pub fn load(path: &Path) -> Result<Model, SavedError> {
-    let size = only_files(path)?.len();
+    let size = file_metadata(path)?.len();
     let mut header = Vec::new();
     File::open(path)?
         .take(HEADER as u64)
@@ -130,7 +130,7 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
 /// `false` if it cannot be read; a pipe or device is not opened.
 pub fn is_saved(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = only_files(path).and_then(|_| {
+    let read = file_metadata(path).and_then(|_| {
         let file = File::open(path)?;
         file.take(MAGIC.len() as u64).read_to_end(&mut start)
     });

@@ -9,7 +9,7 @@ use super::super::cells::Cells;
 use super::super::error::{disordered, sqlite};
 use super::{Database, Schema, select};
 use crate::message::FileError;
-use crate::progress::Rows;
+use crate::progress::RowCounter;
 use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
@@ -75,7 +75,7 @@ impl Database {
         (from, to): (i64, i64),
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
     ) -> Result<Part<T>, FileError> {
-        let mut counted = Rows::new(&self.rows);
+        let mut counted = RowCounter::new(&self.rows);
         let mut filled = T::default();
         let (mut first, mut last, mut next) = (None, None, None);
         self.query(table, columns, sql, [from], |row| {
@@ -89,7 +89,7 @@ impl Database {
                 return Ok(ControlFlow::Break(()));
             }
             last = Some(rowid);
-            counted.next();
+            counted.count();
             visit(row, &mut filled)?;
             Ok(ControlFlow::Continue(()))
         })?;
@@ -107,10 +107,10 @@ impl Database {
         columns: &'static [&'static str],
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
     ) -> Result<Vec<T>, FileError> {
-        let mut counted = Rows::new(&self.rows);
+        let mut counted = RowCounter::new(&self.rows);
         let mut filled = T::default();
         self.scan(table, columns, |row| {
-            counted.next();
+            counted.count();
             visit(row, &mut filled)
         })?;
         Ok(vec![filled])
