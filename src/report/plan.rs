@@ -51,14 +51,14 @@ impl Inputs<'_> {
     /// Returns the best split for each number of IPUs, when a sweep was requested.
     pub(super) fn sweep(&self, found: &SearchResult<'_>) -> Option<Sweep> {
         let request = found.costs.request();
-        let rows = found.sweep_of_all.as_ref().unwrap_or(&found.sweep).iter();
+        let rows = found.best_by_ipus().into_iter();
         let rows = rows.filter(|row| match request.ipus {
             IpuCount::Exactly(ipus) => row.ipus <= ipus,
             IpuCount::UpTo(_) => true,
         });
         request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
-            compares_pipelines: found.sweep_of_all.is_some(),
+            compares_pipelines: found.open_pipelines > 1,
             rows: rows
                 .map(|row| self.best_split(found, row, request.options.step.replicas))
                 .collect(),

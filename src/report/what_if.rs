@@ -247,7 +247,9 @@ fn ends(stages: &[Range<usize>]) -> Vec<u32> {
 fn best(found: &SearchResult<'_>) -> Vec<SplitEnds> {
     let is_best = found.sweep.is_empty() && found.costs.request().given.is_none();
     let of_run = found.best().filter(|_| is_best);
-    let best = found.sweep.iter().chain(&of_run).map(|best| SplitEnds {
+    let pipeline = found.costs.pipeline();
+    let swept = found.sweep.iter().filter(|best| best.pipeline == pipeline);
+    let best = swept.chain(&of_run).map(|best| SplitEnds {
         ipus: best.ipus as u32,
         fits: best.fits,
         ends: ends(best.solution.plan.stages()),

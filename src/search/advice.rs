@@ -1,7 +1,10 @@
 //! What helps if nothing fits: other pipelines that a user could choose (`--recompute`, `--schedule`,
 //! `--optimizer-state`), and changes of the model (docs/model.md, "Advice").
 
-use super::{Candidate, PipelineCosts, SearchError, ShownSplit};
+use super::candidate::Candidate;
+use super::error::SearchError;
+use super::pipeline_costs::PipelineCosts;
+use super::shown_split::ShownSplit;
 use crate::memory::{
     MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
     StatePlace,
@@ -188,7 +191,7 @@ impl PipelineCosts<'_> {
         let pipelines = pipeline.alternatives().into_iter().filter(is_untried);
         let others = states.chain(pipelines).map(|pipeline| {
             let mut other = self.in_pipeline(pipeline)?;
-            other.estimate()?;
+            other.try_few_tiles()?;
             other.up_to = other.limit_of_best();
             Ok(other)
         });

@@ -3,46 +3,40 @@
 //!
 //! [`SearchRequest`] is the request. [`PipelineCosts`] has the bytes of the ranges of layers that
 //! can fit in one pipeline, from which the solver finds a [`Candidate`]: the best split of that
-//! pipeline on one number of IPUs. A search chooses among the candidates of all pipelines that the
-//! request leaves open (`candidates`), explains a refusal by other pipelines and changes of the
-//! model (`advice`), and finds the splits that no other is better than (`plan`).
-//! The stages of its split are computed in full, once for everything that is shown of them.
+//! pipeline on one number of IPUs. `open_pipelines` makes the table of all candidates, chooses the
+//! pipeline of the answer, and says what other questions the table answers: `--sweep`, and `--plan`
+//! (`plan`). If nothing fits, `advice` tries other pipelines and changes of the model.
+//! The stages of the split are computed in full, once for everything that is shown of them.
 
 mod advice;
-mod candidates;
+mod candidate;
+mod enough_costs;
+mod error;
+mod few_tiles;
+mod open_pipelines;
 mod pipeline_costs;
 mod plan;
 mod request;
 mod result;
-mod rough;
+mod shown_split;
 #[cfg(test)]
 mod testing;
 
 pub use advice::{Advice, AdviceFor, Change};
-pub use candidates::{Candidate, free_bytes};
+pub use candidate::{Candidate, free_bytes};
+pub use error::SearchError;
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use plan::Front;
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
-pub use result::{Answer, Estimate, Refused, SearchResult, ShownSplit};
+pub use result::{Answer, Estimate, Refused, SearchResult};
+pub use shown_split::ShownSplit;
 
 use crate::memory::MemoryModel;
-use crate::model::{Placement, TooManyPlaces};
+use crate::model::Placement;
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, SolveError};
-use candidates::{Candidates, Choice};
-use thiserror::Error;
-
-/// Reason why a search has no result.
-#[derive(Debug, Error)]
-pub enum SearchError {
-    /// More ranges of layers than any real model has.
-    #[error(transparent)]
-    TooManyPlaces(#[from] TooManyPlaces),
-    /// The request contradicts itself, or two ways of computing a number disagree.
-    #[error(transparent)]
-    Solve(#[from] SolveError),
-}
+use crate::solve;
+use open_pipelines::{ChosenPipeline, OpenPipelines};
 
 /// Answers `request` for the micro-batch that it asks for; `memory` is in the usual pipeline. The
 /// answer is in the best of the pipelines that the request leaves open.
@@ -98,30 +92,32 @@ fn in_pipelines<'a>(
     usual: PipelineCosts<'a>,
     progress: &Progress,
 ) -> Result<SearchResult<'a>, SearchError> {
-    let mut candidates = Candidates::new(usual)?;
-    let choice = candidates.choose(progress)?;
-    let mut costs = candidates.take(choice.place);
-    let (mut answer, others) = costs.solve(choice, progress)?;
+    let mut open = OpenPipelines::new(usual)?;
+    let chosen = open.choose(progress)?;
+    let mut costs = open.take(chosen.index);
+    let (mut answer, others) = costs.solve(chosen, progress)?;
     let now = (costs.pipeline(), matches!(answer, Answer::Refused(_)));
     let alternatives = advice::best_of(others, now, progress)?;
-    let (asks, is_one) = (costs.request(), candidates.is_one());
-    let sweep = match costs.question.tries_all_ranges || asks.options.sweep && is_one {
-        true => costs.sweep(&costs.swept(costs.ranges.stages()))?,
-        false => Vec::new(),
-    };
-    let sweep_of_all = match asks.options.sweep && !is_one {
-        true => Some(candidates.sweep(&costs.swept(usize::MAX), progress)?),
-        false => None,
+    let asks = &costs.request().options;
+    let sweep = if asks.sweep && open.len() > 1 {
+        open.sweep(&costs.swept(), progress)?
+    } else if asks.sweep || costs.question.tries_all_ranges {
+        costs.sweep(&costs.swept())?
+    } else {
+        Vec::new()
     };
     let task = progress.begin("computing stages", Unit::Rows, 0);
-    let shown = ShownSplit::new(&costs, &answer)?;
-    if let (Answer::Refused(refused), true) = (&mut answer, asks.options.split) {
+    let shown = ShownSplit::new(&costs, answer.shown(costs.request()))?;
+    if let (Answer::Refused(refused), true) = (&mut answer, asks.split) {
         refused.advice = AdviceFor::new(&costs, &shown)?;
     }
     drop(task);
     let near = costs.near(&shown.stages, progress)?;
-    let plan = match asks.options.plan {
-        true => Some(plan::front(&candidates, (&costs, &answer), progress)?),
+    let best = answer
+        .best()
+        .filter(|_| matches!(answer, Answer::Best { .. }));
+    let plan = match asks.plan {
+        true => Some(plan::front(&open, (&costs, best), progress)?),
         false => None,
     };
     Ok(SearchResult {
@@ -131,7 +127,7 @@ fn in_pipelines<'a>(
         near,
         alternatives,
         sweep,
-        sweep_of_all,
+        open_pipelines: open.len(),
         plan,
         estimate: None,
         costs,
@@ -143,10 +139,10 @@ impl PipelineCosts<'_> {
     /// other schedules and recomputations, if nothing fits or the report shows how cuts can be moved.
     fn solve(
         &mut self,
-        mut choice: Choice,
+        mut chosen: ChosenPipeline,
         progress: &Progress,
     ) -> Result<(Answer, Vec<Self>), SearchError> {
-        let is_refused = choice.is_refused;
+        let is_refused = chosen.is_refused;
         let mut others = match is_refused {
             true => self.others()?,
             false => Vec::new(),
@@ -162,7 +158,7 @@ impl PipelineCosts<'_> {
             Solver::Ilp => {
                 let _task = progress.begin("solving", Unit::Rows, 0);
                 let best = solve::solve(&self.problem())?;
-                let best = best.map(|best| Answer::of_best(self, best, choice.of_all.take()));
+                let best = best.map(|best| Answer::of_best(self, best, chosen.of_all.take()));
                 best.transpose()?
             }
         };
@@ -174,7 +170,7 @@ impl PipelineCosts<'_> {
             Some(answer) => answer,
             None => {
                 let infeasible = self.explain(progress)?;
-                Answer::refused(self, infeasible, choice.of_all)?
+                Answer::refused(self, infeasible, chosen.of_all)?
             }
         };
         Ok((answer, others))

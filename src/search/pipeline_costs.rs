@@ -1,13 +1,12 @@
 //! The model in one pipeline, with the bytes of its ranges of layers.
 
-use super::candidates::Offer;
-use super::request::of_ties;
-use super::rough::Rough;
-use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver};
+use super::error::SearchError;
+use super::few_tiles::PeakOnFewTiles;
+use super::request::{IpuCount, SearchRequest, Solver, of_ties};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Goal, Limits, Problem, Solution};
+use crate::solve::{self, Constraint, Goal, Limits, Problem};
 use crate::time::StageTimes;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -59,9 +58,9 @@ pub struct PipelineCosts<'a> {
     pub(super) stages: usize,
     /// Times of stages and steps in the pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
-    /// The estimate from a few tiles; `None` if there is no split whatever the limit, or if it was
-    /// not computed.
-    pub(super) rough: Option<Rough>,
+    /// The peak of the best split on a few tiles; `None` if there is no split whatever the limit, or
+    /// if it was not computed.
+    pub(super) on_few_tiles: Option<PeakOnFewTiles>,
 }
 
 impl Question {
@@ -142,7 +141,7 @@ impl<'a> PipelineCosts<'a> {
             up_to: 0,
             stages: 0,
             times,
-            rough: None,
+            on_few_tiles: None,
         }
     }
 
@@ -156,7 +155,7 @@ impl<'a> PipelineCosts<'a> {
     /// The same pipeline, without costs.
     pub(super) fn without_costs(&self) -> Self {
         Self {
-            rough: self.rough,
+            on_few_tiles: self.on_few_tiles,
             ..self.with(self.memory.clone(), self.times.clone())
         }
     }
@@ -236,22 +235,43 @@ impl<'a> PipelineCosts<'a> {
         let (request, needs_all) = (self.request(), self.question.needs_all_ranges);
         let tries_all = self.question.tries_all_ranges;
         let highest = request.highest_limit();
-        let rough = self.rough.as_ref();
         let limit = if needs_all || tries_all {
             u64::MAX
         } else if is_refused {
-            rough.map_or(u64::MAX, |rough| rough.limit_beyond(highest))
+            let peak = self.on_few_tiles;
+            peak.map_or(u64::MAX, |peak| peak.limit_beyond(highest))
         } else {
             highest
         };
         let stages = if needs_all || is_refused {
             self.more_stages()
         } else if tries_all {
-            self.swept(usize::MAX).last().copied().unwrap_or(0)
+            self.swept().last().copied().unwrap_or(0)
         } else {
             request.ipus.highest()
         };
         (limit, stages)
+    }
+
+    /// Computes the peak of the best split on a few tiles.
+    pub(super) fn try_few_tiles(&mut self) -> Result<(), SearchError> {
+        let limit = self.request().highest_limit();
+        self.on_few_tiles = PeakOnFewTiles::new(&self.memory, &self.problem(), limit)?;
+        Ok(())
+    }
+
+    /// Do a few tiles show that nothing fits?
+    pub(super) fn cannot_fit(&self) -> bool {
+        let request = self.request();
+        let fits = |peak: PeakOnFewTiles| peak.fits(request.highest_limit());
+        request.options.solver == Solver::Ilp && !self.on_few_tiles.is_some_and(fits)
+    }
+
+    /// Limit for ranges that include those of the best split, whether it fits or not.
+    pub(super) fn limit_of_best(&self) -> u64 {
+        let limit = self.request().highest_limit();
+        let peak = self.on_few_tiles;
+        peak.map_or(u64::MAX, |peak| peak.limit_of_best().max(limit))
     }
 
     /// Computes the costs that the answer needs, and those of `others` in the same pass over the
@@ -298,33 +318,6 @@ impl<'a> PipelineCosts<'a> {
             self.ipus = fewest.map_or(most, |stages| self.supported(stages).min(most));
         }
         Ok(())
-    }
-
-    /// Smallest sufficient number of IPUs that the framework supports, if `best` fits.
-    pub(super) fn fewest_ipus(
-        &self,
-        best: &Solution,
-        of_all: Option<Offer>,
-    ) -> Result<Option<usize>, SearchError> {
-        let fewest = match (of_all, self.request().ipus) {
-            (Some(all), _) => all.fewest,
-            (None, IpuCount::UpTo(_)) => return Ok(Some(self.ipus)),
-            (None, _) if best.score.stages == 1 => Some(1),
-            (None, _) => solve::fewest_stages(&self.problem())?,
-        };
-        Ok(fewest.map(|stages| self.supported(stages)))
-    }
-
-    /// The best split on the fewest IPUs that the framework supports and that `stages` need.
-    pub(super) fn on_more_ipus(
-        &self,
-        stages: Option<usize>,
-    ) -> Result<Option<Candidate>, SearchError> {
-        let Some(ipus) = stages.map(|stages| self.supported(stages)) else {
-            return Ok(None);
-        };
-        let best = solve::solve(&self.problem_on(ipus))?;
-        Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
     /// Does the given split of the request, or else any split on its IPUs, fit in another model?

@@ -4,12 +4,14 @@
 #[cfg(test)]
 mod tests;
 
-use super::candidates::{Candidates, TRIED_IPUS, by_rate, in_each};
-use super::{Answer, Candidate, PipelineCosts, SearchError};
+use super::candidate::{Candidate, by_rate};
+use super::error::SearchError;
+use super::open_pipelines::{OpenPipelines, TRIED_IPUS, in_each};
+use super::pipeline_costs::PipelineCosts;
 use crate::memory::{Pipeline, StatePlace};
 use crate::model::Framework;
 use crate::progress::Progress;
-use crate::solve::{self, Effort, Goal, Problem};
+use crate::solve::{self, Effort, Goal, Problem, Solution};
 use clap::ValueEnum;
 use std::cmp::Ordering;
 
@@ -30,23 +32,23 @@ pub struct Front {
     pub pipelines: Vec<Pipeline>,
 }
 
-/// Configurations that fit: first the answer, which was computed with `costs`, then by time, or
+/// Configurations that fit: first the answer, if it fits, which was computed with `costs`; then by time, or
 /// without cycles by number of IPUs. Configurations with the optimizer state in another place than
 /// the answer come last.
 ///
 /// # Errors
 /// As for a search.
 pub(super) fn front(
-    candidates: &Candidates<'_>,
-    (costs, answer): (&PipelineCosts<'_>, &Answer),
+    open: &OpenPipelines<'_>,
+    (costs, answer): (&PipelineCosts<'_>, Option<&Solution>),
     progress: &Progress,
 ) -> Result<Front, SearchError> {
-    let answer = configuration_of(costs, answer);
+    let answer = answer.and_then(|answer| configuration_of(costs, answer));
     let (request, ipus) = (costs.request(), costs.ipus);
     let (state, asked) = (costs.pipeline().state, request.options.pipeline.state);
     let numbers = numbers(costs.memory.framework(), ipus);
-    let pipelines = pipelines(candidates, costs, &numbers)?;
-    let found = all(candidates, costs, (&pipelines, &numbers), progress)?.into_iter();
+    let pipelines = pipelines(open, costs, &numbers)?;
+    let found = all(open, costs, (&pipelines, &numbers), progress)?.into_iter();
     // Configurations whose time is not completely known cannot be compared with the others.
     let lacks_time = |found: &Candidate| found.lacks_time(request.options.step.streaming_bandwidth);
     let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
@@ -68,47 +70,37 @@ pub(super) fn front(
     })
 }
 
-/// The best split as a configuration; `None` if nothing fits or a split was given.
-fn configuration_of(costs: &PipelineCosts<'_>, answer: &Answer) -> Option<Candidate> {
+/// The best split as a configuration; `None` if a split was given, or if the state is in another
+/// place than requested: a plan shards it over as many replicas as the IPUs allow, which the search
+/// does not know.
+fn configuration_of(costs: &PipelineCosts<'_>, best: &Solution) -> Option<Candidate> {
     let (request, state) = (costs.request(), costs.pipeline().state);
-    let (Answer::Best { solution, .. }, None) = (answer, &request.given) else {
-        return None;
-    };
-    // A plan shards state over as many replicas as the IPUs allow, which the search does not know.
-    if request
-        .options
-        .pipeline
-        .state
-        .is_some_and(|asked| asked != state)
-    {
+    let asked = request.options.pipeline.state;
+    if request.given.is_some() || asked.is_some_and(|asked| asked != state) {
         return None;
     }
-    let ipus = costs.supported(solution.score.stages);
-    Some(Candidate::new(costs, ipus, true, (**solution).clone()))
+    let ipus = costs.supported(best.score.stages);
+    Some(Candidate::new(costs, ipus, true, best.clone()))
 }
 
 /// All configurations that fit in `pipelines`, in the order of these.
 fn all(
-    candidates: &Candidates<'_>,
+    open: &OpenPipelines<'_>,
     answered: &PipelineCosts<'_>,
     (pipelines, numbers): (&[Pipeline], &[usize]),
     progress: &Progress,
 ) -> Result<Vec<Candidate>, SearchError> {
     let effort = Effort::for_each_of(pipelines.len() * stage_counts(numbers).count());
-    let (ipus, limit) = (answered.ipus, answered.request().highest_limit());
+    let (ipus, up_to) = (answered.ipus, answered.request().highest_limit());
+    let pipelines = pipelines.iter().map(|&pipeline| {
+        let costs = open.in_pipeline(pipeline)?;
+        Ok(PipelineCosts { up_to, ..costs })
+    });
     let task = ("trying configurations", progress);
-    let mut found = Vec::new();
-    for some in pipelines.chunks(answered.at_once(ipus)) {
-        let some = some
-            .iter()
-            .map(|&pipeline| candidates.in_pipeline(pipeline));
-        let mut some = some.collect::<Result<Vec<_>, _>>()?;
-        let of_each = in_each(&mut some, (ipus, &|_| limit), task, |costs| {
-            costs.configurations(numbers, ipus, effort)
-        })?;
-        found.extend(of_each.into_iter().flatten());
-    }
-    Ok(found)
+    let of_each = in_each(pipelines, (answered.at_once(ipus), ipus), task, |costs| {
+        costs.configurations(numbers, ipus, effort)
+    })?;
+    Ok(of_each.into_iter().flatten().collect())
 }
 
 impl PipelineCosts<'_> {
@@ -134,7 +126,7 @@ impl PipelineCosts<'_> {
             |&stages: &usize| !state.state.is_sharded() || replicas(stages) == state.replicas;
         let counts: Vec<usize> = stage_counts(numbers).filter(is_possible).collect();
         let splits = solve::fitting(&problem, &counts, effort)?.into_iter();
-        let configuration = |split: solve::Solution| {
+        let configuration = |split: Solution| {
             let ipus = self.supported(split.score.stages);
             Candidate::new(self, ipus, true, split)
         };
@@ -153,14 +145,14 @@ fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
 /// # Errors
 /// If variables are shared by more distinct sets of layers than in any real model.
 fn pipelines(
-    candidates: &Candidates<'_>,
+    open: &OpenPipelines<'_>,
     answered: &PipelineCosts<'_>,
     numbers: &[usize],
 ) -> Result<Vec<Pipeline>, SearchError> {
-    let usual = &candidates.usual().memory;
+    let usual = &open.usual().memory;
     let asked = answered.request().options.pipeline;
     let all = usual.pipeline().possible(asked, usual.is_training());
-    let states = states(candidates.usual(), numbers, answered.ipus)?.into_iter();
+    let states = states(open.usual(), numbers, answered.ipus)?.into_iter();
     let in_state = |(state, replicas)| {
         let all = all.iter();
         all.map(move |pipeline| pipeline.with_state(state, replicas))

@@ -1,15 +1,21 @@
 //! The result of a search, with the estimate that it rests on if it is for another micro-batch than
 //! the profile's.
 
-use super::candidates::Offer;
-use super::{AdviceFor, Candidate, Front, PipelineCosts, SearchError};
+use super::advice::AdviceFor;
+use super::candidate::Candidate;
+use super::error::SearchError;
+use super::open_pipelines::Offer;
+use super::pipeline_costs::PipelineCosts;
+use super::plan::Front;
+use super::request::{IpuCount, SearchRequest};
+use super::shown_split::ShownSplit;
 use crate::memory::{MemoryModel, MicroBatchScale, RangeCosts, StageMemory};
-use crate::solve::{self, Constraint, Greedy, Infeasible, Solution};
+use crate::solve::{self, Greedy, Infeasible, Solution};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The answer to a [`SearchRequest`](super::SearchRequest): the best split, or why none fits, and
+/// The answer to a [`SearchRequest`]: the best split, or why none fits, and
 /// the costs that the answer rests on.
 #[derive(Debug)]
 pub struct SearchResult<'a> {
@@ -27,12 +33,12 @@ pub struct SearchResult<'a> {
     pub without_recomputation: Option<u64>,
     /// Best splits in other pipelines, if nothing fits or moves were requested.
     pub alternatives: Vec<Candidate>,
-    /// The best split in the pipeline of the answer for each number of IPUs, if a sweep in one
-    /// pipeline was requested; for some more than there are if other splits are to be tried.
+    /// The best split on each number of IPUs, in ascending order, pipeline after pipeline: in all
+    /// open pipelines if a sweep was requested, or else in the pipeline of the answer if other splits
+    /// are to be tried.
     pub sweep: Vec<Candidate>,
-    /// The best split of all pipelines for each number of IPUs, if a sweep was requested and the
-    /// request leaves the pipeline open.
-    pub sweep_of_all: Option<Vec<Candidate>>,
+    /// Number of pipelines that the request leaves open, which were compared for the answer.
+    pub open_pipelines: usize,
     /// The best whole configurations, if requested.
     pub plan: Option<Front>,
     /// The estimate that the answer rests on, if it is for another micro-batch than that of the
@@ -71,20 +77,19 @@ pub struct Refused {
     pub advice: Option<AdviceFor>,
 }
 
-/// The split to show: the given one, or else the best, or the one with the lowest peak.
-#[derive(Debug, Default)]
-pub struct ShownSplit {
-    /// Half-open ranges of positions; empty if there is no split, or none was requested.
-    pub stages: Vec<Range<usize>>,
-    /// Memory of these stages.
-    pub memory: Vec<StageMemory>,
-    /// Does the split keep to all limits and constraints, with every position in a stage?
-    pub fits: bool,
-    /// Constraints that a given split breaks.
-    pub broken: Vec<Constraint>,
-    /// Positions that exceed the limit as stages of their own, with their memory, if a split was
-    /// requested and does not fit.
-    pub too_large: Vec<(usize, StageMemory)>,
+/// Smallest sufficient number of IPUs that the framework supports, if `best` fits.
+fn fewest_ipus(
+    costs: &PipelineCosts<'_>,
+    best: &Solution,
+    of_all: Option<Offer>,
+) -> Result<Option<usize>, SearchError> {
+    let fewest = match (of_all, costs.request().ipus) {
+        (Some(all), _) => all.fewest,
+        (None, IpuCount::UpTo(_)) => return Ok(Some(costs.ipus)),
+        (None, _) if best.score.stages == 1 => Some(1),
+        (None, _) => solve::fewest_stages(&costs.problem())?,
+    };
+    Ok(fewest.map(|stages| costs.supported(stages)))
 }
 
 impl Answer {
@@ -97,7 +102,7 @@ impl Answer {
         let request = costs.request();
         Ok(Self::Best {
             fewest_ipus: match request.options.split && request.given.is_none() {
-                true => costs.fewest_ipus(&solution, of_all)?,
+                true => fewest_ipus(costs, &solution, of_all)?,
                 false => None,
             },
             solution: Box::new(solution),
@@ -135,41 +140,16 @@ impl Answer {
             Answer::Greedy(_) => None,
         }
     }
-}
 
-impl ShownSplit {
-    /// Computes the memory of the split to show.
-    pub(super) fn new(costs: &PipelineCosts<'_>, answer: &Answer) -> Result<Self, SearchError> {
-        let request = costs.request();
-        let best = answer.best().map(|best| best.plan.stages());
-        let stages = match (&request.given, answer) {
-            _ if !request.options.split => Vec::new(),
-            (Some(plan), _) => plan.stages().to_vec(),
-            (None, Answer::Greedy(greedy)) => greedy.stages.clone(),
-            (None, _) => best.unwrap_or_default().to_vec(),
+    /// The stages of the split to show; empty if there is none, or none was requested.
+    pub(super) fn shown(&self, request: &SearchRequest) -> Vec<Range<usize>> {
+        let stages = match (&request.given, self) {
+            _ if !request.options.split => None,
+            (Some(plan), _) => Some(plan.stages()),
+            (None, Answer::Greedy(greedy)) => Some(&greedy.stages[..]),
+            (None, _) => self.best().map(|best| best.plan.stages()),
         };
-        let broken = match &request.given {
-            Some(plan) => solve::broken(&costs.problem(), plan)?,
-            None => Vec::new(),
-        };
-        let memory = costs.memory.split(&stages);
-        let mut by_ipu = memory.iter().enumerate();
-        let fits = stages.last().map_or(0, |last| last.end) == costs.ranges.layers()
-            && stages.len() <= costs.ipus
-            && broken.is_empty()
-            && by_ipu.all(|(ipu, stage)| stage.max_tile_bytes() <= costs.limit_of(ipu));
-        let alone = match request.options.split && !fits {
-            true => costs.positions_over_limit(),
-            false => Vec::new(),
-        };
-        let positions = alone.iter().map(|range| range.start);
-        Ok(Self {
-            too_large: positions.zip(costs.memory.stages(&alone)).collect(),
-            stages,
-            memory,
-            fits,
-            broken,
-        })
+        stages.unwrap_or_default().to_vec()
     }
 }
 
@@ -179,6 +159,16 @@ impl SearchResult<'_> {
         let fits = matches!(self.answer, Answer::Best { .. });
         let best = self.answer.best()?.clone();
         Some(Candidate::new(&self.costs, self.costs.ipus, fits, best))
+    }
+
+    /// The best candidate of all pipelines on each number of IPUs of the sweep, ascending.
+    pub(crate) fn best_by_ipus(&self) -> Vec<&Candidate> {
+        let goal = self.costs.request().goal;
+        let mut all: Vec<&Candidate> = self.sweep.iter().collect();
+        // Of equals, the one of the first pipeline stays the first.
+        all.sort_by(|one, other| one.compare(other, goal));
+        all.dedup_by_key(|candidate| candidate.ipus);
+        all
     }
 
     /// Positions for which other cuts do not help, ascending: they exceed the limit as stages of
