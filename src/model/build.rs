@@ -1,4 +1,4 @@
-//! Builds a model from a profile and its contexts.
+//! Builds a [`Model`] from a profile and its debug contexts.
 
 use super::code::{self, OperationGroup};
 use super::contents::Model;
@@ -23,20 +23,21 @@ use crate::witnesses::of_profile;
 use rustc_hash::FxHashSet;
 use std::borrow::Borrow;
 
-/// The operations with their names. Later stages need nothing else of the contexts.
+/// All data that the build needs from the debug contexts: the named operations, the labels of
+/// variables, and properties of the compilation.
 struct Named {
     found: UnnamedOperations,
     steps: StepIndex,
-    /// In the order of `found`.
+    /// In the order of `found.operations`.
     operations: Vec<Operation>,
-    /// The call paths whose contexts say which operations the outlined ones replace.
+    /// The call paths whose contexts say which operations the outlined body replaced.
     with_pairs: FxHashSet<Path>,
-    /// The index of the first step of the backward pass; `None` for inference.
+    /// The first step of the backward pass; `None` for inference.
     backward_start: Option<u32>,
-    /// By label of the profile.
+    /// By label of `profile.variables.labels`: the label with the data of its contexts.
     labels: Vec<Label>,
     recording: Recording,
-    /// Warning if the two witnesses of the backward pass disagree.
+    /// A warning if one context marks an operation as backward and another as forward.
     disagreement: Option<Warning>,
 }
 
@@ -67,11 +68,13 @@ impl Named {
 }
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, the memory
-    /// peak is found, and the variables that are live there get their names from the profile.
+    /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, also finds
+    /// the tile and step with the most live bytes, and reads the names of the variables that are
+    /// live there from the profile.
     ///
     /// # Errors
-    /// [`FileError`] when the program tree is cyclic or cannot be walked.
+    /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
+    /// variables cannot be read.
     pub fn build(
         profile: Profile,
         debug_info: &DebugInfo,
@@ -81,9 +84,9 @@ impl Model {
         Ok(model)
     }
 
-    /// Builds the model, and keeps an index to look up single variables and programs by name: some
-    /// 20 bytes for each lowered variable. Contexts that are passed by value are freed as soon as
-    /// they are no longer needed.
+    /// Builds the model, and keeps an index that finds single variables and programs by name, with
+    /// some 20 bytes for each lowered variable. If `debug_info` is passed by value, it is freed as
+    /// soon as it is no longer needed.
     ///
     /// # Errors
     /// As [`Model::build`].
@@ -169,8 +172,8 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// The operation groups, the users of each variable, an index of use sets, and the cluster of
-    /// each program in its group.
+    /// Builds everything that depends on operation groups. Returns the groups, the users of each
+    /// variable, the index of use sets, and for each program its cluster in its group.
     fn groups(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -206,7 +209,7 @@ impl Model {
     }
 }
 
-/// The steps at which these programs copy from or to the host, ascending.
+/// Returns the steps at which the programs of `group` copy from or to the host, ascending.
 fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
     let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
     let copies = group.iter().filter(is_copy);

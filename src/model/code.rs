@@ -1,5 +1,5 @@
-//! Code and vertex state of operations, by tile (docs/model.md, "Code"), and of
-//! the parts of an operation that use different variables.
+//! Code and vertex state of operation groups and of clusters, the programs of a group that use the
+//! same variables, by tile (docs/model.md, "Code").
 
 use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
@@ -10,16 +10,16 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The kind of memory that programs carry.
+/// A kind of memory that programs need besides their data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// Code of vertex types.
     VertexCode,
-    /// State of vertex instances, with what belongs to it.
+    /// State of vertex instances, with their field data and descriptors.
     VertexState,
-    /// Code of internal exchanges.
+    /// Code of exchanges between tiles of one IPU.
     ExchangeCode,
-    /// Control code.
+    /// Code that runs the control program.
     ControlCode,
 }
 
@@ -32,8 +32,9 @@ impl CodeKind {
         CodeKind::ControlCode,
     ];
 
-    /// Categories of lowered variables with this kind of memory. On a real profile the four
-    /// categories of vertex state add up to `memory_by_compute_set` on every tile (checked).
+    /// Returns the categories of lowered variables that hold this kind of memory. On a real
+    /// profile, the four categories of vertex state add up to `memory_by_compute_set` on every
+    /// tile.
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             CodeKind::VertexCode => &["vertexCode"],
@@ -48,33 +49,36 @@ impl CodeKind {
         }
     }
 
-    /// The kind of memory in a category of lowered variables; `None` for data.
+    /// Returns the kind of code that lowered variables of this category hold; `None` if they hold
+    /// data.
     pub fn of_category(category: &str) -> Option<CodeKind> {
         let holds = |kind: &CodeKind| kind.categories().contains(&category);
         CodeKind::ALL.into_iter().find(holds)
     }
 }
 
-/// Bytes of the programs of one operation group on each tile, without variables.
+/// Bytes of code and vertex state of the programs of an operation group or cluster, on each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
-    /// The vertex types that its compute sets instantiate (positions in
-    /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on every tile with an
-    /// instance. The code of a type counts once in a stage.
+    /// The vertex types that the compute sets instantiate, as indices into
+    /// [`Model::vertex_code`](super::Model::vertex_code), ascending; each with 1 on the tiles that
+    /// have an instance and 0 on others. A stage has the code of a type once.
     pub vertex_types: Vec<(u32, TileBytes)>,
-    /// Bytes of vertex state: instances times size, over its compute sets.
+    /// Bytes of vertex state: number of instances times the state size of their type, over all
+    /// compute sets.
     pub vertex_state: TileBytes,
-    /// Recorded bytes of its vertices, over its distinct compute sets; the same as `vertex_state`
-    /// if the profile does not record them.
+    /// Bytes of vertex state that the compiler recorded, over all distinct compute sets; equal to
+    /// `vertex_state` if the profile does not record them.
     pub vertex_memory: TileBytes,
-    /// Bytes of internal exchange code, over its `DoExchange` programs.
+    /// Bytes of internal exchange code, over all `DoExchange` programs.
     pub exchange_code: TileBytes,
-    /// Bytes of control code, over its programs without children.
+    /// Bytes of control code, over all programs without children.
     pub control_code: TileBytes,
 }
 
 impl GroupCode {
-    /// Sums up `group`, distinct programs of the operation context `uid`.
+    /// Sums up the code of `group`, which lists distinct programs. Errors name the debug context
+    /// `uid`.
     fn new(
         programs: &Programs,
         group: &[u32],
@@ -123,41 +127,45 @@ impl GroupCode {
     }
 }
 
-/// Code and state of the operations of one uid (docs/model.md, "Operations"), defined by the first
-/// of them in the walk.
+/// All operations with one debug context, with their code and vertex state. The first of them in
+/// the walk determines the programs (docs/model.md, "Operations").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
-    /// The id of the operation context.
+    /// The id of the debug context of the operations.
     pub uid: u64,
-    /// Window of its first operation: first and last step, both inclusive.
+    /// The first and the last step of the first operation of the group, both inclusive; `None` if
+    /// it has no step.
     pub window: Option<(u32, u32)>,
-    /// Code and vertex state by tile.
+    /// Code and vertex state on each tile.
     pub code: GroupCode,
-    /// The steps at which the group copies from or to the host, ascending.
+    /// The steps at which programs of the group copy from or to the host, ascending.
     pub host_copies: Vec<u32>,
-    /// Programs of the group by the use sets of their variables; empty if all programs use the
-    /// same.
+    /// Programs of the group, divided by the use sets of their variables; empty if all programs use
+    /// variables of the same sets.
     pub clusters: Vec<ProgramCluster>,
 }
 
 impl OperationGroup {
-    /// Does it copy from or to the host and compute nothing?
+    /// Returns whether the group copies from or to the host and computes nothing.
     pub fn only_streams(&self) -> bool {
         !self.host_copies.is_empty() && !self.computes()
     }
 
-    /// Does it run vertices, rather than only move data?
+    /// Returns whether the group runs vertices; otherwise it only moves data.
     pub fn computes(&self) -> bool {
         !self.code.vertex_types.is_empty()
     }
 }
 
-/// Number of operation groups whose code is summed up in parallel before the budget is checked:
-/// with more, the sums of one round could exceed the budget by far.
+/// Number of operation groups whose code is summed up in parallel before the budget is checked.
+/// With more of them, one round could exceed the budget by far.
 const AT_ONCE: usize = 16;
 
-/// The code of each of `groups`, which are operation groups or clusters, each with its uid and its
-/// distinct programs.
+/// Computes the code of each of `groups`, which are operation groups or clusters. Each is given as
+/// its uid and its distinct programs.
+///
+/// # Errors
+/// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
 pub(super) fn of_all(
     programs: &Programs,
     groups: &[(u64, &[u32])],
@@ -177,20 +185,21 @@ pub(super) fn of_all(
     Ok(codes)
 }
 
-/// Programs of one operation that use variables of the same use sets.
+/// A cluster: the programs of one operation group that use variables of the same use sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramCluster {
-    /// The use sets that its variables have, ascending.
+    /// The use sets of the variables that the programs use, ascending.
     pub sets: Box<[u32]>,
-    /// Code and vertex state of its programs, by tile.
+    /// Code and vertex state of the programs, on each tile.
     pub code: GroupCode,
 }
 
-/// The number of no cluster.
+/// Takes the place of a cluster's index for a program that is in no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
-/// By operation group, its clusters; empty if all its programs use the same sets. And by program,
-/// the index of its cluster in its group, or [`NO_CLUSTER`].
+/// Divides the programs of each operation group into clusters. Returns the clusters of each group,
+/// none if all its programs use the same sets; and for each program the index of its cluster in its
+/// group, or [`NO_CLUSTER`].
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -229,7 +238,7 @@ pub(super) fn clusters(
     Ok((found.collect(), cluster_of))
 }
 
-/// Programs by the use sets of their variables.
+/// By use sets of the variables that programs use: these programs.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
 fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
@@ -247,7 +256,7 @@ fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -
     split
 }
 
-/// Number of runs that the code of operation groups may still have.
+/// Bound on the runs (of tiles with equally many bytes) that the code of all groups may have.
 pub(super) struct Budget {
     max: usize,
     left: usize,
@@ -287,7 +296,7 @@ impl Budget {
     }
 }
 
-/// The recorded memory of each distinct compute set; `None` if any has none.
+/// Returns the recorded memory of each distinct compute set; `None` if any of them has none.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);
@@ -295,7 +304,8 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
     sets.into_iter().map(|set| set.memory.as_ref()).collect()
 }
 
-/// Each vertex type with an instance, with 1 on the tiles that have one.
+/// Returns the vertex types that have an instance, ascending, each with 1 on the tiles that have
+/// one.
 fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
@@ -311,7 +321,7 @@ fn instantiated<'a>(
         .collect()
 }
 
-/// 1 on every tile where any of `parts` is not 0, else 0.
+/// Returns 1 for each tile where any of `parts` is not 0, and 0 for all others.
 fn present(parts: &[&TileBytes], tiles: u32) -> TileBytes {
     let mut any = vec![0u32; tiles as usize];
     for run in parts.iter().flat_map(|part| part.runs()) {

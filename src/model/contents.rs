@@ -1,4 +1,4 @@
-//! The contents of a [`Model`]: operations, groups of operations, and the variables that they use.
+//! The contents of a [`Model`], and sums over them.
 
 use super::code::OperationGroup;
 use super::cycles::OperationCycles;
@@ -14,64 +14,65 @@ use crate::witnesses::Contradiction;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// A model as it was compiled: operations and the cost of each.
+/// The model of one compiled program: its operations with their code, and the variables that they
+/// use. It does not depend on the choice of layers.
 ///
-/// A deserialized model may have dangling references: [`from_bytes`](crate::saved::from_bytes)
-/// checks for them.
+/// A deserialized model may have dangling indices: [`from_bytes`](crate::saved::from_bytes) checks
+/// for them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    /// The machine that the model was compiled for.
+    /// The machine that the program was compiled for.
     pub target: Target,
-    /// Every operation, in the order of its first program in the walk.
+    /// All operations, in the order of their first programs in the walk.
     pub operations: Vec<Operation>,
-    /// Operation groups: operations of one context share a group, such as all calls of an outlined
-    /// body.
+    /// All operation groups. A group has all operations with the same debug context, such as the
+    /// operations of all calls of an outlined body.
     pub operation_groups: Vec<OperationGroup>,
-    /// The steps at which each equivalence class is live.
+    /// The steps at which each equivalence class of variables is live.
     pub classes: LiveClasses,
-    /// The lowered variables that hold data, by tile, equal ones joined. Variables that no
-    /// operation uses are included. They are by far the largest part.
+    /// The lowered variables that hold data, by tile; those with the same class and use set are one
+    /// group. Includes variables that no operation uses. Most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state but are used by an operation all the
-    /// same: the targets of code copies.
+    /// The lowered variables that hold code or vertex state and are used by an operation: the
+    /// targets of copies of code.
     pub code_variables: VariableGroups,
-    /// By [`CodeKind`](super::CodeKind): bytes by tile of all lowered variables of this kind.
+    /// By [`CodeKind`](super::CodeKind): bytes on each tile of all lowered variables of this kind.
     pub recorded_code: [TileBytes; 4],
-    /// The use sets that `variables` refers to.
+    /// The use sets (sets of operation groups) that `variables` and `code_variables` refer to.
     pub use_sets: UseSets,
     /// Labels of weights and other persistent variables, which `use_sets` refers to. The first is
-    /// empty.
+    /// empty, for variables without a label.
     pub labels: Vec<Label>,
-    /// By call of a function with several call sites that does not say which operation it replaced:
-    /// a number that all calls of the function share.
+    /// By call of a function that is called from several places: a number that all calls of the
+    /// same function share. Without the calls whose contexts say which operations they replaced.
     pub calls: Vec<u32>,
-    /// The tensors that flow between operations.
+    /// The variables through which data flows from operations to later ones.
     pub flow: Flow,
-    /// Bytes of code by tile of each vertex type that `operation_groups` refer to.
+    /// By vertex type: bytes of its code on each tile.
     pub vertex_code: Vec<TileBytes>,
-    /// The programs that run compute sets or exchanges, each with the group that owns it.
+    /// The programs that own vertex state or exchange code, each with its operation group.
     pub programs: Vec<OwnedProgram>,
-    /// The memory that the compiler recorded.
+    /// The bytes on each tile that the compiler recorded for the whole program.
     pub recorded: Recorded,
-    /// Index of the first step of the backward pass; `None` for inference.
+    /// The first step of the backward pass; `None` for inference.
     pub backward_start: Option<u32>,
-    /// Properties of the recorded compilation that a pipeline depends on.
+    /// Properties of the recorded compilation that the memory of a pipeline depends on.
     pub recording: Recording,
-    /// The cycles of the operations; `None` if the profile has none.
+    /// The cycles of the operations; `None` if the profile has no cycles.
     pub cycles: Option<OperationCycles>,
-    /// The report format of the profile.
+    /// Version of the profile's report format.
     pub version: FormatVersion,
-    /// Versions and options that the profile was made with.
+    /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
-    /// Where the whole model takes most memory; `None` unless it was requested.
+    /// The tile and step with the most live bytes; `None` unless it was requested.
     pub memory_peak: Option<MemoryPeak>,
-    /// Warnings about unusual content.
+    /// Warnings about unusual content of the files.
     pub warnings: Vec<Warning>,
-    /// Where the profile contradicts itself.
+    /// Contradictions between tables of the profile.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Bytes of the variables of one use set, over all tiles.
+/// Sums of bytes, over all tiles, of the variables of one use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SetBytes {
     pub(crate) all: u64,
@@ -81,18 +82,18 @@ pub(crate) struct SetBytes {
 }
 
 impl Model {
-    /// Do contexts say which variables are the framework's own, such as weights?
+    /// Returns whether debug contexts mark any variable as one of the framework, such as a weight.
     pub(crate) fn has_weight_labels(&self) -> bool {
         let mut labels = self.labels.iter();
         labels.any(|label| label.kind == TensorKind::Variable)
     }
 
-    /// The label of the variables of a use set.
+    /// Returns the label of the variables with use set `set`.
     pub fn label_of(&self, set: u32) -> &Label {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// By operation group: does any of its operations satisfy `is_wanted`?
+    /// Returns, by operation group, whether `is_wanted` is true for any operation of the group.
     pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
         let mut has_any = vec![false; self.operation_groups.len()];
         for operation in &self.operations {
@@ -101,14 +102,14 @@ impl Model {
         has_any
     }
 
-    /// By use set: number of updates that use its variables, at most 2.
+    /// Returns, by use set, the number of weight updates that use its variables, at most 2.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let is_update = self.groups_with(|operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
-    /// By use set: number of operation groups that satisfy `counts` and use its variables, at most
-    /// 2.
+    /// Returns, by use set, the number of operation groups that use its variables and for which
+    /// `counts` is true, at most 2.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         let mut of_set = vec![0u8; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
@@ -118,8 +119,8 @@ impl Model {
         of_set
     }
 
-    /// By use set: do all operation groups that use its variables satisfy `is_wanted`? True where
-    /// nothing uses them.
+    /// Returns, by use set, whether `is_wanted` is true for all operation groups that use its
+    /// variables. True for a set without users.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut of_set = vec![true; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
@@ -128,7 +129,7 @@ impl Model {
         of_set
     }
 
-    /// By use set: the bytes of its variables.
+    /// Returns, by use set, the bytes of its variables over all tiles.
     pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {
         let mut sums = vec![SetBytes::default(); self.use_sets.len()];
         for item in self.variables.uses() {
@@ -142,16 +143,17 @@ impl Model {
         sums
     }
 
-    /// The highest sum of live bytes of variables that hold data on a tile, and the first step that
-    /// has it.
+    /// Returns the most bytes of data variables that are live at once on `tile`, and the first step
+    /// at which they are.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
         let on_tile = self.variables.on_tile(tile);
         self.classes
             .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
-    /// By tile: bytes of all code, and of the live variables at the tile's fullest step. Depends
-    /// neither on layers nor on options.
+    /// Returns, by tile, the bytes of the whole model as one stage: all code, and the data
+    /// variables that are live at the tile's fullest step. Depends neither on layers nor on
+    /// options.
     pub(crate) fn bytes_in_one_stage(&self) -> Vec<u64> {
         let tiles = self.target.num_tiles.min(self.variables.tiles());
         let tiles = (0..tiles).into_par_iter();
@@ -162,7 +164,7 @@ impl Model {
         taken
     }
 
-    /// Number of liveness steps of the program.
+    /// Returns the number of liveness steps of the program.
     pub fn steps(&self) -> u32 {
         self.classes.steps()
     }

@@ -27,17 +27,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The source of cycles.
+/// The source of the cycles of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CycleSource {
-    /// Measured: the steps that were executed in this number of calls of `Engine::run`; 0 if the
-    /// profile does not say, which counts as one call.
+    /// Cycles that were measured in executed steps.
     Executed {
-        /// Rows of the table `runs`.
+        /// Number of calls of `Engine::run` whose steps were measured (rows of the table `runs`). 0
+        /// if the profile does not record it; then all steps count as one run.
         runs: u64,
     },
-    /// The compiler's estimates of cycles. Each control program, whose runs are not recorded, counts
-    /// once.
+    /// The compiler's estimates of cycles, with one execution of each control program, since the
+    /// profile does not record how often they run.
     Estimated,
 }
 
@@ -51,30 +51,31 @@ impl fmt::Display for CycleSource {
     }
 }
 
-/// The cycles of every operation.
+/// The cycles of all operations of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
-    /// The source of all cycles here.
+    /// Whether all cycles here are executed or estimated.
     pub source: CycleSource,
-    /// By position in [`Model::operations`](super::Model::operations), over all runs if executed.
+    /// By index in [`Model::operations`](super::Model::operations): cycles of the operation.
+    /// Executed cycles are summed over all runs.
     pub by_operation: Vec<WorkCycles>,
-    /// Cycles of clusters of programs, which are part of `by_operation`, by operation, then
-    /// cluster.
+    /// Cycles of each cluster, ascending by operation, then by cluster. They are also included in
+    /// `by_operation`.
     pub by_cluster: Vec<ClusterCycles>,
-    /// Cycles that belong to no operation.
+    /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
-    /// Executed cycles of everything else: stream copies, syncs, control flow.
+    /// Executed cycles of all other programs: stream copies, syncs, control flow. 0 for estimates.
     pub other: u64,
 }
 
-/// Cycles of compute sets and exchanges. Sums stop at `u64::MAX`.
+/// Cycles of compute sets and exchanges. Sums saturate at `u64::MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCycles {
-    /// All cycles.
+    /// Cycles of compute sets and exchanges in all passes.
     pub all: u64,
-    /// Part of `all` that exchanges take; the rest is of compute sets.
+    /// The part of `all` that exchanges take.
     pub exchange: u64,
-    /// Part of `all` from the start of the backward pass on; 0 in inference.
+    /// The part of `all` that runs at or after the start of the backward pass; 0 in inference.
     pub later: u64,
 }
 
@@ -85,7 +86,7 @@ impl WorkCycles {
         self.later = self.later.saturating_add(more.later);
     }
 
-    /// The cycles that are left without `part`.
+    /// Subtracts each number of `part` from the same number here, not below zero.
     pub(super) fn without(self, part: Self) -> Self {
         Self {
             all: self.all.saturating_sub(part.all),
@@ -95,25 +96,28 @@ impl WorkCycles {
     }
 }
 
-/// The cycles of one cluster: programs of an operation that use the same variables.
+/// The cycles of one cluster: the programs of an operation that use variables of the same use sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterCycles {
-    /// Position in [`Model::operations`](super::Model::operations).
+    /// Index into [`Model::operations`](super::Model::operations) of the operation.
     pub operation: u32,
-    /// Position in the [clusters](super::OperationGroup::clusters) of its group.
+    /// Index into the [clusters](super::OperationGroup::clusters) of the operation's group.
     pub cluster: u32,
-    /// The cycles of its programs.
+    /// Cycles of the programs of the cluster.
     pub cycles: WorkCycles,
 }
 
-/// `part` / `whole` of `cycles`, rounded down; 0 if `whole` is 0.
+/// Returns `cycles * part / whole`, rounded down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
     let share = share.checked_div(u128::from(whole)).unwrap_or(0);
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// The cycles of each operation: as executed, otherwise as estimated.
+/// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
+/// compiler's estimates. `cluster_of` has the cluster of each program; `backward` has the steps of
+/// programs and the start of the backward pass, `None` for inference. Returns `Ok(None)` if the
+/// profile has no cycles, and a warning instead of cycles if they exceed [`limits::CYCLES`].
 pub(super) fn of_operations(
     (programs, cycles): (&Programs, &Cycles),
     found: &UnnamedOperations,
@@ -155,7 +159,8 @@ fn too_many(source: CycleSource) -> Warning {
     ))
 }
 
-/// The work of a program that counts in a layer; `None` for any other program.
+/// Returns whether `program` computes or exchanges data; `None` for any other program, whose cycles
+/// belong to no layer.
 fn work(programs: &Programs, program: usize) -> Option<Work> {
     match programs.all[program].kind {
         ProgramKind::OnTileExecute(_) => Some(Work::Compute),
@@ -164,22 +169,24 @@ fn work(programs: &Programs, program: usize) -> Option<Work> {
     }
 }
 
-/// The work of tiles in a step that counts in a layer.
+/// The two kinds of programs whose cycles count in the layers of their operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Programs that run a compute set.
+    /// The program runs a compute set.
     Compute,
-    /// Programs that exchange data with each other.
+    /// The program exchanges data between tiles.
     Exchange,
 }
 
-/// Does any program whose work counts have cycles?
+/// Returns whether any compute set or exchange has cycles. `cycles` has one number for each
+/// program.
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
     let mut all = cycles.iter().enumerate();
     all.any(|(program, &cycles)| cycles > 0 && work(programs, program).is_some())
 }
 
-/// Estimates are of one execution.
+/// Sums up estimated cycles: the estimate of a program is for one execution, so each visit adds it
+/// as often as the visit runs.
 fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> Sums {
     let mut sums = Sums::none(CycleSource::Estimated, visits.found);
     for (program, work, visit) in visits.all() {
@@ -193,8 +200,8 @@ fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> Sums {
     sums
 }
 
-/// Executed cycles are of all executions: each visit of a program gets its part, and all visits
-/// together get all cycles.
+/// Sums up executed cycles, which are of all executions of a program: divides them among the visits
+/// of the program by how often each visit runs, without losing a cycle to rounding.
 fn share_out(visits: &Visits<'_>, executed: &Executed) -> Sums {
     let runs = executed.runs;
     let mut sums = Sums::none(CycleSource::Executed { runs }, visits.found);
@@ -228,22 +235,23 @@ fn share_out(visits: &Visits<'_>, executed: &Executed) -> Sums {
     sums
 }
 
-/// The visits of the walk.
+/// The visits of the walk over the program tree, with all data that their cycles depend on.
 struct Visits<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
-    /// By visit: how often it runs.
+    /// By visit: how often the program runs on its call path.
     executions: Vec<u64>,
-    /// By program: its cluster.
+    /// By program: the index of its cluster in its group, or `NO_CLUSTER`.
     cluster_of: &'a [u32],
-    /// The steps of programs, and the start of the backward pass; `None` for inference.
+    /// The steps of each program, and the first step of the backward pass; `None` for inference.
     backward: Option<(&'a StepIndex, u32)>,
-    /// By step, the call path that leads to the step; empty for inference.
+    /// By step: the call path that leads to the step, `None` if unknown; empty for inference.
     paths: Vec<Option<Path>>,
 }
 
 impl Visits<'_> {
-    /// All visits whose work counts: the program, its work and the number of the visit.
+    /// Iterates over the visits of compute sets and exchanges: the program, whether it computes or
+    /// exchanges, and the index of the visit.
     fn all(&self) -> impl Iterator<Item = (usize, Work, usize)> {
         let visits = self.found.walk.visits.iter().enumerate();
         visits.filter_map(|(visit, &(_, program))| {
@@ -252,9 +260,9 @@ impl Visits<'_> {
         })
     }
 
-    /// The part of a visit's cycles from the start of the backward pass on, by the number of its
-    /// steps there. All steps of the program count if none is on the path, as for a body that is
-    /// listed once for several calls.
+    /// Returns the part of a visit's `cycles` from the start of the backward pass on: the share of
+    /// the visit's steps that are there. If no step of the program is on the call path, as for a
+    /// body that is listed once for several calls, all steps of the program count.
     fn later(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
         let Some((steps, start)) = self.backward else {
             return 0;
@@ -275,13 +283,13 @@ impl Visits<'_> {
     }
 }
 
-/// Cycles while they are summed up.
+/// Cycles of operations and clusters while they are summed up.
 struct Sums {
-    /// Without cycles of clusters.
+    /// All sums except those of clusters.
     all: OperationCycles,
-    /// By operation and cluster.
+    /// By operation and cluster: the cycles of the cluster.
     by_cluster: BTreeMap<(u32, u32), WorkCycles>,
-    /// Cycles of everything, which 64 bits may not hold.
+    /// All cycles added so far, which may exceed 64 bits.
     total: u128,
 }
 
@@ -300,7 +308,7 @@ impl Sums {
         }
     }
 
-    /// Adds the cycles of a visit.
+    /// Adds `cycles` of one visit to its operation and its cluster.
     fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, Work), cycles: u64) {
         let (path, program) = visits.found.walk.visits[visit];
         let later = visits.later((path, program), cycles);

@@ -1,8 +1,9 @@
-//! Reasons why a profile cannot answer a request.
+//! Errors for requests that need data which the profile lacks.
 
 use thiserror::Error;
 
-/// The profile says nothing of cycles, but the request needs them.
+/// Error: the request needs cycles, but the profile has neither executed cycles nor the compiler's
+/// estimates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "the profile has no cycles: neither executed steps nor the compiler's estimates; record it \
@@ -13,7 +14,7 @@ use thiserror::Error;
 )]
 pub struct NoCycles;
 
-/// The profile does not say how long a cycle takes, but the request needs that.
+/// Error: the request needs a time in seconds, but the profile does not record the clock frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "the profile lacks the clock frequency of its target (clock_frequency of target_info), so a \

@@ -1,8 +1,9 @@
-//! Which way the data flows (docs/model.md, "The flow of data").
+//! Finds through which variables data flows from operations to later ones (docs/model.md, "The flow
+//! of data").
 //!
-//! A live range begins where its variable is written and ends where it was read last. So the first
-//! user of a range is its producer and the others are its consumers: that is all the tool knows of
-//! dependencies between operations, whatever the framework calls them.
+//! A live range of a variable begins where it is written and ends where it is read last. So the
+//! first user of the range is its producer, and the other users are its consumers. Nothing else in
+//! a profile shows dependencies between operations, whatever the framework calls them.
 
 use super::VariableUse;
 use super::operations::{NO_OPERATION, UnnamedOperations};
@@ -16,47 +17,51 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 
-/// Runs of consecutive steps, and the data that flows between them.
+/// A graph of the data that flows through the program: nodes are runs of consecutive steps, edges
+/// are variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// In the order of their first steps.
+    /// The nodes, in the order of their first steps.
     pub nodes: Vec<FlowNode>,
-    /// Live ranges; ranges with the same producer and consumers are one edge.
+    /// The edges, ascending by `from`, then by `to`. Live ranges with the same producer and
+    /// consumers are one edge.
     pub edges: Vec<FlowEdge>,
-    /// By use set with parameters, ascending: the nodes that use them. Parameters have no producer.
+    /// By use set of parameters, ascending: the set, and the nodes that use its variables,
+    /// ascending. Parameters have no producer.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
-/// Consecutive steps of one operation, or of one call of a function that several places call, with
-/// the copies of its arguments and results.
+/// Consecutive steps of one operation; or of one call of a function that is called from several
+/// places, with the steps that copy its arguments and results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNode {
-    /// Index of the first step.
+    /// The first liveness step of the node.
     pub first: u32,
-    /// Operations of the node, as positions in [`Model::operations`](super::Model), ascending;
-    /// empty for programs that belong to no operation.
+    /// The operations that run in the node, as indices into [`Model::operations`](super::Model),
+    /// ascending; empty for programs that belong to no operation.
     pub operations: Box<[u32]>,
 }
 
-/// Variables that one node writes and others use later.
+/// Variables that one node writes and later nodes use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes the variables, as a position in [`Flow::nodes`]; [`NO_NODE`] if the
-    /// steps of the range do not show it.
+    /// The node that writes the variables, as an index into [`Flow::nodes`]; [`NO_NODE`] if it is
+    /// unknown, as for variables that the host writes.
     pub from: u32,
-    /// The nodes that use the variables, ascending; they come after the producer if there is one.
+    /// The nodes that use the variables, ascending; all after `from` if that is known.
     pub to: Box<[u32]>,
-    /// Bytes over all tiles, summed over all ranges.
+    /// Bytes of the variables over all tiles; a variable with several live ranges counts several
+    /// times.
     pub bytes: u64,
 }
 
-/// The node that writes variables, and the nodes that use them.
+/// The node that writes variables, and the nodes that use them, ascending.
 type Edge = (u32, Box<[u32]>);
 
-/// Marks an edge whose producer is unknown.
+/// Takes the place of the producer of an edge if it is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Steps use variables more often than those of any real model.
+/// Makes the error for a file whose steps use variables more often than those of any real model.
 fn too_much() -> FileError {
     FileError::new(format!(
         "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times or \
@@ -66,7 +71,7 @@ fn too_much() -> FileError {
     ))
 }
 
-/// A step that uses a variable of a use set.
+/// A step, with its node, that uses the variables of a use set, and how it uses them.
 #[derive(Debug, Clone, Copy)]
 struct Use {
     step: u32,
@@ -74,15 +79,16 @@ struct Use {
     role: Role,
 }
 
-/// The nodes, and by use set the steps that use its variables, ascending.
+/// The nodes of the flow, and by use set the steps that use its variables, ascending.
 pub(super) struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
 
 impl FlowUses {
-    /// Collects the uses of every step. `sites` has, by call path, the outermost call of a function
-    /// with several call sites.
+    /// Collects the variables that each step uses. `sets` is the number of use sets. `sites` has,
+    /// by call path, the outermost Call of a function that is called from several places; the steps
+    /// of that Call form one node.
     pub(super) fn new(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -114,7 +120,11 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// Builds the flow from the live ranges of all variables that some operation uses.
+    /// Builds the flow from the live ranges of all variables that some operation uses. Variables
+    /// that are live on the first and the last step, or whose use set `is_weight`, are parameters.
+    ///
+    /// # Errors
+    /// If the flow is larger than that of any real model.
     pub(super) fn flow(
         self,
         classes: &LiveClasses,
@@ -165,9 +175,10 @@ impl FlowUses {
     }
 }
 
-/// The edges of one live range, from the steps that use it, each with the number of steps that were
-/// examined for it. A later destination of an exchange writes the variable as well: users after it
-/// depend on both writers.
+/// Returns the edges of one live range, whose uses are `users` in the order of steps. Each comes
+/// with the number of uses that were examined for it. The first user is the producer, unless it is
+/// a copy from or to the host. A later destination of an exchange is also a producer: users after
+/// it depend on both.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (Edge, usize)> {
     let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
     let first = users.first().filter(|_| !is_hosts);
@@ -188,7 +199,7 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (Edge, usize)> {
     })
 }
 
-/// All numbers, ascending, each once.
+/// Returns the distinct numbers in ascending order.
 pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
     let mut all: Vec<u32> = all.into_iter().collect();
     all.sort_unstable();
@@ -196,17 +207,18 @@ pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
     all.into()
 }
 
-/// A step that uses variables.
+/// A step that uses variables, with its operation.
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The call that the step is part of: the first step of the call, and the operation of the
-    /// Call.
+    /// The call of a function that the step is part of: the first step of the call, and the
+    /// operation of the Call program. `None` outside calls of functions that are called from
+    /// several places.
     call: Option<(u32, u32)>,
 }
 
 impl UsedStep {
-    /// Is the next step part of the same node?
+    /// Returns whether the `next` step belongs to the same node.
     fn is_with(&self, next: &Self) -> bool {
         self.call == next.call && (self.call.is_some() || self.operation == next.operation)
     }
@@ -223,7 +235,7 @@ fn node(steps: &[UsedStep]) -> FlowNode {
 /// All steps that use variables, ascending.
 struct UsedSteps<'a> {
     profile: &'a Profile,
-    /// By program that a step runs: its use sets and their roles.
+    /// By program that a step runs: the use sets of its variables, each with its role.
     sets: FxHashMap<u32, Box<[(u32, Role)]>>,
     all: Vec<UsedStep>,
 }
@@ -261,8 +273,8 @@ impl UsedSteps<'_> {
         }
     }
 
-    /// Adds to each call the neighbouring steps of the calling operation: these copy its arguments
-    /// and results.
+    /// Extends each call by the steps before and after it that belong to the operation of the Call:
+    /// they copy arguments and results.
     fn join_copies(&mut self) {
         let mut end = 0;
         while end < self.all.len() {

@@ -1,29 +1,29 @@
-//! Cycles of layers, by pass: each operation's cycles count at its places, in its pass. A norm over
-//! all gradients, and any other operation that reaches over the layers after the backward pass,
-//! counts in the update (docs/model.md, "Time").
+//! Sums up the cycles of layers by pass: cycles of an operation count at the positions where the
+//! operation runs. A norm of all gradients, and any other operation after the backward pass that
+//! works on several layers, counts in the update (docs/model.md, "Time").
 
 use super::cycles::{CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Cycles by pass.
+/// Cycles of each pass of a training step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PassCycles {
-    /// Cycles of the forward pass; all cycles of inference.
+    /// Cycles of the forward pass; of all operations in inference.
     pub forward: u64,
     /// Cycles of the backward pass, without recomputation.
     pub backward: u64,
     /// Cycles of forward operations that run again for the backward pass.
     pub recomputed: u64,
-    /// Cycles of updates of weights.
+    /// Cycles of the weight update.
     pub update: u64,
 }
 
 impl PassCycles {
-    /// Cycles of an operation in this pass. In a profile that was recorded with recomputation,
-    /// cycles of an operation in both passes count as recomputed from the start of the backward
-    /// pass on.
+    /// Assigns the cycles of an operation to `pass`. For an operation that runs in both passes,
+    /// cycles up to the start of the backward pass are forward, and later cycles are recomputed if
+    /// `is_recomputed` (the profile was recorded with recomputation) and backward otherwise.
     fn of(pass: Pass, WorkCycles { all, later, .. }: WorkCycles, is_recomputed: bool) -> Self {
         let mut passes = Self::default();
         match pass {
@@ -38,13 +38,14 @@ impl PassCycles {
         passes
     }
 
-    /// The sum over all passes.
+    /// Returns the sum over all passes; saturates at `u64::MAX`.
     pub fn total(self) -> u64 {
         self.running_sums()[3]
     }
 
-    /// Sums of the first one, two, three and all passes. Shares and means of these sums never fall
-    /// from one to the next, so the passes add up to the share or mean of the whole.
+    /// Returns the sums of the first one, two, three and all passes. If each sum is divided and
+    /// rounded alike, no sum becomes less than the one before, and the differences between them add
+    /// up to the rounded total.
     fn running_sums(self) -> [u64; 4] {
         let mut sum = 0u64;
         [self.forward, self.backward, self.recomputed, self.update].map(|cycles| {
@@ -63,36 +64,38 @@ impl PassCycles {
     }
 }
 
-/// The cycles of every layer in one run; where several runs were executed, their mean, rounded up.
+/// Cycles of one run of the program by position (In, each layer, Out). If several runs were
+/// executed, their mean, rounded up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CyclesByLayer {
-    /// The source of all cycles here.
+    /// Whether all cycles here are executed or estimated.
     pub source: CycleSource,
-    /// By position of the layer order.
+    /// By position: cycles of all passes.
     pub by_layer: Vec<u64>,
-    /// Part of each of `by_layer` that exchanges take; the rest is of compute sets.
+    /// By position: the part of `by_layer` that exchanges take; compute sets take the rest.
     pub exchange_by_layer: Vec<u64>,
-    /// Each of `by_layer`, divided into passes.
+    /// By position: `by_layer` divided into passes.
     pub passes_by_layer: Vec<PassCycles>,
-    /// Part of the first position that belongs to Out, where Out runs on the first IPU.
+    /// The part of the first position that belongs to Out (the operations after the last layer) if
+    /// Out runs on the first IPU; otherwise 0.
     pub out_in_first: PassCycles,
-    /// Cycles of operations that the placement leaves out or puts into every stage, and of compute
-    /// sets and exchanges that belong to no operation.
+    /// Cycles that belong to no position: of operations that count in every stage or in none, and
+    /// of compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
-    /// Part of `unplaced` that exchanges take.
+    /// The part of `unplaced` that exchanges take.
     pub unplaced_exchange: u64,
-    /// Executed cycles of stream copies, syncs and control flow.
+    /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
     pub other: u64,
-    /// Clock of a tile in Hz; `None` if the profile lacks it.
+    /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     pub clock_hertz: Option<u64>,
 }
 
 impl Model {
-    /// The cycles of each layer, where operations count at the places in `placement`; `None` if the
-    /// profile has no cycles ([`NoCycles`](super::NoCycles)).
+    /// Sums up the cycles of each position (In, each layer, Out), where operations count as
+    /// `placement` says; `None` if the profile has no cycles ([`NoCycles`](super::NoCycles)).
     ///
-    /// Cycles of several places are divided: programs that work for some of these places count
-    /// there, and the rest is shared in equal parts (docs/model.md, "Time").
+    /// Cycles of an operation at several positions are divided: programs that only use variables of
+    /// some of them count there, and the rest is divided equally (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let runs = match cycles.source {
@@ -110,7 +113,7 @@ impl Model {
             let is_after = window.is_some_and(|((start, _), end)| start > end);
             let is_own = placement.operations[operation].reason.is_own();
             let pass = match self.operations[operation].pass {
-                // It works on all gradients, before the weights are updated.
+                // The operation works on all gradients, before the weights are updated.
                 Pass::Backward if is_after && !is_own => Pass::Update,
                 pass => pass,
             };
@@ -132,8 +135,8 @@ impl Model {
         })
     }
 
-    /// The last step of the backward operations that take time and have places of their own; `None`
-    /// without such operations.
+    /// Returns the last step of the backward pass: of backward operations that have cycles and a
+    /// place of their own; `None` without such operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let operations = self.operations.iter().enumerate();
         let alone = operations.filter(|&(number, operation)| {
@@ -145,7 +148,9 @@ impl Model {
         ends.max()
     }
 
-    /// For an operation of several places: the clusters whose places are known, with their cycles.
+    /// Iterates over the clusters (programs that use the same variables) of an operation that
+    /// counts at several places: the places and the cycles of each cluster that has places. Empty
+    /// for other operations.
     fn of_clusters<'a>(
         &self,
         (cycles, placement): (&'a OperationCycles, &'a Placement),
@@ -164,19 +169,19 @@ impl Model {
     }
 }
 
-/// Running sums of the passes, and cycles of exchanges.
+/// The running sums of four passes ([`PassCycles::running_sums`]), then the cycles of exchanges.
 type Sums = [u64; 5];
 
-/// Cycles of operations over all runs, by layer and in none.
+/// Cycles over all runs, by position, and of operations without a position.
 struct LayerSums {
     by_layer: Vec<Sums>,
-    /// The sums of Out, where it is in one position with In.
+    /// The part of position 0 that belongs to Out, if Out runs on the first IPU.
     out: Sums,
     unplaced: Sums,
 }
 
 impl LayerSums {
-    /// Adds cycles to these places, in equal parts.
+    /// Adds `sums` to the places of `set` in equal parts, or to `unplaced` if there are none.
     fn add(&mut self, placement: &Placement, set: PlaceSet, sums: Sums) {
         let places = placement.sets.places(set);
         if places.is_empty() {
@@ -184,7 +189,7 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // The first places get the remainder.
+            // The first places get the remainder of the division.
             let part = |cycles: u64| cycles / count + u64::from(number < cycles % count);
             let parts = sums.map(part);
             add_all(&mut self.by_layer[place as usize], parts);
@@ -198,8 +203,8 @@ impl LayerSums {
         }
     }
 
-    /// The means over the runs. The mean of a smaller sum never exceeds that of a larger one, so
-    /// passes and exchanges stay parts of the whole.
+    /// Divides all sums by the number of runs, rounding up. A part of a sum never becomes more than
+    /// the sum.
     fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
         let mean = |sum: u64| sum.div_ceil(runs);
         let passes = |sums: &Sums| PassCycles::from_running_sums(sums.map(mean));

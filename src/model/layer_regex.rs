@@ -1,5 +1,5 @@
-//! The rules of the original tool: a regex finds the layer of an operation in its name or its inputs,
-//! else the operation that follows decides (docs/model.md, "Layers").
+//! The rules of the original tool for layers: a regex finds the layer of an operation in its name
+//! or its inputs, or else the following operation decides (docs/model.md, "Layers").
 
 use super::Operation;
 use clap::ValueEnum;
@@ -7,20 +7,22 @@ use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
-/// Why an operation got its layer or none.
+/// The rule that gave an operation its layer, or why it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// The name of the operation gives the layer.
+    /// The name of the operation contains the layer.
     Name,
-    /// The operation only makes a tensor.
+    /// The operation only creates a tensor, so it has no layer.
     TensorFilter,
-    /// The inputs of the operation give the layer.
+    /// The inputs of the operation contain exactly one layer.
     InputNames,
-    /// A Call goes with the operation that follows it.
+    /// The operation is a Call whose name and inputs contain no layer; it has the layer of the
+    /// operation that follows it.
     FollowingOperation,
-    /// The inputs of the operation match the regex for inputs of the first layer.
+    /// The inputs of the operation match the regex for inputs of the first layer, so it belongs to
+    /// the first layer.
     InputsRegexLayer0,
-    /// The inputs of the operation name this number of layers.
+    /// The operation has no layer, because its inputs contain this number of layers: 0, or several.
     InputLayers(usize),
 }
 
@@ -37,27 +39,28 @@ impl fmt::Display for Note {
     }
 }
 
-/// The order of the layers.
+/// The order in which layers from a regex are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum LayerOrder {
-    /// By name, with numbers compared as numbers.
+    /// Number layers by name, with numbers in names compared as numbers.
     Natural,
-    /// Layers in the order in which the program runs their first operations.
+    /// Number layers by the first operation of each in the program.
     #[default]
     Steps,
 }
 
-/// The position of the pseudo-layer in the layer order, which has the operations without a layer.
+/// The index of the pseudo-layer that has all operations without a layer.
 pub const NO_LAYER: u32 = 0;
 
-/// The capture groups of a match, which identify a layer; its name does not.
+/// The texts of the capture groups of a match, which identify a layer.
 pub(super) type CaptureGroups = Vec<String>;
 
-/// Stands for the first layer until the order of layers is known.
+/// Takes the place of the index of the first layer while the order of layers is unknown.
 pub(super) const FIRST_LAYER: u32 = u32::MAX;
 
-/// Applies the rules from the last operation to the first. Layers are numbered from 1 in this order
-/// and added to `found`.
+/// Finds the layer of each operation, from the last operation to the first. Returns the layer and
+/// the rule of each operation. Layers are numbered from 1 in the order in which they are found, and
+/// added to `found`.
 pub(super) fn assign(
     operations: &[Operation],
     (layer_regex, inputs_regex): (&Regex, &Regex),
@@ -97,11 +100,11 @@ pub(super) fn assign(
     (layers, notes)
 }
 
-/// The distinct matches in `text`, by their capture groups (a group without a match is empty; a
-/// regex without groups has the whole match).
+/// Returns the distinct matches of `regex` in `text`, each as its capture groups. A group without a
+/// match is empty; without groups in the regex, the whole match is the only group.
 pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     let mut distinct: Vec<CaptureGroups> = Vec::new();
-    // Long lists of inputs can name many layers.
+    // Long lists of inputs can contain many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     for captures in regex.captures_iter(text) {
         let from = usize::from(captures.len() > 1);
@@ -120,8 +123,8 @@ pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 
-/// Sorts the layers, renumbers `layers` from 1 in their order, and returns the capture groups of
-/// the layers in that order.
+/// Sorts the layers in `found`, renumbers `layers` from 1 in this order, and returns the capture
+/// groups of each layer in this order.
 pub(super) fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],

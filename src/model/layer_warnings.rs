@@ -1,5 +1,5 @@
-//! Warnings about layers that fit a model badly: a regex that describes the model worse than its
-//! modules do, and layers whose names were lost when code was put into functions.
+//! Warnings about layers that do not fit a model: from a regex that describes the model worse than
+//! its modules do, or with names that were lost when code was put into functions.
 
 use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules};
 use crate::message::Warning;
@@ -7,7 +7,7 @@ use crate::wording::grouped;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Model {
-    /// Warnings about layers that fit the model badly.
+    /// Returns warnings about layers that do not fit the model; empty if they do.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         let better = better_modules(self, layering);
         let all = [
@@ -19,7 +19,8 @@ impl Model {
     }
 }
 
-/// Warns if the modules describe the model better than the given regex does.
+/// Returns a warning if the modules of the model describe it better than the layers of the given
+/// regex.
 fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = ModuleLayers::new(model);
@@ -47,7 +48,8 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     )))
 }
 
-/// Names the modules that In and Out hold, where these are more than one module.
+/// Returns text that lists the modules that run before the first and after the last of `layers`,
+/// for each end with more than one module; may be empty.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     let ends = ["In", "Out"].into_iter().zip(modules.outside(layers));
     let said = ends.map(|(end, names)| match &names[..] {
@@ -57,7 +59,8 @@ fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     said.collect()
 }
 
-/// Warns if a call has inputs of several layers.
+/// Returns a warning if a Call has inputs of several layers, since the called code was outlined
+/// across layers.
 fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
     let operations = model.operations.iter().zip(&layering.notes);
     let mut calls = operations.filter(|(operation, note)| {
@@ -73,9 +76,10 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
     )))
 }
 
-/// Warns if layers were lost in a function. A function with several call sites keeps the names of
-/// the layer that it was made from. If no operation outside has such a layer's name, and there are
-/// fewer layers than calls, the layers of the other calls were lost.
+/// Returns a warning if layers were lost in a function. A function that is called from several
+/// places keeps the names of the one layer that it was made from. If no operation outside functions
+/// has the name of that layer, and there are fewer layers than calls, the layers of the other calls
+/// were lost.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
     for &function in &model.calls {
@@ -112,8 +116,8 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     })
 }
 
-/// How to compile without outlining, or so that layers are outlined apart, with names from the
-/// sources of the frameworks.
+/// Returns how to compile without outlining, or so that code of different layers is not outlined
+/// together. Names of options are from the sources of the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
     let off = match framework {
         Framework::Popart => "enableOutlining to False in popart.SessionOptions",

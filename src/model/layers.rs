@@ -1,4 +1,4 @@
-//! How layers are found, and the layer of each operation (docs/model.md, "Layers").
+//! Finds the layers of a model, and the layer of each operation (docs/model.md, "Layers").
 
 use super::layer_regex::{
     CaptureGroups, LayerOrder, NO_LAYER, Note, assign, in_order, matches, only,
@@ -9,44 +9,47 @@ use super::{Label, Model, Operation};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 
-/// Which layer each operation of a model is in.
+/// The layers of a model, and the layer of each operation.
 #[derive(Debug, Clone)]
 pub struct Layering {
-    /// The names of the layers in their order. Position 0 is the pseudo-layer
-    /// of the operations without a layer, which has no name.
+    /// The names of the layers, in their order. Index 0 stands for operations without a layer and
+    /// has an empty name.
     pub names: Vec<String>,
-    /// By operation: the position of its layer, [`NO_LAYER`] for none.
+    /// By operation: the index of its layer in `names`; [`NO_LAYER`] (0) if it has none.
     pub layers: Vec<u32>,
-    /// By operation: why it got this layer.
+    /// By operation: the rule that gave it this layer or none.
     pub notes: Vec<Note>,
-    /// By layer, without the pseudo-layer: the path of its module, with the names of containers
-    /// that are never called; empty if the module is unknown.
+    /// By layer, without index 0 of `names`: the full path of the layer's module, such as
+    /// `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The modules of the model, if they were compared with a regex that found the layers.
+    /// The modules that would be layers. `None` if the layers are modules themselves, or were not
+    /// compared with modules.
     tree: Option<Box<ModuleLayers>>,
     finder: Finder,
 }
 
-/// Finds layers in texts other than names of operations.
+/// Finds the layer that a text such as the name of a variable contains.
 #[derive(Debug, Clone, Default)]
 enum Finder {
-    /// No text names a layer.
+    /// No text contains the name of a layer.
     #[default]
     Nothing,
-    /// A regex, and the position of each layer by its capture groups.
+    /// A regex, and the index of each layer by the capture groups of a match.
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// The modules of the model.
+    /// The modules of the model: a text that begins with the path of a module has the module's
+    /// layer.
     Modules(Box<ModuleLayers>),
 }
 
 impl Layering {
-    /// Finds the layer of every operation of a model.
+    /// Finds the layers of a model, from its names and modules as `options` require.
     pub fn new(model: &Model, options: &LayerOptions) -> Self {
         Self::find(&model.operations, options, || ModuleLayers::new(model))
     }
 
-    /// Finds the layer of every operation from names only. Which layers describe the program best
-    /// cannot be computed then: the default regex is used if it finds any layer.
+    /// Finds the layers from names of operations only, without the data that flows and without
+    /// bytes. With [`LayerSource::Best`], the default regex decides if it matches any layer, since
+    /// it cannot be compared with the modules.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         if let LayerSource::Best = options.source {
             let by_regex = Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
@@ -82,13 +85,14 @@ impl Layering {
         }
     }
 
-    /// Finds the layers as the original tool does by default.
+    /// Finds the layers with the default regex and default options, as the original tool does.
     pub fn original(operations: &[Operation]) -> Self {
         let options = LayerOptions::default();
         Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), &options)
     }
 
-    /// Finds the layers that a regex matches in names and inputs.
+    /// Finds the layers that `regex` matches in names and inputs of operations. All matches with
+    /// the same capture groups are one layer.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
         let (mut layers, notes) = assign(operations, (regex, &options.inputs_regex), &mut found);
@@ -108,7 +112,7 @@ impl Layering {
         }
     }
 
-    /// Layers that are the modules of a model.
+    /// Builds the layering in which each of `modules.layers` is a layer.
     fn by_modules(operations: &[Operation], modules: ModuleLayers) -> Self {
         let layers = modules.layers(operations).into_iter();
         let layers: Vec<u32> = layers
@@ -130,8 +134,9 @@ impl Layering {
         }
     }
 
-    /// Operations with given layers, by position in `names`, where position 0 means no layer. No
-    /// text names any of these layers.
+    /// Builds a layering from the index of each operation's layer in `names`, where 0 means no
+    /// layer. No text contains the name of any of these layers, so variables get no layer by their
+    /// names.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -143,7 +148,7 @@ impl Layering {
         }
     }
 
-    /// The regex that found the layers, if one did.
+    /// Returns the regex that found the layers; `None` if they are modules.
     pub fn regex(&self) -> Option<&Regex> {
         match &self.finder {
             Finder::Regex(regex, _) => Some(regex),
@@ -151,8 +156,8 @@ impl Layering {
         }
     }
 
-    /// The layers with those at `positions` cut into their parts; `None` if none of them is a
-    /// module with parts.
+    /// Divides the layers at `positions` (indices into `names`) into their submodules, which become
+    /// layers. `None` if none of them has submodules.
     pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
         let mut refined: Option<ModuleLayers> = None;
         let layers = 1..self.names.len();
@@ -166,8 +171,8 @@ impl Layering {
         Some(Self::by_modules(operations, refined?))
     }
 
-    /// The modules of the model down to its layers; if a regex found the layers, down to the
-    /// modules that would be layers.
+    /// Lists the modules of the model down to its layers. If a regex found the layers, lists the
+    /// modules down to those that would be layers.
     pub(crate) fn outline(&self, model: &Model) -> Vec<ModuleRow> {
         match self.modules() {
             Some(modules) => modules.outline(),
@@ -175,8 +180,8 @@ impl Layering {
         }
     }
 
-    /// The value of PopART's `POPART_POPLINER_OUTLINER_REGEX` that keeps code of different layers
-    /// from being outlined together.
+    /// Returns a value for PopART's `POPART_POPLINER_OUTLINER_REGEX` with which code of different
+    /// layers is not outlined together.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
         let modules = self.modules();
         let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
@@ -188,15 +193,16 @@ impl Layering {
         by_modules.unwrap_or_else(regex)
     }
 
-    /// The layers without the operations at both ends that share a weight named in `tied`; `None` if
-    /// the layers are not modules, or if no operation is released.
+    /// Releases operations at both ends of the model that use a weight named in `tied`, so that
+    /// they belong to In or Out instead of a layer. `None` if the layers are not modules, or if no
+    /// layer has such an operation.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let modules = self.modules()?.without_tied_ends(model, tied)?;
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// The layers, with each named part of a layer as a separate layer if the modules have such a
-    /// part.
+    /// Divides layers further so that each of `names` is a layer, where the model has a submodule
+    /// with this name. Other names have no effect.
     pub(crate) fn with_parts(self, operations: &[Operation], names: &[&str]) -> Self {
         let with_part = |layers: Self, name: &&str| {
             let is_known = layers.names.iter().any(|layer| layer == name);
@@ -207,8 +213,8 @@ impl Layering {
         names.iter().fold(self, with_part)
     }
 
-    /// The modules of the model's code that are called by the operations before the layers, by each
-    /// layer, and by the operations after them.
+    /// Returns which modules of the model's code are called by each position: by the operations
+    /// before the layers, by each layer, and by the operations after the layers.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
         let layers = self.layers_by_name();
         let calls = |modules: &ModuleLayers| modules.calls(&layers, self.names.len() - 1);
@@ -222,7 +228,7 @@ impl Layering {
         calls
     }
 
-    /// The modules, if the layers are modules.
+    /// Returns the modules that are the layers; `None` if a regex found the layers.
     pub(crate) fn modules(&self) -> Option<&ModuleLayers> {
         match &self.finder {
             Finder::Modules(modules) => Some(modules),
@@ -230,14 +236,15 @@ impl Layering {
         }
     }
 
-    /// The layer that the name or the inputs of an operation give. An operation that only has
-    /// inputs of the first layer belongs to In.
+    /// Returns the index of the layer that the name or the inputs of an operation contain; `None`
+    /// if they contain none. Inputs that only match the regex for inputs of the first layer do not
+    /// count: such an operation runs before the layers.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let is_own = self.notes[operation] != Note::InputsRegexLayer0;
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
     }
 
-    /// By operation: the position of the layer that its name gives, or [`NO_LAYER`].
+    /// Returns, by operation, the index of the layer that its name contains, or [`NO_LAYER`].
     pub(crate) fn layers_by_name(&self) -> Vec<u32> {
         let by_name = |(&layer, &note)| match note {
             Note::Name => layer,
@@ -246,7 +253,8 @@ impl Layering {
         self.layers.iter().zip(&self.notes).map(by_name).collect()
     }
 
-    /// The position of the single layer that a variable's label names.
+    /// Returns the index of the layer that a variable's label (tensor id or name) contains; `None`
+    /// if it contains no layer or several.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
@@ -259,12 +267,12 @@ impl Layering {
         layer(&label.tensor).or_else(|| layer(&label.name))
     }
 
-    /// Number of positions in the layer order, the pseudo-layer included.
+    /// Returns the number of layers plus 1, for the operations without a layer.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Was no layer found?
+    /// Returns whether there are no layers.
     pub fn is_empty(&self) -> bool {
         self.names.len() == 1
     }
@@ -273,42 +281,45 @@ impl Layering {
 #[cfg(test)]
 mod tests;
 
-/// The regex for layer names of the original tool.
+/// The regex by which the original tool finds layers in names of operations.
 pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
-/// The regex for inputs of the first layer of the original tool.
+/// The regex by which the original tool finds inputs of the first layer.
 pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 
-/// The source of layers: a regex or the modules of the model.
+/// Where layers come from: from a regex, or from the modules of the model.
 #[derive(Debug, Clone, Default)]
 pub enum LayerSource {
-    /// The default regex where it describes the model as well as its modules, else the modules.
+    /// Take layers from the default regex if they describe the model as briefly as its modules do,
+    /// and from the modules otherwise.
     #[default]
     Best,
-    /// The modules of the model.
+    /// Take modules of the model as layers.
     Modules,
-    /// The default regex.
+    /// Find layers with [`DEFAULT_LAYER_REGEX`].
     Original,
-    /// A regex that matches the layer in names and inputs of operations.
+    /// Find layers with this regex in names and inputs of operations.
     Regex(Regex),
 }
 
-/// How layers are found.
+/// Options for finding layers.
 #[derive(Debug, Clone)]
 pub struct LayerOptions {
-    /// The source of the layers.
+    /// Whether layers come from a regex or from modules.
     pub source: LayerSource,
-    /// Matches inputs of operations that belong to the first layer.
+    /// Matches inputs of the first layer. An operation with such an input belongs to the first
+    /// layer if neither its name nor its inputs contain a layer.
     pub inputs_regex: Regex,
-    /// The order of the layers.
+    /// The order in which layers from a regex are numbered.
     pub order: LayerOrder,
-    /// Text between those of several capture groups of the layer regex in the name of a layer: a
-    /// dot, or nothing in the classic memory model, as in the Python tool.
+    /// Separates capture groups of the layer regex in the name of a layer: a dot, or nothing in the
+    /// classic memory model, as in the Python tool.
     pub separator: &'static str,
 }
 
 impl Default for LayerOptions {
-    /// The layers that describe the model best, in the order of their first step.
+    /// Takes layers from the default regex or from modules, whichever describes the model better,
+    /// in the order of their first steps.
     fn default() -> Self {
         Self {
             source: LayerSource::default(),
@@ -320,7 +331,7 @@ impl Default for LayerOptions {
 }
 
 impl LayerOptions {
-    /// The layers are the modules of the model.
+    /// Takes modules of the model as layers.
     pub fn modules() -> Self {
         Self {
             source: LayerSource::Modules,
@@ -329,7 +340,7 @@ impl LayerOptions {
     }
 }
 
-/// Compiles a regex constant of this program.
+/// Compiles a regex that is a constant of this program.
 pub(super) fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }

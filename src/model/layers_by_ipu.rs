@@ -7,22 +7,22 @@ use crate::debug_info::DebugInfo;
 use crate::message::FileError;
 use crate::profile::{Ipus, Programs};
 
-/// The layers whose operations run on each IPU.
+/// The layers that run on each IPU of a compiled pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayersByIpu {
-    /// The names of the layers, in their order.
+    /// The names of the layers, in the order of the layers.
     pub names: Vec<String>,
-    /// By IPU: its layers, as positions in `names`, ascending. A layer is on the IPU with most
-    /// vertices of its operations.
+    /// By IPU: indices into `names` of its layers, ascending. A layer belongs to the IPU that has
+    /// most of the vertices of its operations.
     pub ipus: Vec<Vec<usize>>,
 }
 
 impl LayersByIpu {
-    /// Names the operations by their contexts, and finds where they run by the tiles of their
-    /// compute sets. Layers without vertices are on no IPU.
+    /// Finds the layers in names of operations, and the IPU of each by the tiles on which its
+    /// vertices are. Layers without vertices are on no IPU.
     ///
     /// # Errors
-    /// [`FileError`] when the program tree is cyclic or cannot be walked.
+    /// If the program tree is cyclic or too large.
     pub fn find(
         programs: &Programs,
         debug_info: &DebugInfo,
@@ -47,14 +47,14 @@ impl LayersByIpu {
         })
     }
 
-    /// The names of the layers of an IPU.
+    /// Returns the names of the layers on an IPU.
     pub fn names_on(&self, ipu: u32) -> Vec<&str> {
         let layers = self.ipus[ipu as usize].iter();
         layers.map(|&layer| &*self.names[layer]).collect()
     }
 }
 
-/// By layer and IPU: number of vertices of its operations there.
+/// Counts, by layer and IPU, the vertices of the layer's operations on the IPU.
 fn vertices(
     programs: &Programs,
     found: &UnnamedOperations,

@@ -1,9 +1,10 @@
-//! The model of a profile and its contexts: operations in the order of the program, the memory that
-//! each owns, and (with regexes) their layers.
+//! The model of a compiled program: its operations in the order of the program, the memory that
+//! each of them owns, and the layer of each.
 //!
-//! [`Model`] is what the other rooms read. [`Model::build`] follows docs/model.md, "Contexts and names" to "Operations", "Passes" and "The
-//! flow of data"; it does not depend on how layers are named, so one model serves any number of
-//! [`Layering`]s ("Layers").
+//! [`Model::build`] joins a profile and its debug contexts as docs/model.md describes in "Contexts
+//! and names", "The walk", "Operations", "Code", "Passes" and "The flow of data". The model does
+//! not depend on the choice of layers, so one model serves any number of [`Layering`]s
+//! (docs/model.md, "Layers").
 
 mod build;
 mod code;

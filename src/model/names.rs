@@ -1,4 +1,4 @@
-//! Names of operations (docs/model.md, "Contexts and names").
+//! Finds the names of operations in debug contexts (docs/model.md, "Contexts and names").
 
 use super::operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer};
 use super::walk::{EMPTY_PATH, NO_CALL, Path};
@@ -8,8 +8,11 @@ use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Names all operations, in order. Also returns the call paths whose contexts say which operations
-/// the outlined ones replace.
+/// Names all operations, in the order of `found`. Also returns the call paths on which outlined
+/// operations take the names of operations that they replaced.
+///
+/// # Errors
+/// If all names and inputs together are longer than [`limits::TEXT`].
 pub(super) fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
@@ -52,7 +55,7 @@ pub(super) fn name_all(
     Ok((operations, with_pairs.map(|(path, _)| path).collect()))
 }
 
-/// The outlined operations of a Call, each with the operation that it replaced.
+/// By id of an outlined operation in the body of a Call: the id of the operation that it replaced.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
@@ -61,9 +64,9 @@ struct Namer<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
     pairs: FxHashMap<Position, Pairs>,
-    /// By debug id of a Call: the first context in its chain that has pairs.
+    /// By debug id of a Call: the first context in its chain that has pairs, `None` if none has.
     with_pairs: FxHashMap<u64, Option<Position>>,
-    /// By call path: the contexts whose pairs count, the innermost first.
+    /// By call path: the contexts of its Calls whose pairs apply, the innermost first.
     bases: FxHashMap<Path, Vec<Position>>,
 }
 
@@ -96,7 +99,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Does the operation belong to the backward pass (docs/model.md, "Passes")?
+    /// Returns whether the contexts or the name mark the operation as part of the backward pass
+    /// (docs/model.md, "Passes").
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
             Some(SoftwareLayer::Popart) => {
@@ -111,7 +115,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Does the operation update weights (docs/model.md, "Passes")?
+    /// Returns whether the contexts or the name mark the operation as an update of weights
+    /// (docs/model.md, "Passes").
     fn is_update(&self, context: Position, name: &str) -> bool {
         let text = |field| self.debug_info.text(context, field).unwrap_or("");
         match self.layer {
@@ -124,7 +129,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// The name that the contexts give; empty if they give none.
+    /// Returns the name of the operation by its contexts, or by those of the operation that it
+    /// replaced; empty if they have none.
     fn context_name(&mut self, operation: &UnnamedOperation) -> &'a str {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
@@ -159,7 +165,8 @@ impl<'a> Namer<'a> {
             .or_else(call)
     }
 
-    /// The first non-empty text of this field among the contexts of this layer in a chain.
+    /// Returns the first non-empty text of `field` in the chain of the context with id `named_by`,
+    /// among contexts of the software layer `layer`.
     fn first_text(&self, named_by: u64, (layer, field): (SoftwareLayer, Field)) -> Option<&'a str> {
         let debug_info = self.debug_info;
         let chain = debug_info.chain(named_by);
@@ -180,8 +187,8 @@ impl<'a> Namer<'a> {
         names.find(|name| !name.is_empty())
     }
 
-    /// The operation that the outlined operation `uid` replaced on this call path: the innermost
-    /// Call with a pair for it decides.
+    /// Returns the id of the operation that the outlined operation `uid` replaced on this call
+    /// path; `None` if no Call has a pair for it. The innermost Call that has one decides.
     fn replaced(&mut self, path: Path, uid: u64) -> Option<u64> {
         self.find_bases(path);
         let bases = self.bases.get(&path)?;
@@ -190,10 +197,10 @@ impl<'a> Namer<'a> {
             .find_map(|base| self.pairs.get(base)?.get(&uid).copied())
     }
 
-    /// Finds the context of each Call on the path whose pairs count: the first in its chain that
-    /// has pairs, or the context that replaced it according to the pairs of an enclosing Call. A
-    /// Call in an outlined body may be a copy without pairs; then the context that it replaces has
-    /// them.
+    /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in `bases`.
+    /// It is the first context in the Call's chain that has pairs, or the context that this one
+    /// replaced by the pairs of an enclosing Call: a Call in an outlined body may be a copy without
+    /// pairs, and the replaced context has them.
     fn find_bases(&mut self, path: Path) {
         if self.bases.contains_key(&path) {
             return;
@@ -249,8 +256,8 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// Components of TensorFlow's names in the backward pass, and prefixes of components in updates
-/// (the latter assumed).
+/// Components of TensorFlow names that mark the backward pass; prefixes of components that mark an
+/// update (assumed).
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
@@ -258,8 +265,9 @@ fn components(name: &str) -> impl Iterator<Item = &str> {
     name.split('/')
 }
 
-/// Does PopART's clipping of gradients make this tensor: the norm of one gradient, or the gradient
-/// scaled by the norm of all (`ClipWeightGradientsByNorm`)? Both run after the backward pass.
+/// Returns whether the tensor `made` is a result of PopART's gradient clipping
+/// (`ClipWeightGradientsByNorm`): the norm of one gradient, or a gradient scaled by the norm of
+/// all. Both are computed after the backward pass.
 fn is_of_clipping(op_type: &str, made: &str) -> bool {
     let (base, number) = made.rsplit_once("__t").unwrap_or((made, ""));
     let is_numbered = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -271,7 +279,7 @@ fn is_of_clipping(op_type: &str, made: &str) -> bool {
         }
 }
 
-/// The type of an operation: `Add` for `ai.onnx.Add:6`.
+/// Returns the type in an operation id: `Add` for `ai.onnx.Add:6`.
 pub(super) fn op_type(opid: &str) -> &str {
     let without_version = opid.split(':').next().unwrap_or(opid);
     without_version
@@ -280,7 +288,8 @@ pub(super) fn op_type(opid: &str) -> &str {
         .unwrap_or(without_version)
 }
 
-/// The name of a Call, a tensor or a nameless operation.
+/// Returns the name of an operation that is a Call, a tensor or has no name: the type, its instance
+/// number in parentheses, and the tensor's id.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let mut full = match (name, tensor) {
         ("", Some(_)) => "Tensor".to_string(),

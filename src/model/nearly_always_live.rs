@@ -1,6 +1,6 @@
-//! Persistent variables that do not count as always live, because steps that only copy from or to
-//! the host leave them out. Large weights are seen to do so in practice (docs/model.md,
-//! "Variables").
+//! Warns about persistent variables that do not count as always live, because they are not live at
+//! some steps that only copy from or to the host. Large weights are seen to be so in practice
+//! (docs/model.md, "Variables").
 
 use super::VariableGroups;
 use crate::message::Warning;
@@ -8,11 +8,13 @@ use crate::profile::{LiveClasses, Profile};
 use crate::wording::grouped;
 use std::ops::Range;
 
-/// Less than 1/`MIN_SHARE` of the bytes of all variables changes no split visibly.
+/// The warning is given if the variables have at least 1/`MIN_SHARE` of the bytes of all variables.
+/// Fewer bytes change no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Warns about persistent variables that are not always live, if they have much of the memory of
-/// `data`, the variables that hold no code. `is_training`: is there a backward pass?
+/// Returns a warning if persistent variables are live at all steps except some copies from or to
+/// the host, and have much of the memory of `data`. `is_training` says whether there is a backward
+/// pass.
 pub(super) fn warning(
     profile: &Profile,
     data: &VariableGroups,
@@ -37,14 +39,15 @@ pub(super) fn warning(
     Some(sentence(bytes, missed, classes.steps(), is_training))
 }
 
-/// The steps at which a variable is not live.
+/// The steps at which a variable is not live: their number, the first and the last.
 struct MissedSteps {
     count: u32,
     first: u32,
     last: u32,
 }
 
-/// The warning about variables with these bytes; `all` has the steps at which each is not live.
+/// Writes the warning. `bytes` are the bytes of all variables; `all` has, for each of them, the
+/// steps at which it is not live; `steps` is the number of steps.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,
@@ -74,10 +77,11 @@ fn sentence<'a>(
     ))
 }
 
-/// Finds the steps at which classes are not live.
+/// Finds the steps at which equivalence classes are not live.
 struct Missed<'a> {
     classes: &'a LiveClasses,
-    /// By step: number of steps before it that copy from or to the host.
+    /// By step: the number of steps before it that copy from or to the host; with one more entry
+    /// for the end.
     copies_before: Vec<u32>,
 }
 
@@ -96,8 +100,9 @@ impl<'a> Missed<'a> {
         }
     }
 
-    /// The steps at which a class is not live, if all of them copy from or to the host and the
-    /// class is live at more steps than it misses.
+    /// Returns the steps at which a class is not live; `None` if it is always live, if any of these
+    /// steps does not copy from or to the host, or if the class is live at no more steps than it is
+    /// not.
     fn of_class(&self, class: u32) -> Option<MissedSteps> {
         let gaps: Vec<Range<u32>> = self.gaps(class).collect();
         let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
@@ -109,7 +114,7 @@ impl<'a> Missed<'a> {
         (only_copies && is_mostly_live).then_some(MissedSteps { count, first, last })
     }
 
-    /// The ranges of steps at which a class is not live, ascending.
+    /// Iterates over the ranges of steps (ends exclusive) at which a class is not live, ascending.
     fn gaps(&self, class: u32) -> impl Iterator<Item = Range<u32>> {
         let ranges = self.classes.ranges(class);
         let ends = std::iter::once(0).chain(ranges.iter().map(|range| range.1));

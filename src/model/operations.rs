@@ -1,5 +1,5 @@
-//! Sorts programs into operations (docs/model.md, "Contexts and names" and "Operations"), and finds
-//! which programs that own memory belong to none.
+//! Sorts the programs of a profile into operations (docs/model.md, "Contexts and names" and
+//! "Operations"), and lists the programs that own vertex state or exchange code.
 
 use super::walk::{Path, Walk, walk};
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
@@ -9,50 +9,58 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An operation of the model at one place in the program.
+/// One operation of the model, such as a matrix multiplication, at one place in the program. A
+/// function that is called twice has two operations for each operation of its body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Group of the operation, as a position in
-    /// [`Model::operation_groups`](super::Model::operation_groups).
+    /// Index into [`Model::operation_groups`](super::Model::operation_groups) of the group that
+    /// this operation belongs to: all operations with the same debug context share a group.
     pub group: u32,
-    /// Full name of the operation (docs/model.md, "Contexts and names").
+    /// Full name from the debug contexts, such as `encoder/layer/0/MatMul` (docs/model.md,
+    /// "Contexts and names").
     pub name: Box<str>,
-    /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
+    /// Names of the input tensors by the debug context, joined by `/`, with each `.` replaced by
+    /// `/`; empty if the context has none.
     pub inputs: Box<str>,
-    /// Does the operation only make a tensor? Such an operation never has a layer.
+    /// Whether the operation only creates a tensor and computes nothing. Such an operation never
+    /// has a layer.
     pub is_tensor: bool,
-    /// Did the compiler create the operation, so that no context says its purpose (docs/model.md,
-    /// "Contexts and names")?
+    /// Whether the compiler created the operation, so that no context gives its name or purpose
+    /// (docs/model.md, "Contexts and names").
     pub is_anonymous: bool,
-    /// Is the operation part of the backward pass (docs/model.md, "Passes")?
+    /// Whether the debug context or the name marks the operation as part of the backward pass
+    /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Does the operation update weights? By its name or, if no operation has such a name, by what
-    /// it does.
+    /// Whether the operation updates weights. Names and contexts decide; if they mark no operation
+    /// of the model as an update, the variables that it uses decide.
     pub is_update: bool,
-    /// The pass of the operation.
+    /// The pass of the training step in which the operation runs.
     pub pass: Pass,
-    /// Is the operation in the body of a function?
+    /// Whether the operation is in the body of a function.
     pub is_nested: bool,
-    /// Index of its first and last step, both inclusive; `None` if no step runs it. A body that is
-    /// listed under another call only has the steps there.
+    /// The first and the last liveness step of the operation, both inclusive; `None` if it has no
+    /// step. If the profile lists the body of a function once for each call, only the steps of this
+    /// operation's call count.
     pub window: Option<(u32, u32)>,
-    /// The call that the operation is part of, as a position in [`Model::calls`](super::Model::calls), or
-    /// [`NO_CALL`](super::NO_CALL).
+    /// Index into [`Model::calls`](super::Model::calls) of the function call that the operation is
+    /// part of, or [`NO_CALL`](super::NO_CALL).
     pub call: u32,
 }
 
-/// The pass that an operation belongs to.
+/// The pass of a training step in which an operation runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pass {
-    /// Before the start of the backward pass; everything in inference.
+    /// Forward pass: all steps are before the start of the backward pass. All operations of
+    /// inference.
     #[default]
     Forward,
-    /// From the start of the backward pass on.
+    /// Backward pass: all steps are at or after the start of the backward pass.
     Backward,
-    /// Update of weights.
+    /// Update of the weights.
     Update,
-    /// Steps before and after the start of the backward pass: a body that is listed once for calls
-    /// in both passes, or an operation that is recomputed for the backward pass.
+    /// Forward and backward pass: some steps are before the start of the backward pass and some
+    /// after it. Either calls in both passes share the steps of one function body, or the operation
+    /// is recomputed for the backward pass.
     Both,
 }
 
@@ -67,17 +75,19 @@ impl fmt::Display for Pass {
     }
 }
 
-/// The operation context of a program.
+/// The debug context that identifies the operation of a program (docs/model.md, "Contexts and
+/// names").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OperationContext {
-    /// The context whose id is the uid of the operation.
+    /// Position of the context in [`DebugInfo`]. Its id is the uid of the operation.
     pub(super) position: Position,
-    /// Did the compiler make the operation? Then the chain has no context of the operation layer,
-    /// and the operation has no name of its own.
+    /// Whether the compiler made the operation. Then no context on the way to the root is of the
+    /// software layer that defines operations, and the operation has no name of its own.
     pub(super) is_anonymous: bool,
 }
 
-/// The software layer whose contexts distinguish operations; `None` for plain Poplar.
+/// Returns the software layer whose contexts define the operations: the first of PopART, XLA and
+/// HLO that any context has; `None` for plain Poplar.
 pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     [
         SoftwareLayer::Popart,
@@ -88,7 +98,8 @@ pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Finds operation contexts by debug id, once for each id: many programs share one.
+/// Finds the operation context of a debug id, and remembers it, because many programs share one
+/// debug id.
 pub(super) struct OperationContexts<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
@@ -104,8 +115,8 @@ impl<'a> OperationContexts<'a> {
         }
     }
 
-    /// The operation context of a program with this debug id; `None` for 0 and for ids that the
-    /// file lacks.
+    /// Returns the operation context of a program with this debug id; `None` for id 0 and for ids
+    /// that `debug.cbor` lacks.
     pub(super) fn of(&mut self, debug_id: u64) -> Option<OperationContext> {
         if let Some(&known) = self.found.get(&debug_id) {
             return known;
@@ -115,7 +126,7 @@ impl<'a> OperationContexts<'a> {
         context
     }
 
-    /// The id of a context.
+    /// Returns the debug id of the context.
     pub(super) fn id(&self, context: OperationContext) -> u64 {
         self.debug_info.id(context.position)
     }
@@ -140,37 +151,45 @@ impl<'a> OperationContexts<'a> {
     }
 }
 
-/// The operations of a program tree, without names.
+/// All operations of a program tree before they get names.
 pub(super) struct UnnamedOperations {
     pub(super) walk: Walk,
-    /// By visit of the walk: its operation, or [`NO_OPERATION`].
+    /// By index of a visit in `walk.visits`: the operation of the visited program, as an index into
+    /// `operations`, or [`NO_OPERATION`].
     pub(super) operation_of: Vec<u32>,
     pub(super) operations: Vec<UnnamedOperation>,
     pub(super) groups: Vec<UnnamedGroup>,
 }
 
-/// Marks visits of programs that belong to no operation.
+/// Takes the place of an operation's index where a visited program belongs to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
-/// An operation is identified by call path and operation context.
+/// An operation before it gets its name. The call path and the operation context together identify
+/// it.
 pub(super) struct UnnamedOperation {
     pub(super) path: Path,
     pub(super) context: OperationContext,
-    /// Position in [`UnnamedOperations::groups`].
+    /// Index into [`UnnamedOperations::groups`].
     pub(super) group: u32,
-    /// Programs of the operation in the order of the walk, each once.
+    /// Indices into `Programs::all` of the programs of the operation, in the order of the walk,
+    /// each once.
     pub(super) programs: Vec<u32>,
 }
 
-/// A group of operations, defined by the first operation of its uid.
+/// All operations with one debug context. The first of them in the walk gives the group its
+/// programs.
 pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
-    /// First operation of the group, as a position in [`UnnamedOperations::operations`].
+    /// Index into [`UnnamedOperations::operations`] of the first operation of the group.
     pub(super) first: u32,
     pub(super) programs: Vec<u32>,
 }
 
-/// Walks the tree and sorts its programs into operations, in the order of their first programs.
+/// Walks the program tree and sorts its programs into operations, which are in the order of their
+/// first programs.
+///
+/// # Errors
+/// If the program tree is cyclic, or unfolds to too many visits.
 pub(super) fn find(
     programs: &Programs,
     mut contexts: OperationContexts<'_>,
@@ -227,36 +246,37 @@ fn share_groups(
     groups
 }
 
-/// A variable with fewer bytes on each tile is a number that several operations share, such as the
-/// scale of all gradients.
+/// Bytes on each tile from which a variable counts as a tensor. A variable with fewer bytes is a
+/// single number that several operations share, such as the scale of all gradients.
 pub(super) const NUMBER_BYTES: u64 = 16;
 
-/// A program that owns code or state, and the operation that it belongs to.
+/// A program that owns vertex state or exchange code, and the operation group that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedProgram {
-    /// `programs.id`.
+    /// `id` of the program in the table `programs`.
     pub id: u64,
-    /// Kind of the program.
+    /// Whether the program runs a compute set or an exchange.
     pub kind: OwnedKind,
-    /// The name of its compute set, or else of the program.
+    /// The name of the compute set; for an exchange, the name of the program.
     pub name: Box<str>,
-    /// Bytes over all tiles: vertex state of a compute set, code of an exchange.
+    /// Bytes over all tiles: vertex state if the program runs a compute set, code if it is an
+    /// exchange.
     pub bytes: u64,
-    /// Operation group of the program, as a position in
-    /// [`Model::operation_groups`](super::Model); `None` if it belongs to no operation.
+    /// Index into [`Model::operation_groups`](super::Model) of the group of the program; `None` if
+    /// the program belongs to no operation.
     pub group: Option<u32>,
 }
 
 /// The two kinds of programs that own memory besides control code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnedKind {
-    /// Runs a compute set.
+    /// The program runs a compute set, and owns the state of its vertices.
     OnTileExecute,
-    /// Moves data between tiles.
+    /// The program moves data between tiles, and owns the code of the exchange.
     DoExchange,
 }
 
-/// All programs that own code or state, in the order of the profile.
+/// Lists all programs that own vertex state or exchange code, in the order of the profile.
 pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {
@@ -292,7 +312,8 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
     owned.collect()
 }
 
-/// The name of a program's compute set, or else of the program.
+/// Returns the name of the compute set that the program runs; for any other program, the name of
+/// the program.
 pub(super) fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
     match program.kind {
         ProgramKind::OnTileExecute(set) => &programs.compute_sets[set as usize].name,

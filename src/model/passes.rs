@@ -1,8 +1,8 @@
-//! The pass of each operation: forward, backward or update (docs/model.md, "Passes"). Contexts say
-//! which operations of the main graph are backward; the first of them is the start of the backward
-//! pass. Steps decide on all other operations, because contexts say nothing inside the body of a
-//! function but the steps of its calls do. If no name says so, operations that update weights are
-//! found by what they do.
+//! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes").
+//! Contexts say which operations of the main graph are backward; the first step of the first of
+//! them starts the backward pass. All other operations are forward or backward by their steps,
+//! since contexts inside the body of a function do not distinguish its calls. If no name marks
+//! updates of weights, the variables that operations use show which are updates.
 
 use super::code::OperationGroup;
 use super::operations::{NUMBER_BYTES, Operation, Pass};
@@ -11,8 +11,8 @@ use super::{UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
 
-/// Gives each operation its pass. Returns the first step of the backward pass; `None` for
-/// inference.
+/// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
+/// inference, where all operations stay in the forward pass.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let of_main_graph = operations.iter().filter(|operation| !operation.is_nested);
     let backward = of_main_graph.filter(|operation| operation.is_backward);
@@ -35,14 +35,15 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
     }
 }
 
-/// Sets `is_update` and the pass of operations that update weights, unless names mark updates
-/// already. Here, a parameter is a variable that is live on the first and on the last step. An
-/// update meets four conditions, the last two but for less than one number for each tile:
-/// - It begins in the backward pass and uses a parameter that is no accumulator.
-/// - It also uses an accumulator, or a variable that is no parameter but is used by another
-///   operation group.
+/// Sets `is_update` and the pass of operations that update weights, unless names already mark some
+/// as updates. Here, a parameter is a variable that is live on the first and on the last step. An
+/// update meets four conditions; the last two allow exceptions of less than one number for each
+/// tile:
+/// - It begins in the backward pass and uses a parameter that is not an accumulator.
+/// - It also uses an accumulator, or a variable that is not a parameter and that another operation
+/// group uses too.
 /// - It uses no result of the forward pass except parameters.
-/// - Of the variables that it uses, only parameters are live after its last step.
+/// - Only parameters among the variables that it uses are live after its last step.
 pub(super) fn mark_updates(
     (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
     (variables, classes): (&VariableGroups, &LiveClasses),
@@ -65,24 +66,25 @@ pub(super) fn mark_updates(
     }
 }
 
-/// The variables that an operation group of the backward pass uses.
+/// Properties of the variables that one operation group of the backward pass uses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
-    /// Does the group use a parameter that is no accumulator?
+    /// Whether the group uses a parameter that is not an accumulator.
     has_parameter: bool,
-    /// Does the group use an accumulator, or a variable that is no parameter but is used by another
-    /// group?
+    /// Whether the group uses an accumulator, or a variable that is not a parameter and that
+    /// another group uses too.
     has_other: bool,
-    /// Bytes of variables that are no parameters and are live after the last step of the group.
+    /// Bytes, over all tiles, of variables that are not parameters and are live after the last step
+    /// of the group.
     outliving: u64,
-    /// Bytes of variables that are no parameters and are live from the forward pass into the
-    /// backward pass: only gradients are computed from them.
+    /// Bytes, over all tiles, of variables that are not parameters and are live across the start of
+    /// the backward pass. Only gradients are computed from these variables.
     from_forward: u64,
 }
 
 impl Uses {
-    /// By group; zero for groups that begin before the backward pass, run no vertices, or copy from
-    /// or to the host.
+    /// Returns the properties of each group. All are zero or false for groups that begin before the
+    /// backward pass, run no vertices, or copy from or to the host.
     fn of_groups(
         (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
         (variables, classes): (&VariableGroups, &LiveClasses),

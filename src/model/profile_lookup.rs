@@ -1,4 +1,4 @@
-//! Single variables and programs by name, after the model is built.
+//! Looks up single variables and programs of a profile after the model is built.
 
 use super::windows::StepPrograms;
 use crate::message::FileError;
@@ -8,84 +8,91 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Finds lowered variables by tile and step, and the program of a step.
+/// An index of the profile's lowered variables by tile, and of the program of each step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,
-    /// By variable: its use set in the model.
+    /// By variable: the index of its use set in the model.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
-    /// The program of each step.
+    /// By step: the program that runs and its operation.
     pub programs: StepPrograms,
 }
 
-/// A tile and a step.
+/// A place in the liveness report: a tile and a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LivePlace {
-    /// The tile.
+    /// Number of the tile.
     pub tile: u32,
-    /// The index of the step.
+    /// Index of the liveness step.
     pub step: u32,
 }
 
-/// The variables that are live on a tile at a step.
+/// Sums over the variables that are live on one tile at one step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveVariables {
-    /// Number of variables that are live there.
+    /// Number of live variables.
     pub count: u64,
-    /// Bytes of all live variables.
+    /// Bytes of all live variables on the tile.
     pub bytes: u64,
-    /// Bytes by category, the largest first.
+    /// The categories of live variables with their bytes on the tile, the largest first; categories
+    /// without bytes are left out.
     pub categories: Vec<(Box<str>, u64)>,
 }
 
-/// A lowered variable with its name.
+/// A lowered variable (the part of a tensor on one tile) with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedVariable {
     /// Name of the variable, such as `weights#0`.
     pub name: Box<str>,
-    /// The name of its category, such as `variable`.
+    /// Name of the variable's category, such as `variable`.
     pub category: Box<str>,
     /// Size of the variable in bytes.
     pub bytes: u32,
-    /// The operation groups that use the variable, as a set of [`Model::use_sets`](super::Model).
+    /// The operation groups that use the variable, as an index into
+    /// [`Model::use_sets`](super::Model).
     pub set: u32,
 }
 
-/// A lowered variable on a tile, without its name.
+/// A lowered variable (the part of a tensor on one tile), without its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileVariable {
-    /// Position of the variable in the order of the profile.
+    /// Index of the variable in the order of the profile.
     position: u32,
-    /// Equivalence class of the variable.
+    /// Index of the equivalence class of the variable, which determines the steps at which it is
+    /// live.
     pub class: u32,
-    /// Use set of the variable in the model.
+    /// Index of the variable's use set in the model.
     pub set: u32,
     /// Size of the variable in bytes.
     pub bytes: u64,
-    /// Category of the variable, as a position in [`ProfileLookup::category_names`].
+    /// Category of the variable, as an index into [`ProfileLookup::category_names`].
     pub category: u8,
 }
 
-/// The variables of some tiles.
+/// The largest variables of each requested tile.
 #[derive(Debug)]
 pub struct TileLists<'a> {
     lookup: &'a ProfileLookup,
-    /// By tile: positions in the order of the profile.
+    /// By tile: indices of its variables in the order of the profile, the largest first; empty for
+    /// tiles that were not requested.
     by_tile: Vec<Vec<u32>>,
 }
 
-/// The largest variables of a tile so far, and some more.
+/// The largest variables of one tile among those seen so far, and some smaller ones that are
+/// removed later.
 #[derive(Clone, Default)]
 struct Largest {
     positions: Vec<u32>,
-    /// A variable with at most these bytes is not among the largest.
+    /// Bytes of the smallest variable that is among the largest: variables without more bytes are
+    /// ignored. `None` while fewer than the maximum number were seen.
     too_few: Option<u32>,
 }
 
 impl ProfileLookup {
-    /// The largest variables of tiles, from one parallel pass over all variables: a large model has
-    /// 10^7. `wanted` has tiles and the maximum number of variables on each.
+    /// Finds the largest variables of some tiles, in one parallel pass over all variables, since a
+    /// large model has 10^7 of them. `wanted` lists tiles, each with the maximum number of
+    /// variables.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         let mut max_counts = vec![0; highest.unwrap_or(0)];
@@ -112,8 +119,8 @@ impl ProfileLookup {
         }
     }
 
-    /// By tile: positions of some of the variables in a part of all, with the largest `max_counts`
-    /// of the tile among them.
+    /// Returns, by tile, the indices of some variables in the index range `part`, which include the
+    /// tile's largest, `max_counts` at most.
     fn of_part(&self, part: Range<usize>, max_counts: &[usize]) -> Vec<Vec<u32>> {
         let mut found = vec![Largest::default(); max_counts.len()];
         let tiles = self.variables.tiles[part.clone()].iter();
@@ -127,20 +134,20 @@ impl ProfileLookup {
         found.into_iter().map(|largest| largest.positions).collect()
     }
 
-    /// The name of the category of a variable.
+    /// Returns the name of the category of a variable.
     pub fn category_of(&self, variable: &TileVariable) -> &str {
         &self.variables.category_names[usize::from(variable.category)]
     }
 
-    /// The names of all categories, by their positions in [`TileVariable`].
+    /// Returns the names of all categories; [`TileVariable::category`] is an index into them.
     pub fn category_names(&self) -> &[String] {
         &self.variables.category_names
     }
 
-    /// The names of these variables, in the same order.
+    /// Reads the names of variables from the profile, in the order of `all`.
     ///
     /// # Errors
-    /// When the profile cannot be read again, or has changed.
+    /// If the profile cannot be read again, or has changed since.
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
@@ -149,7 +156,7 @@ impl ProfileLookup {
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
-    /// A variable with its name.
+    /// Joins a variable, its name, and the name of its category.
     pub fn named(&self, variable: &TileVariable, name: String) -> NamedVariable {
         NamedVariable {
             name: name.into(),
@@ -159,13 +166,14 @@ impl ProfileLookup {
         }
     }
 
-    /// Keeps the largest `max_count`, sorted from the largest on.
+    /// Sorts variables by size, the largest first, and keeps the first `max_count`.
     fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
         positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
         positions.truncate(max_count);
     }
 
-    /// Adds a variable that is ever live, if it may be among the largest `max_count`.
+    /// Adds the variable at `position` to `largest` if it is ever live and may be among the
+    /// `max_count` largest variables.
     fn add(&self, largest: &mut Largest, position: u32, max_count: usize) {
         let bytes = Some(self.variables.bytes[position as usize]);
         let is_never_live = || self.variables.classes[position as usize] == NEVER_LIVE;
@@ -182,8 +190,8 @@ impl ProfileLookup {
 }
 
 impl TileLists<'_> {
-    /// The variables of a tile that are ever live, the largest first; equal ones in the order of
-    /// the profile.
+    /// Returns the largest variables of a tile that are ever live, the largest first; equal sizes
+    /// in the order of the profile. Empty if the tile was not requested.
     pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
         let variables = &self.lookup.variables;
         let positions = self.by_tile.get(tile as usize).into_iter().flatten();
@@ -198,7 +206,7 @@ impl TileLists<'_> {
 }
 
 impl LiveVariables {
-    /// The sums over `live`.
+    /// Sums up the bytes of the variables in `live`, in all and by category.
     pub fn of(live: &[TileVariable], lookup: &ProfileLookup) -> Self {
         let mut sums = vec![0; lookup.category_names().len()];
         for variable in live {

@@ -1,5 +1,5 @@
-//! Facts that contexts record of tensors and of the compilation: labels of variables, and properties
-//! that a pipeline depends on (docs/model.md, "Passes").
+//! Facts that the debug contexts record: the framework's labels of variables, and the properties of
+//! the compilation that a pipeline depends on (docs/model.md, "Passes").
 
 use super::names::op_type;
 use super::operations::{Operation, Pass, UnnamedOperations};
@@ -11,39 +11,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Marks of gradient accumulators in names of PopART and of TensorFlow.
+/// Prefix (PopART) and suffix (TensorFlow) of names of gradient accumulators.
 const POPART_ACCUMULATOR: &str = "Accum___";
 const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 
-/// The kind of tensor that a variable holds, according to the contexts of the framework.
+/// The kind of tensor that a variable holds, as the framework wrote it to the debug contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// No context gives the kind.
+    /// No context records the kind.
     #[default]
     Unknown,
     /// A weight, or other state that training changes.
     Variable,
-    /// A constant.
+    /// A tensor that never changes.
     Constant,
-    /// Anything else.
+    /// A tensor of any other kind, such as an activation.
     Other,
 }
 
-/// The label of the variables of one tensor.
+/// The framework's label of the variables that hold parts of one tensor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// The base name of the variables.
+    /// The name of the variables in the profile, without the number of the part.
     pub name: Box<str>,
-    /// The tensor's id in the framework; empty if no context gives it.
+    /// The id of the tensor in the framework; empty if no context records it.
     pub tensor: Box<str>,
-    /// The kind of tensor.
+    /// The kind of tensor: a weight, a constant, or another.
     pub kind: TensorKind,
-    /// Bytes of one element; `None` if no context gives them.
+    /// Bytes of one element of the tensor; `None` if no context records its type.
     pub element_bytes: Option<u8>,
 }
 
 impl Label {
-    /// The label of a profile, with what its contexts say about the tensor.
+    /// Builds the label from a label of the profile and the debug contexts that it refers to.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let mut contexts = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
         let tensor = contexts.find(|&context| {
@@ -64,8 +64,8 @@ impl Label {
         }
     }
 
-    /// Name of the tensor as a weight: the tensor's id, or else the name of its variables without
-    /// the mark of a part.
+    /// Returns the name to compare with names of weights: the id of the tensor or, if that is
+    /// unknown, the name of the variables without a `#` at its end.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')
@@ -74,14 +74,14 @@ impl Label {
         }
     }
 
-    /// Is it the label of an accumulator of gradients?
+    /// Returns whether the label is of a gradient accumulator, by its name.
     pub fn is_accumulator(&self) -> bool {
         let name = self.weight_name();
         name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
     }
 }
 
-/// Bytes of one element of a type, by its name in PopART.
+/// Returns the bytes of one element of a PopART type such as `FLOAT16`; `None` for unknown types.
 fn element_bytes(name: &str) -> Option<u8> {
     match name {
         "BOOL" | "INT8" | "UINT8" | "FLOAT8_143" | "FLOAT8_152" => Some(1),
@@ -104,7 +104,7 @@ pub enum Framework {
     Popxl,
     /// TensorFlow, or JAX.
     Tensorflow,
-    /// Only Poplar and its libraries, or an unknown framework.
+    /// Poplar and its libraries without a framework, or an unknown framework.
     #[default]
     Poplar,
 }
@@ -137,35 +137,36 @@ impl Framework {
     }
 }
 
-/// Facts about the recorded compilation, and the versions of the software that wrote it.
+/// Properties of the recorded compilation that the memory of a pipeline depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
-    /// The software that the model was written with, as its contexts show.
+    /// The software that the model was written with, by its debug contexts.
     pub framework: Framework,
-    /// Does it accumulate gradients over several micro-batches?
+    /// Whether the model accumulates gradients over several micro-batches.
     pub accumulates: bool,
-    /// Does it recompute parts of the forward pass for the backward pass?
+    /// Whether the model recomputes parts of the forward pass for the backward pass.
     pub recomputes: bool,
-    /// Are there operations that mark checkpoints for recomputation?
+    /// Whether the model has operations that mark checkpoints for recomputation.
     pub has_checkpoints: bool,
-    /// Are tensors loaded from memory outside the IPUs, such as optimizer state?
+    /// Whether the model loads tensors, such as optimizer state, from memory outside the IPUs.
     pub loads_state: bool,
-    /// Are tensors gathered from several replicas?
+    /// Whether the model gathers tensors from several replicas.
     pub gathers_state: bool,
 }
 
-/// The part of the program that runs once for all micro-batches.
+/// PopART's name of the part of the program that runs once after all micro-batches.
 const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
-/// The operation of PopART that loads from memory outside the IPUs, and the suffixes of tensors
-/// that are loaded and of tensors that are gathered from replicas.
+/// Type of the PopART operation that loads from memory outside the IPUs, the suffix of ids of
+/// loaded tensors, and the suffix of ids of tensors that are gathered from replicas.
 const REMOTE_LOAD: &str = "RemoteLoad";
 const LOADED_END: &str = "__l0";
 const GATHERED_END: &str = "__g0";
-/// The prefix of operations that mark a checkpoint.
+/// Prefix of the names of operations that mark a checkpoint.
 const CHECKPOINT: &str = "Checkpoint";
 
 impl Recording {
-    /// Derives the properties from contexts, names and passes.
+    /// Derives the properties from the debug contexts, the names and passes of operations, and the
+    /// labels of variables.
     pub(super) fn new(
         debug_info: &DebugInfo,
         found: &UnnamedOperations,
@@ -182,7 +183,7 @@ impl Recording {
                 .iter()
                 .any(|label| label.weight_name().ends_with(end))
         };
-        // Operations that the compiler makes may run in both passes anyway.
+        // Operations that the compiler made may run in both passes without recomputation.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
@@ -204,8 +205,9 @@ impl Recording {
     }
 }
 
-/// Warns if the two witnesses of the backward pass disagree: backward operations have gradients
-/// among their outputs, and PopART (2.6 and later) never marks them to run again.
+/// Returns a warning if contexts contradict each other on the pass of an operation: it has
+/// gradients among its outputs, so it is backward, but has the attribute `recomputetype`, which
+/// PopART (2.6 and later) only gives to forward operations.
 pub(super) fn disagreement(
     debug_info: &DebugInfo,
     found: &UnnamedOperations,

@@ -1,5 +1,6 @@
-//! Splits use sets by the labels and the partners of their variables (docs/model.md, "Variables"):
-//! only then can a variable count where its name or its partner says.
+//! Divides use sets by the labels and the partners of their variables (docs/model.md, "Variables"),
+//! because a variable may count where its name or its partner says, and all variables of a use set
+//! count at the same places.
 
 use super::operations::UnnamedGroup;
 use super::use_set_index::{UseSetIndex, members};
@@ -8,8 +9,9 @@ use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Gives variables with different labels or partners different sets, and returns the sets that each
-/// compute set and region then has. `computes` says of an operation group whether it computes.
+/// Gives variables with different labels or partners different use sets. Returns the use sets of
+/// the variables of each compute set and region afterwards. `computes` says, by operation group,
+/// whether it runs vertices.
 pub(super) fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -35,8 +37,9 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Gives variables separate sets by a value for each in `said`; `mark` makes the new label and
-/// partner from the label of the old set and this value.
+/// Gives each variable in `said` the use set for its old set and its value. `said` has variables,
+/// each with a value; `mark` computes the label and partner of the new set from the label of the
+/// old set and the value.
 fn split_sets(
     said: Vec<(u32, u32)>,
     (set_of, sets): (&mut [u32], &mut UseSets),
@@ -52,20 +55,21 @@ fn split_sets(
     }
 }
 
-/// A variable, and the set of its partner.
+/// A variable, and the use set of its partner.
 type Pair = (u32, u32);
 
-/// A compute set over the whole model uses variables of at least this number of other sets; a
-/// compute set of a layer mostly has fewer.
+/// A compute set works on the whole model if it uses variables of at least this number of other use
+/// sets; a compute set of a layer mostly uses fewer.
 const MIN_PARTNERS: usize = 8;
 
-/// An operation over the whole model with a compute set for each weight has at least this number of
-/// compute sets; an operation of a layer has fewer.
+/// An operation works on the whole model with one compute set for each weight if it has at least
+/// this number of compute sets; an operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// Pairs each variable that only one compute set over the whole model uses, such as a moment, with
-/// the set of a variable with equally many elements on the same tile that other operations compute
-/// with too, such as its weight. In ascending order.
+/// Finds the partners of variables that only one operation uses, in a compute set that works on the
+/// whole model, such as moments of an optimizer. The partner is a variable on the same tile with
+/// equally many elements that other operations compute with too, such as the weight. Returns each
+/// variable with the use set of its partner, ascending by variable.
 fn partners(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -88,23 +92,23 @@ fn partners(
         .collect();
     pairs.par_sort_unstable();
     pairs.dedup();
-    // A variable with different partners in several compute sets, such as a norm, has none.
+    // A variable with different partners in several compute sets, such as a norm, gets none.
     let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
     let only = by_variable.filter_map(|pairs| <[Pair; 1]>::try_from(pairs).ok());
     only.flatten().collect()
 }
 
-/// Data that pairing needs.
+/// Everything that the search for partners reads.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
-    /// By set: number of groups that compute with its variables.
+    /// By use set: the number of operation groups that compute with its variables.
     users: Vec<u8>,
     use_set_index: &'a UseSetIndex,
 }
 
 impl Pairing<'_> {
-    /// The pairs of all compute sets of an operation group.
+    /// Finds the pairs in all compute sets of an operation group.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = Pair> {
         let programs = &self.profile.programs;
         let is_compute_set = |program: &u32| programs.compute_set(*program).is_some();
@@ -115,8 +119,8 @@ impl Pairing<'_> {
         compute_sets.flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
-    /// Pairs for the variables that only this program uses, which is one of `compute_sets` compute
-    /// sets of an operation.
+    /// Finds the partners of the variables that only `program` uses. `compute_sets` is the number
+    /// of compute sets of its operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<Pair> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -134,7 +138,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Do several operation groups compute with the variables of this set?
+    /// Returns whether several operation groups compute with the variables of `set`.
     fn is_shared(&self, set: u32) -> bool {
         self.users[set as usize] > 1
     }
@@ -143,25 +147,26 @@ impl Pairing<'_> {
         self.is_shared(self.set_of[variable as usize])
     }
 
-    /// The variables of a program.
+    /// Iterates over the variables that `program` uses.
     fn used(&self, program: u32) -> impl Iterator<Item = u32> {
         let used = members(self.profile, &[program]).into_iter();
         used.flatten().copied()
     }
 
-    /// Tile and bytes of a variable.
+    /// Returns the tile and the bytes of a variable.
     fn place(&self, variable: u32) -> TileAndBytes {
         let (tiles, bytes) = (&self.profile.variables.tiles, &self.profile.variables.bytes);
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Is a variable state, such as a moment?
+    /// Returns whether a variable has a label, so that it is state such as a moment and no
+    /// temporary.
     fn lasts(&self, variable: u32) -> bool {
         self.profile.variables.label(variable) != 0
     }
 
-    /// Pairs the variables of each tile; variables of one size get the partners of this size in
-    /// turn, state and temporaries separately.
+    /// Finds partners for the variables of `program` on the same tile. Variables of one size get
+    /// the candidates in turn; state and temporaries are paired separately.
     fn pair(&self, program: u32) -> Vec<Pair> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -191,16 +196,17 @@ impl Pairing<'_> {
     }
 }
 
-/// Tile and bytes.
+/// The tile of a variable, and its bytes.
 type TileAndBytes = (u16, u32);
 
-/// Width of an element relative to its partner's, as (times, parts): a moment is as wide as its
-/// weight, or twice or half as wide.
+/// Bytes of an element of a variable, divided by those of an element of its partner, as a fraction:
+/// a moment is as wide as its weight, or twice or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// For each place: the entries of `others` (sorted) on the same tile with equally many elements, of
-/// the width for which most places have some: another weight on the tile may have the size by
-/// chance.
+/// Returns, for each of `places` (tile and bytes of a variable), the entries of `others` on the
+/// same tile with equally many elements. The ratio of element widths is one that gives most
+/// variables a partner, since an unrelated weight on the tile may have the right size by chance.
+/// `others` is sorted.
 fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [(TileAndBytes, u32)],
@@ -220,8 +226,8 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// The entries of `others` (sorted) on a tile that have equally many elements, at this width, as a
-/// variable of `bytes` bytes.
+/// Returns the entries of `others` (sorted) on `tile` whose number of elements equals that of a
+/// variable of `bytes` bytes, if an element of the variable is `times / parts` as wide as theirs.
 fn of_elements(
     others: &[(TileAndBytes, u32)],
     (tile, bytes): TileAndBytes,

@@ -1,19 +1,21 @@
-//! Which variables programs use, and which use sets the variables of compute sets and regions have.
+//! Finds which variables programs use, and the use sets of the variables of each compute set and
+//! region.
 
 use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
 
-/// By compute set and by region: the use sets of its variables. There are some thousand times fewer
-/// lists than variables, so each variable is looked up once here.
+/// The use sets of the variables of each compute set and each region. A list has some thousand
+/// times fewer sets than variables, so each variable is looked up once here.
 pub(super) struct UseSetIndex {
-    /// By position in [`Profile::compute_set_variables`], ascending.
+    /// By index in [`Profile::compute_set_variables`]: use sets, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
-    /// By position in [`Profile::region_variables`], ascending.
+    /// By index in [`Profile::region_variables`]: use sets, ascending.
     of_regions: Vec<Box<[u32]>>,
 }
 
 impl UseSetIndex {
-    /// `set_of` has the use set of each variable; `sets` is the number of use sets.
+    /// Builds the index. `set_of` has the use set of each variable; `sets` is the number of use
+    /// sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
         let mut index = Self {
@@ -24,7 +26,7 @@ impl UseSetIndex {
         index
     }
 
-    /// Computes each list that is empty or has a use set for which `is_changed` is true.
+    /// Computes each list again that is empty or has a use set for which `is_changed` is true.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -46,8 +48,8 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// The use sets of the variables that `program` uses, ascending, each once with its role. A set
-    /// with several roles has the first of them in the order of [`Role`].
+    /// Returns the use sets of the variables that `program` uses, ascending, each with its role. A
+    /// set with several roles has the first of them in the order of [`Role`].
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = lists_of(profile, &[program]);
         let program = &profile.programs.all[program as usize];
@@ -72,27 +74,27 @@ impl UseSetIndex {
         sets.into()
     }
 
-    /// The use sets of all variables that `program` uses, ascending.
+    /// Returns the use sets of the variables that `program` uses, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
         let roles = self.roles(profile, program);
         roles.iter().map(|&(set, _)| set).collect()
     }
 }
 
-/// The way in which a program uses a variable.
+/// How a program uses a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// Vertices of the operation read or write the variable.
+    /// Vertices of the program read or write the variable.
     Computes,
     /// An exchange writes the variable.
     Destination,
-    /// Any other use: an exchange reads the variable, or code is copied to it.
+    /// An exchange reads the variable, or code is copied to it.
     Reads,
-    /// The variable is copied from or to the host.
+    /// The program copies the variable from or to the host.
     Host,
 }
 
-/// Which sets were found in the current list.
+/// Collects the use sets of one list of variables after another.
 struct Seen {
     /// By set: number of the last list that has it.
     last: Vec<u32>,
@@ -107,7 +109,7 @@ impl Seen {
         }
     }
 
-    /// The sets of the members of a list, ascending.
+    /// Returns the use sets of the variables in list `position` of `lists`, ascending, each once.
     fn sets_of(&mut self, lists: &VariableLists, position: u32, set_of: &[u32]) -> Box<[u32]> {
         self.look += 1;
         let mut sets = Vec::new();
@@ -124,7 +126,8 @@ impl Seen {
     }
 }
 
-/// The lists of variables of all these programs, each list once.
+/// Returns the lists of the variables that `programs` use, each list once. A variable may be in
+/// several lists.
 pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
     let (of_sets, of_regions) = lists_of(profile, programs);
     let of_sets = of_sets.into_iter();
@@ -134,7 +137,8 @@ pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u3
     of_sets.chain(of_regions).collect()
 }
 
-/// The distinct lists of compute sets and of regions that programs use, by position.
+/// Returns the indices of the lists of variables that `programs` use, ascending: first lists of
+/// compute sets, second lists of regions.
 fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
     for &program in programs {

@@ -1,4 +1,4 @@
-//! Which operations use which lowered variables.
+//! Finds which operation groups use which lowered variables.
 
 use super::operations::UnnamedGroup;
 use super::use_set_index::members;
@@ -7,24 +7,27 @@ use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
 
-/// Sets of operation groups that use variables, each stored once for each label and partner of its
-/// variables. Set 0 is empty; any other is a smaller set plus one group, which comes later in the
-/// order than all groups of the smaller set.
+/// All use sets. A use set is the set of operation groups that use a variable, together with the
+/// variable's label and partner: variables that differ in any of them have different use sets. Set
+/// 0 is empty. Any other set is a smaller set plus one group, whose index is above those of all
+/// groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// By set: the set without its last group, and this group.
+    /// By set: the set without its last group, and the last group.
     nodes: Vec<(u32, u32)>,
-    /// By set: the label of its variables; see [`UseSets::label`].
+    /// By set: the label of its variables, as an index into
+    /// [`Model::labels`](super::Model::labels).
     labels: Vec<u32>,
-    /// By set: the set that its variables are paired with, [`NO_USERS`] for none.
+    /// By set: the set of the variables that its variables are paired with
+    /// ([`partner`](Self::partner)); [`NO_USERS`] if there are none.
     partners: Vec<u32>,
 }
 
-/// The use set of variables that no operation uses.
+/// The index of the use set of variables that no operation uses.
 pub const NO_USERS: u32 = 0;
 
 impl Default for UseSets {
-    /// Only the empty set.
+    /// Returns the use sets with only the empty set.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
@@ -35,8 +38,8 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds the set of `smaller`, which must exist, and `group`, which must come after all groups
-    /// of `smaller`.
+    /// Adds the set of all groups of `smaller` and `group`, and returns its index. `smaller` must
+    /// exist, and `group` must be above all its groups.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -44,7 +47,7 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a copy of a set for variables with a label and a partner.
+    /// Adds a set with the groups of `set`, but another label and partner, and returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -52,27 +55,28 @@ impl UseSets {
         added
     }
 
-    /// Sets the label and partner of all variables of a set.
+    /// Sets the label and partner of the variables with use set `set`.
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
         self.labels[set as usize] = label;
         self.partners[set as usize] = partner;
     }
 
-    /// The label of the variables with this set, as a position in
+    /// Returns the label of the variables with use set `set`, as an index into
     /// [`Model::labels`](super::Model::labels).
     pub fn label(&self, set: u32) -> u32 {
         self.labels[set as usize]
     }
 
-    /// The set of the variables that they are paired with: variables on the same tile with equally
-    /// many elements in a compute set over the whole model. `None` if there are none.
+    /// Returns the use set of the partners of the variables with use set `set`; `None` if they have
+    /// none. The partner of an optimizer's moment is its weight: a variable on the same tile with
+    /// equally many elements in a compute set that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
-    /// Is the first set the empty one, does each other set consist of an earlier smaller one and a
-    /// later group below `groups`, and does each have a label below `labels` and an existing
-    /// partner?
+    /// Checks that set 0 is empty, that each other set consists of an earlier set and a group that
+    /// is above all its groups and below `groups`, and that each set has a label below `labels` and
+    /// an existing partner.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -91,24 +95,24 @@ impl UseSets {
             && (self.labels[0], self.partners[0]) == (0, NO_USERS)
     }
 
-    /// Number of sets, the empty one included.
+    /// Returns the number of sets, including the empty one.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Always false for a sound list: the empty set is there.
+    /// Returns whether even the empty set is missing, which a sound list never lacks.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Every set but the empty one, smaller sets first: (set, the set without its last group, this
-    /// group).
+    /// Iterates over all sets but the empty one, each after the smaller set that it contains. Each
+    /// item is the set, the set without its last group, and the last group.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
         let nodes = (0..self.nodes.len() as u32).zip(&self.nodes).skip(1);
         nodes.map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
-    /// The groups of a set, the last first.
+    /// Iterates over the groups of a set, the last first.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         let mut set = set;
         std::iter::from_fn(move || {
@@ -121,11 +125,14 @@ impl UseSets {
     }
 }
 
-/// By variable its use set, and the use sets.
+/// By variable: the index of its use set; and the use sets.
 pub(super) type Users = (Vec<u32>, UseSets);
 
-/// The use set of each variable, by its position. Sets are numbered in the order of the first uses
-/// that make them.
+/// Finds the use set of each variable of the profile. Sets are numbered in the order of the first
+/// uses that make them.
+///
+/// # Errors
+/// If variables have more uses or sets than in any real model ([`limits`]).
 pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
@@ -133,7 +140,8 @@ pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, 
     of_variables(count, groups.len() as u32, lists, max)
 }
 
-/// The use sets of `count` variables by the variables that each group uses, in lists.
+/// Finds the use sets of `count` variables. `lists` returns, for a group, lists of the variables
+/// that it uses.
 fn of_variables<'a>(
     count: usize,
     groups: u32,
@@ -142,7 +150,7 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = vec![NO_USERS; count];
     let mut sets = UseSets::default();
-    // By set: the last group that was added to it, and the set that resulted.
+    // By set: the group that was last added to it, and the resulting set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {

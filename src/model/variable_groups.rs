@@ -1,4 +1,5 @@
-//! The lowered variables of all tiles, equal ones joined.
+//! The lowered variables of all tiles; on each tile, variables with the same class and use set form
+//! one group.
 
 use super::NO_USERS;
 use super::variable_uses::{ByUse, TileUse, VariableUse};
@@ -6,32 +7,33 @@ use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
 use std::ops::{AddAssign, Range};
 
-/// Lowered variables of one tile with the same class and use set.
+/// All lowered variables of one tile that have the same class and use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableGroup {
-    /// Equivalence class of the variables, as a position in the profile's classes.
+    /// Equivalence class of the variables (which determines the steps at which they are live), as
+    /// an index into the profile's classes.
     pub class: u32,
-    /// The operation groups that use the variables, as a set of [`UseSets`](super::UseSets);
+    /// The operation groups that use the variables, as an index into [`UseSets`](super::UseSets);
     /// [`NO_USERS`] if none does.
     pub set: u32,
-    /// Bytes of all variables of the group.
+    /// Bytes of all variables of the group on the tile.
     pub bytes: u32,
 }
 
-/// All allocated variables, tile by tile.
+/// The groups of lowered variables of all tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableGroups {
-    /// By class, then by set.
+    /// The distinct pairs of class and use set, ascending by class, then by set.
     uses: Vec<VariableUse>,
-    /// By tile, start of its groups in `groups`; one more at the end.
+    /// By tile: the start of its groups in `groups`; with one more entry for the end.
     starts: Vec<u32>,
-    /// On each tile, ascending by number of the use.
+    /// All groups, tile after tile; on each tile ascending by index in `uses`.
     groups: Vec<TileUse>,
 }
 
 impl VariableGroups {
-    /// Sorts `groups` (with the tile of each) by tile, class and set, and joins equal ones. Groups
-    /// that would exceed 4 GiB together are not joined.
+    /// Sorts `groups`, each given with its tile, by tile, class and set, and joins groups that have
+    /// the same tile, class and set. They stay separate if their bytes would exceed 4 GiB.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups.iter().map(|(_, group)| group.class as usize + 1);
@@ -41,8 +43,9 @@ impl VariableGroups {
         Self::sorted((tiles, classes), groups.len(), tile, group)
     }
 
-    /// Sorts groups by their positions below `count`; `tile` and `group` return the tile and the
-    /// group at a position, if there is a group. `tiles` and `classes` are their numbers.
+    /// Sorts the groups with numbers below `count`, as [`new`](Self::new) does. `tile` returns the
+    /// tile of a number, `group` its group, `None` if there is none. All tiles must be below
+    /// `tiles`, all classes below `classes`.
     pub(super) fn sorted(
         (tiles, classes): (u32, usize),
         count: usize,
@@ -50,7 +53,7 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // By tile the number of groups, and by use its bytes.
+        // The number of groups by tile, and the bytes by use.
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
             let (mut counts, mut bytes) = none();
@@ -83,9 +86,10 @@ impl VariableGroups {
         }
     }
 
-    /// Takes the distinct uses (class and use set) in order, by tile the number of its groups, and
-    /// the groups of all tiles, on each by number of the use. `None` if the numbers of groups do not
-    /// add up, a list is not in order, or a group has a use that does not exist.
+    /// Builds the groups from sorted lists. `uses` has the distinct pairs of class and use set,
+    /// ascending; `counts` has the number of groups of each tile; `groups` has the groups of all
+    /// tiles, on each tile ascending by number of the use. `None` if the counts do not add up, a
+    /// list is not ascending, or a group has a use that does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -106,7 +110,8 @@ impl VariableGroups {
         })
     }
 
-    /// The groups with other bytes: `bytes` gets the number of the use and its bytes on a tile.
+    /// Returns the groups with other sizes: `bytes` computes the new bytes of a group from the
+    /// number of its use and its bytes on the tile.
     pub fn with_bytes(&self, bytes: impl Fn(u32, u32) -> u32) -> Self {
         let mut changed = self.clone();
         changed.uses.iter_mut().for_each(|sum| sum.bytes = 0);
@@ -117,7 +122,7 @@ impl VariableGroups {
         changed
     }
 
-    /// Only groups that some operation uses.
+    /// Returns only the groups that some operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
         let groups =
@@ -128,24 +133,26 @@ impl VariableGroups {
         )
     }
 
-    /// The class and use set of all groups, by class, then by set, with the bytes over all tiles.
+    /// Returns the distinct pairs of class and use set, ascending by class, then by set, with their
+    /// bytes over all tiles.
     pub fn uses(&self) -> &[VariableUse] {
         &self.uses
     }
 
-    /// The number of the use with this class and use set; `None` if no variable has it.
+    /// Returns the index in [`uses`](Self::uses) of a class and use set; `None` if no variable has
+    /// both.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |numbered: &VariableUse| (numbered.class, numbered.set);
         let found = self.uses.binary_search_by_key(&(class, set), key);
         found.ok().map(|number| number as u32)
     }
 
-    /// Number of tiles.
+    /// Returns the number of tiles.
     pub fn tiles(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
 
-    /// The groups of `tile`, by class, then by set.
+    /// Iterates over the groups on `tile`, ascending by class, then by set.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let group = |&TileUse { number, bytes }: &TileUse| {
             let VariableUse { class, set, .. } = self.uses[number as usize];
@@ -154,21 +161,23 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// The uses on `tile` with their bytes, ascending by number of the use.
+    /// Returns the bytes on `tile` of each use, ascending by index in [`uses`](Self::uses).
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
-/// Number of parts in which `count` items are processed in parallel: one for each thread, unless
-/// the list of `values` that each part needs would be large compared with its items.
+/// Returns the number of parts in which `count` items are processed in parallel: one for each
+/// thread, but fewer if a list of `values` for each part would be large compared with the items of
+/// the part.
 fn parts(count: usize, values: usize) -> usize {
     let parts = count / (4 * values.max(1));
     parts.clamp(1, rayon::current_num_threads())
 }
 
-/// By tile, start of its groups from the number of groups; one more at the end.
+/// Returns where the groups of each tile start, from the number of groups of each tile; with one
+/// more entry for the end.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -178,14 +187,15 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Adds each number of `more` to the one at its index in `sums`.
+/// Adds each number of `more` to the number at the same index in `sums`.
 fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
     let pairs = sums.iter_mut().zip(more);
     pairs.for_each(|(sum, more)| *sum += more);
 }
 
-/// By use, bytes over all tiles; groups of each tile begin where `starts` says. `None` if a tile is
-/// not in order or has a use that does not exist.
+/// Sums up the bytes of each use over all tiles. The groups of tile `t` are
+/// `groups[starts[t]..starts[t + 1]]`; `uses` is the number of uses. `None` if the groups of a tile
+/// are not ascending, or a use does not exist.
 fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     let sum_up = |tiles: Range<usize>| {
         let mut sums = vec![0u64; uses];
@@ -209,8 +219,8 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     found.unwrap_or_else(|| Some(vec![0; uses]))
 }
 
-/// The groups at positions below `count`, if they exist, by tile; groups of each tile begin where
-/// `starts` says.
+/// Sorts the groups with numbers below `count` by tile, in their order on each tile. The result has
+/// the groups of tile `t` at `starts[t]..starts[t + 1]`.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -240,7 +250,8 @@ fn by_tile(
     sorted
 }
 
-/// Sorts the groups of each tile and joins equal ones in place.
+/// Sorts the groups of each tile by number of the use, joins groups that have the same use, and
+/// updates `starts`.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
     let tiles = split_by(groups, lengths.map(|length| length as usize));
@@ -264,7 +275,8 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     groups.shrink_to_fit();
 }
 
-/// Joins equal groups of a sorted tile. Returns how many are left, at the front.
+/// Joins neighbouring groups of a sorted tile that have the same use. Returns the number of groups
+/// left, which are at the front of `tile`.
 fn join_neighbours(tile: &mut [TileUse]) -> usize {
     let mut kept = 0usize;
     for position in 0..tile.len() {

@@ -1,44 +1,46 @@
-//! The uses of variables: their class, and which operations use them.
+//! A use: the pair of equivalence class and use set that some variables have.
 //!
-//! There are millions of variables and some hundred thousand uses, so what depends only on class
-//! and use set is looked up once for each use.
+//! There are millions of variables and some hundred thousand uses, so values that only depend on
+//! class and use set are computed once for each use.
 
 use rustc_hash::FxHashMap;
 
-/// A class and a use set that some variables have.
+/// An equivalence class and a use set that some variables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
-    /// The equivalence class, as a position in the profile's classes.
+    /// The equivalence class (which determines the steps at which the variables are live), as an
+    /// index into the profile's classes.
     pub class: u32,
-    /// The operation groups that use the variables, as a set of [`UseSets`](super::UseSets).
+    /// The operation groups that use the variables, as an index into [`UseSets`](super::UseSets).
     pub set: u32,
     /// Bytes of the variables over all tiles.
     pub bytes: u64,
 }
 
-/// The bytes of a use on one tile.
+/// The bytes on one tile of the variables with the same class and use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
-    /// The number of the use in [`VariableGroups::uses`](super::VariableGroups::uses).
+    /// Index into [`VariableGroups::uses`](super::VariableGroups::uses) of the class and use set.
     pub number: u32,
-    /// Bytes of its variables on the tile.
+    /// Bytes of the variables on the tile.
     pub bytes: u32,
 }
 
-/// A value for each use. Most classes have only one use set, so that a lookup is one access to a
-/// list.
+/// A map with a value for each pair of class and use set. Most classes have only one use set; then
+/// a lookup is one access to a list.
 #[derive(Debug, Clone)]
 pub(super) struct ByUse<T> {
-    /// By class: its first use set ([`NO_SET`] before there is one), and the value of both.
+    /// By class: its first use set ([`NO_SET`] if it has none), and the value of the class with
+    /// this set.
     first: Vec<(u32, T)>,
-    /// Values of other sets, by class and set.
+    /// By class and set: the values of all further sets.
     others: FxHashMap<(u32, u32), T>,
 }
 
 const NO_SET: u32 = u32::MAX;
 
 impl<T: Copy + Default> ByUse<T> {
-    /// Values for classes below `classes`.
+    /// Builds an empty map for classes below `classes`.
     pub(super) fn new(classes: usize) -> Self {
         Self {
             first: vec![(NO_SET, T::default()); classes],
@@ -46,7 +48,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// The value of a use, which is the default until it is changed.
+    /// Returns the value of a class and use set to be changed; the default at first.
     #[inline]
     pub(super) fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
         let (first, value) = &mut self.first[class as usize];
@@ -60,7 +62,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// The value of a class and a use set; the default if there is none.
+    /// Returns the value of a class and use set; the default if it has none.
     #[inline]
     pub(super) fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -72,7 +74,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// All uses with their values, in no order.
+    /// Iterates over all pairs of class and use set with their values, in no order.
     fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
         let first = (0u32..).zip(self.first);
         let first = first.filter(|&(_, (set, _))| set != NO_SET);
@@ -82,7 +84,7 @@ impl<T: Copy + Default> ByUse<T> {
 }
 
 impl ByUse<u64> {
-    /// Adds the bytes of `other`.
+    /// Adds each value of `other` to the value of the same class and set.
     pub(super) fn join(mut self, other: Self) -> Self {
         for ((class, set), bytes) in other.into_all() {
             *self.of_mut(class, set) += bytes;
@@ -90,7 +92,7 @@ impl ByUse<u64> {
         self
     }
 
-    /// The uses with their bytes, by class, then by set.
+    /// Returns all pairs of class and use set with their bytes, ascending by class, then by set.
     pub(super) fn into_uses(self) -> Vec<VariableUse> {
         let all = self.into_all();
         let all = all.map(|((class, set), bytes)| VariableUse { class, set, bytes });
@@ -101,7 +103,7 @@ impl ByUse<u64> {
 }
 
 impl ByUse<u32> {
-    /// By use: its index in `uses`.
+    /// Builds the map from class and use set to the index in `uses`.
     pub(super) fn numbers(uses: &[VariableUse], classes: usize) -> Self {
         let mut numbers = Self::new(classes);
         for (number, variable_use) in (0u32..).zip(uses) {

@@ -1,4 +1,5 @@
-//! The lowered variables of a profile: what they hold, and where the whole model takes most memory.
+//! Sorts the lowered variables of a profile into data and code, and finds where the whole model
+//! needs the most memory.
 
 use super::code::CodeKind;
 use super::profile_lookup::{NamedVariable, ProfileLookup};
@@ -9,24 +10,29 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// The lowered variables of a profile, sorted by what they hold.
+/// The lowered variables of a profile, sorted into data and code. Variables that are never live are
+/// left out.
 pub(super) struct LoweredVariables {
-    /// Variables that hold data, whichever operations use them.
+    /// Variables that hold data, whether an operation uses them or not.
     pub(super) data: VariableGroups,
-    /// Variables of the categories of [`CodeKind`].
+    /// Variables that hold code or vertex state, by their category ([`CodeKind::categories`]).
     pub(super) code: VariableGroups,
-    /// By kind of code: bytes of its variables by tile.
+    /// By [`CodeKind`]: bytes on each tile of the variables that hold this kind of code.
     pub(super) recorded_code: [TileBytes; 4],
 }
 
 impl LoweredVariables {
-    /// The variables on `tile`, of data and of code.
+    /// Iterates over the variables on `tile`, first of data, then of code.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
         self.data.on_tile(tile).chain(self.code.on_tile(tile))
     }
 }
 
-/// Joins equal variables; `set_of` has the use set of each.
+/// Sorts the variables of a profile by tile, class and use set, where `set_of` has the use set of
+/// each variable.
+///
+/// # Errors
+/// If variables of one kind of code exceed 4 GiB on a tile.
 pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, FileError> {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
@@ -65,8 +71,8 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// By kind of code: bytes by tile of the variables at positions `code`. `kinds` has the kind of
-/// each category.
+/// Sums up the bytes on each tile of the variables that hold code, by [`CodeKind`]. `code` lists
+/// these variables; `kinds` has the kind of each category, `None` for data.
 fn recorded_code(
     profile: &Profile,
     kinds: &[Option<CodeKind>],
@@ -94,22 +100,22 @@ fn recorded_code(
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
 
-/// Where execution takes most memory: no tile holds more at any step, counting the lowered
-/// variables of the profile (code included).
+/// The tile and step of the recorded program with the most live bytes, of data and code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
-    /// The tile; the first of several.
+    /// The tile; the lowest of several.
     pub tile: u32,
-    /// Index of the step; the first of several on this tile.
+    /// The liveness step; the first of several on this tile.
     pub step: u32,
-    /// Bytes that are live on this tile at this step.
+    /// Bytes of all variables that are live on this tile at this step.
     pub bytes: u64,
-    /// Every variable that is live there, from the largest on.
+    /// All variables that are live on this tile at this step, the largest first.
     pub variables: Vec<NamedVariable>,
 }
 
 impl MemoryPeak {
-    /// Finds the tile and the step, and names the variables that are live there.
+    /// Finds the tile and step with the most live bytes, and reads the names of the variables that
+    /// are live there.
     pub(super) fn find(
         variables: &LoweredVariables,
         lookup: &ProfileLookup,

@@ -1,18 +1,19 @@
-//! The walk over the program tree (docs/model.md, "The walk"), and calls of functions that have several
-//! call sites.
+//! The walk over the program tree (docs/model.md, "The walk"), and the calls of functions that are
+//! called from several places.
 
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 
-/// A list of Call programs from the outermost to the innermost, as an index into [`CallPaths`].
+/// A call path: the Call programs on the way from the root to a program, the outermost first. The
+/// number is an index into [`CallPaths::nodes`].
 pub(super) type Path = u32;
 
-/// The path of programs that no Call leads to.
+/// The call path without any Call.
 pub(super) const EMPTY_PATH: Path = 0;
 
-/// Call paths, each stored once: a path is another path and one more Call.
+/// All call paths, each stored once, as a shorter path and one more Call.
 #[derive(Debug)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
@@ -27,7 +28,8 @@ impl CallPaths {
         }
     }
 
-    /// `path` with `call` (a position in `Programs::all`) appended.
+    /// Returns `path` with `call` (an index into `Programs::all`) appended, and adds that path if
+    /// it is new.
     pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
@@ -35,19 +37,20 @@ impl CallPaths {
         })
     }
 
-    /// `path` with `call` appended; `None` if there is no such path.
+    /// Returns `path` with `call` appended; `None` if that path was never added.
     pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
-    /// Every path with Calls, after all its prefixes: the path, the path without its innermost
-    /// Call, and that Call.
+    /// Iterates over all paths that have a Call, each after all its prefixes. Each item is the
+    /// path, the path without its innermost Call, and that Call.
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         let paths = (0..).zip(&self.nodes).skip(1);
         paths.map(|(path, &(outer, call))| (path, outer, call))
     }
 
-    /// The Calls of `path`, the innermost first.
+    /// Iterates over the Calls of `path`, from the innermost to the outermost, as indices into
+    /// `Programs::all`.
     pub(super) fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
         let mut path = path;
         std::iter::from_fn(move || {
@@ -60,20 +63,21 @@ impl CallPaths {
     }
 }
 
-/// A completed walk: every visit, in order.
+/// The result of a walk: each visit of a program on a call path, in depth-first order.
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
-    /// The call path and the program (a position in `Programs::all`) of each visit.
+    /// By visit: the call path, and the program as an index into `Programs::all`.
     pub(super) visits: Vec<(Path, u32)>,
-    /// The position of each visit in `visits`.
+    /// By call path and program: the index of the visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
-    /// Positions in `visits`, in the order in which the visits ended: children before all their
+    /// Indices into `visits` in the order in which the visits ended: each child before all its
     /// parents.
     ended: Vec<u32>,
 }
 
 impl Walk {
-    /// Adds a visit and returns its position; `None` if it was made before.
+    /// Adds a visit of `program` on `path` and returns its index in `visits`; `None` if the walk
+    /// already has this visit. An error if there are `max` visits already.
     fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, FileError> {
         let number = self.visits.len() as u32;
         if self.numbers.contains_key(&(path, program)) {
@@ -90,14 +94,15 @@ impl Walk {
         Ok(Some(number))
     }
 
-    /// The position of the visit of a program on a call path.
+    /// Returns the index in `visits` of the visit of `program` on `path`; `None` if there is none.
     pub(super) fn visit(&self, path: Path, program: u32) -> Option<u32> {
         self.numbers.get(&(path, program)).copied()
     }
 
-    /// How often each visit's program runs on its call path if every root runs once: the body of a
-    /// Repeat as often as `repeats` says (by program; once if it has no entry), every other child
-    /// once for each occurrence, even in a branch. Counts stop at [`limits::EXECUTIONS`].
+    /// Returns, by visit, how often the program runs on its call path if each root runs once. The
+    /// body of a Repeat runs as often as `repeats` says for the program, once without an entry. Any
+    /// other child runs once for each time that its parent lists it, even in a branch. Counts stop
+    /// at [`limits::EXECUTIONS`].
     pub(super) fn executions(
         &self,
         programs: &Programs,
@@ -126,7 +131,8 @@ impl Walk {
     }
 }
 
-/// The children of a program, or the body of a Call, which has no children.
+/// Returns the programs directly below a program: the body of a Call, or the children of any other
+/// program.
 fn below(program: &Program) -> &[u32] {
     match &program.kind {
         ProgramKind::Call(body) => std::slice::from_ref(body),
@@ -134,17 +140,21 @@ fn below(program: &Program) -> &[u32] {
     }
 }
 
-/// A program on the way from the root to the current one.
+/// A program on the way from the root to the program that the walk visits now.
 struct OpenProgram {
     program: u32,
     path: Path,
-    /// Position of the visit in [`Walk::visits`].
+    /// Index of the visit in [`Walk::visits`].
     number: u32,
     next_child: usize,
 }
 
-/// Calls `visit` with each program and its call path, depth first, parents before children. On one
-/// call path a program is visited once: a second visit would add nothing to any operation.
+/// Walks the program tree and calls `visit` with the call path and the index of each program, depth
+/// first, parents before children. A program is visited once on each call path: a second visit
+/// would add nothing to any operation.
+///
+/// # Errors
+/// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
 pub(super) fn walk(
     programs: &Programs,
     mut visit: impl FnMut(Path, u32),
@@ -193,7 +203,8 @@ pub(super) fn walk(
     Ok(walk)
 }
 
-/// Checks that Calls are not nested too deep.
+/// Returns an error if `program` is a Call that is nested in more Calls than
+/// [`limits::NESTED_CALLS`].
 fn check_nesting(
     programs: &Programs,
     paths: &CallPaths,
@@ -214,7 +225,8 @@ fn check_nesting(
     }
 }
 
-/// The next program below `frame`, with its call path.
+/// Returns the next unvisited child of the program in `frame`, with the call path on which it is
+/// visited; `None` if no child is left.
 fn next_child(
     programs: &Programs,
     paths: &mut CallPaths,
@@ -230,23 +242,25 @@ fn next_child(
     Some((path, next))
 }
 
-/// Marks an operation that is part of no call.
+/// Takes the place of an index into [`Model::calls`](super::Model::calls) for an operation that is
+/// part of no call.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// Calls of functions that have several call sites.
+/// The Calls of functions that are called from several places.
 pub(super) struct CallSites {
-    /// By call path: the outermost path on the way to it that ends with such a call.
+    /// By call path: the shortest of its prefixes (the path included) that ends with a Call of such
+    /// a function; `None` if no prefix does.
     pub(super) outermost: Vec<Option<Path>>,
-    /// By call path: the innermost such call that it is part of, where contexts do not say which
-    /// operation the call replaced; else [`NO_CALL`].
+    /// By call path: the index of the innermost Call of such a function on the path, or
+    /// [`NO_CALL`]. Calls whose contexts say which operations their body replaced do not count.
     pub(super) call_of: Vec<u32>,
-    /// By call: its function, a number that all calls of the function share.
+    /// By index of a Call: the called function, as the index of its body in `Programs::all`.
     pub(super) functions: Vec<u32>,
 }
 
 impl CallSites {
-    /// Finds the calls; `has_pairs` says of a call path whether contexts say which operation the
-    /// call replaced.
+    /// Finds the Calls on all `paths`. `has_pairs` returns whether the contexts of the last Call on
+    /// a path say which operations the called body replaced.
     pub(super) fn new(
         programs: &Programs,
         paths: &CallPaths,

@@ -1,15 +1,16 @@
-//! The steps of an operation (docs/model.md, "Operations"), and the program of each step.
+//! Finds the liveness steps of an operation (docs/model.md, "Operations"), and the program of each
+//! step.
 
 use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use super::walk::{CallPaths, EMPTY_PATH, Path};
 use crate::profile::{ProgramKind, Programs, Step};
 
-/// The steps of each program, and the Calls above each step.
+/// The liveness steps of each program, and the Calls that lead to each step.
 pub(super) struct StepIndex {
-    /// By program, start of its steps in `steps`; one more at the end.
+    /// By program: the start of its steps in `steps`; with one more entry for the end.
     starts: Vec<u32>,
     steps: Vec<u32>,
-    /// By step, the Calls that lead to the step.
+    /// By step: the Calls that lead to it, as an index into `paths`.
     calls: Vec<Path>,
     paths: CallPaths,
 }
@@ -39,13 +40,14 @@ impl StepIndex {
         }
     }
 
-    /// The steps that run a program, ascending.
+    /// Returns the steps that run a program, ascending.
     pub(super) fn of(&self, program: u32) -> &[u32] {
         let program = program as usize;
         &self.steps[self.starts[program] as usize..self.starts[program + 1] as usize]
     }
 
-    /// By step: its Calls as a path of a walk; `None` if the walk did not take this path.
+    /// Returns, by step, the path of its Calls in `walked`; `None` if the walk did not take this
+    /// path.
     pub(super) fn walk_paths(&self, walked: &CallPaths) -> Vec<Option<Path>> {
         let mut of_path = vec![Some(EMPTY_PATH)];
         for (_, outer, call) in self.paths.all() {
@@ -58,9 +60,10 @@ impl StepIndex {
             .collect()
     }
 
-    /// First and last step (both inclusive) of an operation with these programs on this call path.
-    /// A body may be listed once, or once for each call: the steps count whose Calls end with the
-    /// longest part of the path. `None` if no step runs the programs.
+    /// Returns the first and the last step, both inclusive, of an operation with these programs on
+    /// call path `path`; `None` if no step runs them. A function body may be listed once, or once
+    /// for each call: only the steps count whose innermost Calls match the end of `path` the
+    /// furthest.
     pub(super) fn window(
         &self,
         programs: &[u32],
@@ -88,7 +91,7 @@ impl StepIndex {
     }
 }
 
-/// The call path of each step, from its parents. A circle of parents ends where it closes.
+/// Finds the call path of each step from its parents. A circle of parents ends where it closes.
 fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     const UNKNOWN: Path = Path::MAX;
     let mut paths = CallPaths::new();
@@ -119,22 +122,23 @@ fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     (calls, paths)
 }
 
-/// The program of each liveness step, with its name.
+/// The program that runs at each liveness step.
 #[derive(Debug)]
 pub struct StepPrograms {
-    /// By step: position in `programs`.
+    /// By step: index into `programs`.
     of_step: Vec<u32>,
     programs: Vec<StepProgram>,
 }
 
-/// One program.
+/// A program of the profile, with its name and operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepProgram {
-    /// Kind of the program, such as `OnTileExecute` (`program_types`).
+    /// Type of the program, such as `OnTileExecute` (table `program_types`).
     pub kind: Box<str>,
-    /// The name of its compute set, or else of the program; often empty.
+    /// The name of the compute set that the program runs, for any other program its own name; often
+    /// empty.
     pub name: Box<str>,
-    /// The first operation that the program belongs to, as a position in
+    /// The first operation that the program belongs to, as an index into
     /// [`Model::operations`](super::Model::operations); `None` if it belongs to none.
     pub operation: Option<u32>,
     /// Number of operations that the program belongs to: several if its code was outlined.
@@ -168,7 +172,7 @@ impl StepPrograms {
         }
     }
 
-    /// The program of a step; `None` beyond the last.
+    /// Returns the program that runs at `step`; `None` beyond the last step.
     pub fn at(&self, step: u32) -> Option<&StepProgram> {
         let program = *self.of_step.get(step as usize)?;
         self.programs.get(program as usize)
