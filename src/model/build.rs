@@ -25,13 +25,13 @@ use std::borrow::Borrow;
 
 /// All data that the build needs from the debug contexts: the named operations, the labels of
 /// variables, and properties of the compilation.
-struct Named {
+struct NamedOperations {
     found: UnnamedOperations,
     steps: StepIndex,
     /// In the order of `found.operations`.
     operations: Vec<Operation>,
     /// The call paths whose contexts say which operations the outlined body replaced.
-    with_pairs: FxHashSet<Path>,
+    paths_with_pairs: FxHashSet<Path>,
     /// The first step of the backward pass; `None` for inference.
     backward_start: Option<u32>,
     /// By label of `profile.variables.labels`: the label with the data of its contexts.
@@ -41,11 +41,11 @@ struct Named {
     disagreement: Option<Warning>,
 }
 
-impl Named {
+impl NamedOperations {
     fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, FileError> {
         let programs = &profile.programs;
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
-        let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
+        let (mut operations, paths_with_pairs) = names::name_all(&found, programs, debug_info)?;
         let steps = StepIndex::new(programs, &profile.steps);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
             let UnnamedOperation { path, programs, .. } = unnamed;
@@ -60,7 +60,7 @@ impl Named {
             found,
             steps,
             operations,
-            with_pairs,
+            paths_with_pairs,
             backward_start,
             labels,
         })
@@ -95,9 +95,9 @@ impl Model {
         debug_info: impl Borrow<DebugInfo>,
         with_memory_peak: bool,
     ) -> Result<(Self, ProfileLookup), FileError> {
-        let named = Named::new(&profile, debug_info.borrow())?;
+        let named = NamedOperations::new(&profile, debug_info.borrow())?;
         drop(debug_info);
-        let Named {
+        let NamedOperations {
             found,
             steps,
             mut operations,
@@ -106,7 +106,7 @@ impl Model {
         } = named;
         let (operation_groups, (set_of, use_sets), index, cluster_of) =
             Self::groups(&profile, &found, &operations, &steps)?;
-        let has_pairs = |path| named.with_pairs.contains(&path);
+        let has_pairs = |path| named.paths_with_pairs.contains(&path);
         let sites = CallSites::new(&profile.programs, &found.walk.paths, has_pairs);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
             operation.call = sites.call_of[unnamed.path as usize];

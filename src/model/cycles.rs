@@ -161,17 +161,17 @@ fn too_many(source: CycleSource) -> Warning {
 
 /// Returns whether `program` computes or exchanges data; `None` for any other program, whose cycles
 /// belong to no layer.
-fn work(programs: &Programs, program: usize) -> Option<Work> {
+fn work(programs: &Programs, program: usize) -> Option<WorkKind> {
     match programs.all[program].kind {
-        ProgramKind::OnTileExecute(_) => Some(Work::Compute),
-        ProgramKind::DoExchange(_) => Some(Work::Exchange),
+        ProgramKind::OnTileExecute(_) => Some(WorkKind::Compute),
+        ProgramKind::DoExchange(_) => Some(WorkKind::Exchange),
         _ => None,
     }
 }
 
 /// The two kinds of programs whose cycles count in the layers of their operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum WorkKind {
     /// The program runs a compute set.
     Compute,
     /// The program exchanges data between tiles.
@@ -187,8 +187,8 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
 
 /// Sums up estimated cycles: the estimate of a program is for one execution, so each visit adds it
 /// as often as the visit runs.
-fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> Sums {
-    let mut sums = Sums::none(CycleSource::Estimated, visits.found);
+fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
+    let mut sums = CycleSums::none(CycleSource::Estimated, visits.found);
     for (program, work, visit) in visits.all() {
         let of_visit = u128::from(estimated[program]) * u128::from(visits.executions[visit]);
         let Ok(cycles) = u64::try_from(of_visit) else {
@@ -202,9 +202,9 @@ fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> Sums {
 
 /// Sums up executed cycles, which are of all executions of a program: divides them among the visits
 /// of the program by how often each visit runs, without losing a cycle to rounding.
-fn share_out(visits: &Visits<'_>, executed: &Executed) -> Sums {
+fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
     let runs = executed.runs;
-    let mut sums = Sums::none(CycleSource::Executed { runs }, visits.found);
+    let mut sums = CycleSums::none(CycleSource::Executed { runs }, visits.found);
     sums.all.other = executed.without_program;
     sums.total = u128::from(executed.without_program);
     let mut all = vec![0u128; visits.programs.all.len()];
@@ -252,7 +252,7 @@ struct Visits<'a> {
 impl Visits<'_> {
     /// Iterates over the visits of compute sets and exchanges: the program, whether it computes or
     /// exchanges, and the index of the visit.
-    fn all(&self) -> impl Iterator<Item = (usize, Work, usize)> {
+    fn all(&self) -> impl Iterator<Item = (usize, WorkKind, usize)> {
         let visits = self.found.walk.visits.iter().enumerate();
         visits.filter_map(|(visit, &(_, program))| {
             let program = program as usize;
@@ -284,7 +284,7 @@ impl Visits<'_> {
 }
 
 /// Cycles of operations and clusters while they are summed up.
-struct Sums {
+struct CycleSums {
     /// All sums except those of clusters.
     all: OperationCycles,
     /// By operation and cluster: the cycles of the cluster.
@@ -293,7 +293,7 @@ struct Sums {
     total: u128,
 }
 
-impl Sums {
+impl CycleSums {
     fn none(source: CycleSource, found: &UnnamedOperations) -> Self {
         Self {
             all: OperationCycles {
@@ -309,7 +309,7 @@ impl Sums {
     }
 
     /// Adds `cycles` of one visit to its operation and its cluster.
-    fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, Work), cycles: u64) {
+    fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, WorkKind), cycles: u64) {
         let (path, program) = visits.found.walk.visits[visit];
         let later = visits.later((path, program), cycles);
         let cluster = visits.cluster_of[program as usize];
@@ -317,10 +317,14 @@ impl Sums {
         self.add(by, work, cycles, later);
     }
 
-    fn add(&mut self, by: (u32, u32), work: Work, cycles: u64, later: u64) {
+    fn add(&mut self, by: (u32, u32), work: WorkKind, cycles: u64, later: u64) {
         let added = WorkCycles {
             all: cycles,
-            exchange: if work == Work::Exchange { cycles } else { 0 },
+            exchange: if work == WorkKind::Exchange {
+                cycles
+            } else {
+                0
+            },
             later,
         };
         self.total += u128::from(cycles);

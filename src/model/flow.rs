@@ -56,7 +56,7 @@ pub struct FlowEdge {
 }
 
 /// The node that writes variables, and the nodes that use them, ascending.
-type Edge = (u32, Box<[u32]>);
+type EdgeEnds = (u32, Box<[u32]>);
 
 /// Takes the place of the producer of an edge if it is unknown.
 pub const NO_NODE: u32 = u32::MAX;
@@ -131,7 +131,7 @@ impl FlowUses {
         uses: &[VariableUse],
         is_weight: impl Fn(u32) -> bool,
     ) -> Result<Flow, FileError> {
-        let mut edges: FxHashMap<Edge, u64> = FxHashMap::default();
+        let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);
         for variable in uses {
@@ -179,7 +179,7 @@ impl FlowUses {
 /// with the number of uses that were examined for it. The first user is the producer, unless it is
 /// a copy from or to the host. A later destination of an exchange is also a producer: users after
 /// it depend on both.
-fn edges_of(users: &[Use]) -> impl Iterator<Item = (Edge, usize)> {
+fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
     let first = users.first().filter(|_| !is_hosts);
     let first = first.map_or((NO_NODE, 0), |user| (user.node, 1));
@@ -315,11 +315,11 @@ mod tests {
             let (step, role) = users[node as usize];
             Use { step, node, role }
         });
-        let edges: Vec<Edge> = edges_of(&users).map(|(edge, _)| edge).collect();
+        let edges: Vec<EdgeEnds> = edges_of(&users).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
         // A node that writes the variable in several steps has one edge.
         let again = [users[0], users[0], users[2]];
-        let edges: Vec<Edge> = edges_of(&again).map(|(edge, _)| edge).collect();
+        let edges: Vec<EdgeEnds> = edges_of(&again).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [2].into())]);
     }
 }

@@ -54,7 +54,7 @@ impl PassCycles {
         })
     }
 
-    fn from_running_sums([forward, backward, recomputed, update, _]: Sums) -> Self {
+    fn from_running_sums([forward, backward, recomputed, update, _]: PassSums) -> Self {
         Self {
             forward,
             backward: backward - forward,
@@ -103,9 +103,9 @@ impl Model {
             CycleSource::Estimated => 1,
         };
         let mut sums = LayerSums {
-            by_layer: vec![Sums::default(); placement.positions.len()],
-            out: Sums::default(),
-            unplaced: Sums::default(),
+            by_layer: vec![PassSums::default(); placement.positions.len()],
+            out: PassSums::default(),
+            unplaced: PassSums::default(),
         };
         let end = self.end_of_passes(cycles, placement);
         for (operation, &all) in cycles.by_operation.iter().enumerate() {
@@ -139,12 +139,12 @@ impl Model {
     /// place of their own; `None` without such operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let operations = self.operations.iter().enumerate();
-        let alone = operations.filter(|&(number, operation)| {
+        let placed = operations.filter(|&(number, operation)| {
             operation.pass == Pass::Backward
                 && cycles.by_operation[number].all > 0
                 && placement.operations[number].reason.is_own()
         });
-        let ends = alone.filter_map(|(_, operation)| Some(operation.window?.1));
+        let ends = placed.filter_map(|(_, operation)| Some(operation.window?.1));
         ends.max()
     }
 
@@ -170,19 +170,19 @@ impl Model {
 }
 
 /// The running sums of four passes ([`PassCycles::running_sums`]), then the cycles of exchanges.
-type Sums = [u64; 5];
+type PassSums = [u64; 5];
 
 /// Cycles over all runs, by position, and of operations without a position.
 struct LayerSums {
-    by_layer: Vec<Sums>,
+    by_layer: Vec<PassSums>,
     /// The part of position 0 that belongs to Out, if Out runs on the first IPU.
-    out: Sums,
-    unplaced: Sums,
+    out: PassSums,
+    unplaced: PassSums,
 }
 
 impl LayerSums {
     /// Adds `sums` to the places of `set` in equal parts, or to `unplaced` if there are none.
-    fn add(&mut self, placement: &Placement, set: PlaceSet, sums: Sums) {
+    fn add(&mut self, placement: &Placement, set: PlaceSet, sums: PassSums) {
         let places = placement.sets.places(set);
         if places.is_empty() {
             add_all(&mut self.unplaced, sums);
@@ -207,7 +207,7 @@ impl LayerSums {
     /// the sum.
     fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
         let mean = |sum: u64| sum.div_ceil(runs);
-        let passes = |sums: &Sums| PassCycles::from_running_sums(sums.map(mean));
+        let passes = |sums: &PassSums| PassCycles::from_running_sums(sums.map(mean));
         let layers = self.by_layer.iter();
         let [.., unplaced, unplaced_exchange] = self.unplaced;
         let unexplained = cycles.unexplained;
@@ -225,7 +225,7 @@ impl LayerSums {
     }
 }
 
-fn add_all(sums: &mut Sums, more: Sums) {
+fn add_all(sums: &mut PassSums, more: PassSums) {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum = sum.saturating_add(more);
     }

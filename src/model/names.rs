@@ -24,8 +24,8 @@ pub(super) fn name_all(
         programs,
         found,
         pairs: FxHashMap::default(),
-        with_pairs: FxHashMap::default(),
-        bases: FxHashMap::default(),
+        first_paired: FxHashMap::default(),
+        paired_contexts: FxHashMap::default(),
     };
     let mut left = limits::TEXT;
     let mut named = |operation| {
@@ -50,8 +50,8 @@ pub(super) fn name_all(
     for operation in &mut operations {
         operation.is_tensor = tensors.contains(&operation.group);
     }
-    let bases = namer.bases.into_iter();
-    let with_pairs = bases.filter(|(_, bases)| !bases.is_empty());
+    let paired_contexts = namer.paired_contexts.into_iter();
+    let with_pairs = paired_contexts.filter(|(_, paired_contexts)| !paired_contexts.is_empty());
     Ok((operations, with_pairs.map(|(path, _)| path).collect()))
 }
 
@@ -65,9 +65,9 @@ struct Namer<'a> {
     found: &'a UnnamedOperations,
     pairs: FxHashMap<Position, Pairs>,
     /// By debug id of a Call: the first context in its chain that has pairs, `None` if none has.
-    with_pairs: FxHashMap<u64, Option<Position>>,
+    first_paired: FxHashMap<u64, Option<Position>>,
     /// By call path: the contexts of its Calls whose pairs apply, the innermost first.
-    bases: FxHashMap<Path, Vec<Position>>,
+    paired_contexts: FxHashMap<Path, Vec<Position>>,
 }
 
 impl<'a> Namer<'a> {
@@ -190,19 +190,19 @@ impl<'a> Namer<'a> {
     /// Returns the id of the operation that the outlined operation `uid` replaced on this call
     /// path; `None` if no Call has a pair for it. The innermost Call that has one decides.
     fn replaced(&mut self, path: Path, uid: u64) -> Option<u64> {
-        self.find_bases(path);
-        let bases = self.bases.get(&path)?;
-        bases
+        self.find_paired_contexts(path);
+        let paired_contexts = self.paired_contexts.get(&path)?;
+        paired_contexts
             .iter()
-            .find_map(|base| self.pairs.get(base)?.get(&uid).copied())
+            .find_map(|context| self.pairs.get(context)?.get(&uid).copied())
     }
 
-    /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in `bases`.
+    /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in `paired_contexts`.
     /// It is the first context in the Call's chain that has pairs, or the context that this one
     /// replaced by the pairs of an enclosing Call: a Call in an outlined body may be a copy without
     /// pairs, and the replaced context has them.
-    fn find_bases(&mut self, path: Path) {
-        if self.bases.contains_key(&path) {
+    fn find_paired_contexts(&mut self, path: Path) {
+        if self.paired_contexts.contains_key(&path) {
             return;
         }
         let mut outermost_first: Vec<Position> = Vec::new();
@@ -215,20 +215,20 @@ impl<'a> Namer<'a> {
                 None => self.chain_ids(debug_id),
             };
             let enclosing = outermost_first.iter().rev();
-            let mut replaced = enclosing.filter_map(|base| {
-                let pairs = &self.pairs[base];
+            let mut replaced = enclosing.filter_map(|context| {
+                let pairs = &self.pairs[context];
                 candidates.iter().find_map(|id| pairs.get(id).copied())
             });
-            let base = match replaced.next() {
+            let context = match replaced.next() {
                 Some(id) => self.debug_info.position(id),
                 None => with_pairs,
             };
-            if let Some(base) = base.filter(|&base| !self.load_pairs(base).is_empty()) {
-                outermost_first.push(base);
+            if let Some(context) = context.filter(|&context| !self.load_pairs(context).is_empty()) {
+                outermost_first.push(context);
             }
         }
         outermost_first.reverse();
-        self.bases.insert(path, outermost_first);
+        self.paired_contexts.insert(path, outermost_first);
     }
 
     fn chain_ids(&self, id: u64) -> Vec<u64> {
@@ -237,14 +237,14 @@ impl<'a> Namer<'a> {
     }
 
     fn first_with_pairs(&mut self, debug_id: u64) -> Option<Position> {
-        if let Some(&known) = self.with_pairs.get(&debug_id) {
+        if let Some(&known) = self.first_paired.get(&debug_id) {
             return known;
         }
         let debug_info = self.debug_info;
         let found = debug_info
             .chain(debug_id)
             .find(|&position| !self.load_pairs(position).is_empty());
-        self.with_pairs.insert(debug_id, found);
+        self.first_paired.insert(debug_id, found);
         found
     }
 

@@ -37,26 +37,26 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Gives each variable in `said` the use set for its old set and its value. `said` has variables,
+/// Gives each variable in `values` the use set for its old set and its value. `values` has variables,
 /// each with a value; `mark` computes the label and partner of the new set from the label of the
 /// old set and the value.
 fn split_sets(
-    said: Vec<(u32, u32)>,
+    values: Vec<(u32, u32)>,
     (set_of, sets): (&mut [u32], &mut UseSets),
     mark: impl Fn(u32, u32) -> (u32, u32),
 ) {
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for (variable, said) in said {
+    for (variable, value) in values {
         let set = &mut set_of[variable as usize];
-        *set = *known.entry((*set, said)).or_insert_with(|| {
-            let (label, partner) = mark(sets.label(*set), said);
+        *set = *known.entry((*set, value)).or_insert_with(|| {
+            let (label, partner) = mark(sets.label(*set), value);
             sets.push_alike(*set, label, partner)
         });
     }
 }
 
 /// A variable, and the use set of its partner.
-type Pair = (u32, u32);
+type VariablePartner = (u32, u32);
 
 /// A compute set works on the whole model if it uses variables of at least this number of other use
 /// sets; a compute set of a layer mostly uses fewer.
@@ -75,7 +75,7 @@ fn partners(
     groups: &[UnnamedGroup],
     computes: &[bool],
     (set_of, sets, use_set_index): (&[u32], &UseSets, &UseSetIndex),
-) -> Vec<Pair> {
+) -> Vec<VariablePartner> {
     let mut users = vec![0u8; sets.len()];
     for (set, smaller, group) in sets.iter() {
         let computing = u8::from(computes[group as usize]);
@@ -87,14 +87,14 @@ fn partners(
         users,
         use_set_index,
     };
-    let mut pairs: Vec<Pair> = (groups.par_iter())
+    let mut pairs: Vec<VariablePartner> = (groups.par_iter())
         .flat_map(|group| pairing.of_group(group))
         .collect();
     pairs.par_sort_unstable();
     pairs.dedup();
     // A variable with different partners in several compute sets, such as a norm, gets none.
     let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
-    let only = by_variable.filter_map(|pairs| <[Pair; 1]>::try_from(pairs).ok());
+    let only = by_variable.filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok());
     only.flatten().collect()
 }
 
@@ -109,7 +109,7 @@ struct Pairing<'a> {
 
 impl Pairing<'_> {
     /// Finds the pairs in all compute sets of an operation group.
-    fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = Pair> {
+    fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
         let programs = &self.profile.programs;
         let is_compute_set = |program: &u32| programs.compute_set(*program).is_some();
         let programs = group.programs.iter().copied();
@@ -121,7 +121,7 @@ impl Pairing<'_> {
 
     /// Finds the partners of the variables that only `program` uses. `compute_sets` is the number
     /// of compute sets of its operation.
-    fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<Pair> {
+    fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             sets.into_iter().partition(|&set| self.is_shared(set));
@@ -167,7 +167,7 @@ impl Pairing<'_> {
 
     /// Finds partners for the variables of `program` on the same tile. Variables of one size get
     /// the candidates in turn; state and temporaries are paired separately.
-    fn pair(&self, program: u32) -> Vec<Pair> {
+    fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);

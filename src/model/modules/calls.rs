@@ -1,4 +1,4 @@
-//! The modules of the model's code at the start and the end of a run of operations.
+//! Finds the modules of the model's code that begin and end at the ends of a run of operations.
 
 use super::ModuleLayers;
 use super::paths::{ModulePath, shared};
@@ -7,35 +7,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The modules that one position of the layer order calls, by their paths in the model's code, such
-/// as `bert.encoder.layer.3`.
+/// The modules of the model's code that are called by one position (In, a layer or Out), as paths
+/// such as `bert.encoder.layer.3`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleCalls {
-    /// The outermost module whose call begins with the position and does not continue after it;
-    /// `null` if no module that runs once begins there.
+    /// The outermost module whose call begins in the position and ends in it; `null` if no module
+    /// that runs only once begins there.
     pub begin: Option<String>,
-    /// The innermost module that begins with `begin`.
+    /// The innermost module that begins at the same operation as `begin`; `null` without `begin`.
     pub leaf: Option<String>,
-    /// Number of operations of the position before `begin`, outside any module that begins there;
-    /// 0 without such operations.
+    /// Number of operations of the position before `begin`; 0 without `begin`.
     pub operations_before: u32,
-    /// The innermost module that was called before the position and is still running at its start.
+    /// The innermost module that was called before the position and is still running when it
+    /// starts; `null` if there is none.
     pub inside: Option<String>,
     /// The module whose output is the output of the position; `null` if the position ends inside a
     /// module.
     pub output: Option<String>,
-    /// Keras layers, in execution order: the first modules below the model. Empty for other
-    /// frameworks.
+    /// The Keras layers that the position calls, in execution order: the modules directly below the
+    /// model. Empty for other frameworks.
     pub top: Vec<String>,
 }
 
-/// By operation of the forward pass: the modules that are being called, from the outermost in.
+/// The modules that are being called when each operation of the forward pass runs.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<u32>>,
-    /// By module: path of the module; empty if it is uncertain.
+    /// By module: its path in the model's code; empty if the path is uncertain.
     paths: Vec<Box<str>>,
-    /// By module: number of runs of operations that are calls of it.
+    /// By module: how often it is called.
     runs: Vec<u32>,
 }
 
@@ -43,7 +43,8 @@ impl Calls {
     pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), u32> = FxHashMap::default();
-        // Only the first operation that uses a parameter is listed with it.
+        // Only the first operation that uses a parameter knows the parameter; later calls of its
+        // owner are found by name.
         let owners = paths.iter().filter_map(|path| path.elsewhere);
         let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
         let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
@@ -74,14 +75,15 @@ impl Calls {
         calls
     }
 
-    /// The modules of an operation; empty before the first operation and after the last.
+    /// Returns the modules that call an operation, from the outermost in; empty before the first
+    /// operation and after the last.
     fn at(&self, operation: Option<usize>) -> &[u32] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
-    /// The modules of an operation that its neighbour is not in and that run once and have a path,
-    /// from the outermost in.
+    /// Returns the modules that call `operation` but not its `neighbour`, from the outermost in.
+    /// Only modules that run once and whose paths are certain.
     fn changed(&self, operation: usize, neighbour: Option<usize>) -> Vec<u32> {
         let called = self.at(Some(operation));
         let changed = called[shared(self.at(neighbour), called)..].iter();
@@ -91,8 +93,8 @@ impl Calls {
         changed.copied().filter(is_whole).collect()
     }
 
-    /// The path of the outermost of `modules` that is not called outside of `run`; else of the
-    /// innermost.
+    /// Returns the path of the outermost of `modules` that is not also called just before or after
+    /// `run`; if all are, of the innermost.
     fn outermost(&self, modules: &[u32], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let is_inside = |module: &&u32| !outside.iter().any(|&at| self.at(at).contains(module));
@@ -104,7 +106,7 @@ impl Calls {
         self.paths[module as usize].to_string()
     }
 
-    /// The modules that a run of operations calls.
+    /// Finds the modules that begin and end in a run of operations.
     fn of_run(&self, run: Range<usize>) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -129,7 +131,8 @@ impl Calls {
         }
     }
 
-    /// The first modules below the model, which is the first module if there are several.
+    /// Returns the last names of the modules directly below the model that a run of operations
+    /// calls, each once, in execution order.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run.filter_map(|at| self.at(Some(at)).iter().take(2).next_back());
@@ -143,9 +146,9 @@ impl Calls {
 }
 
 impl ModuleLayers {
-    /// By position: the modules that it calls. The first position has the operations before the
-    /// layers, the last those after them. `layers` has the layer of each operation of the model,
-    /// from 1 to `count`, or 0 for none.
+    /// Finds the modules that each position calls. Position 0 has the operations before the layers,
+    /// position `count + 1` the operations after them. `layers` has the layer of each operation of
+    /// the model, from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let mut runs = vec![forward.len()..0; count + 2];

@@ -1,5 +1,6 @@
-//! How well layers describe a model, and other layers beside its modules. Other layers are given as
-//! the layer of each operation of the model, from 1, or 0 for none.
+//! Compares two ways to divide a model into layers: by its modules, and by other layers such as
+//! those of a regex. Other layers are given as the layer of each operation of the model, from 1, or
+//! 0 for none.
 
 use super::evidence::LARGE;
 use super::paths::shared;
@@ -8,20 +9,21 @@ use super::{ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// How well layers describe a model. Shorter is better.
+/// How briefly layers describe a model. The shorter the description, the better the layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Description {
-    /// The length of the description, in operations.
+    /// Length of the description in operations, where equal layers are described once.
     pub(crate) length: f64,
-    /// Operations of the longest layer, or of the run before or after all layers.
+    /// Number of operations of the longest layer, or of the run before or after all layers.
     pub(crate) longest: usize,
-    /// Bytes of the largest layer, or of the run before or after all layers.
+    /// Bytes over all tiles of the largest layer, or of the run before or after all layers.
     pub(crate) largest: u64,
 }
 
 impl ModuleLayers {
-    /// For each of `count` layers of another layering: the path of the innermost module that all
-    /// its operations are in; empty if there is none. `layers` is as for [`descriptions`](Self::descriptions).
+    /// Returns, for each of `count` other layers, the path of the innermost module that contains
+    /// all its operations; empty if there is none. `layers` has the layer of each operation of the
+    /// model, from 1, or 0 for none.
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
@@ -36,9 +38,9 @@ impl ModuleLayers {
         shared_by.into_iter().map(path).collect()
     }
 
-    /// Describes the model by its modules as layers, and by other layers: `layers` has the layer of
-    /// each operation of the model, from 1, or 0 for none. Operations between layers go with the
-    /// layer before them.
+    /// Describes the model with its modules as layers (first item) and with other layers (second).
+    /// `layers` has the layer of each operation of the model, from 1, or 0 for none. Operations
+    /// between layers count in the layer before them.
     pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self.layers.iter().map(|layer| layer.run.clone()).collect();
         let others = self.runs_of(layers).into_iter();
@@ -54,8 +56,8 @@ impl ModuleLayers {
         })
     }
 
-    /// The runs of other layers (as in [`descriptions`](Self::descriptions)), each with its
-    /// layer.
+    /// Returns the runs of consecutive operations of the forward pass in one layer, each with its
+    /// layer. `layers` is as for [`descriptions`](Self::descriptions).
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at] as usize];
@@ -71,8 +73,9 @@ impl ModuleLayers {
         runs
     }
 
-    /// Names of the modules that run before and after all other layers (as in
-    /// [`descriptions`](Self::descriptions)): In and Out with these layers.
+    /// Returns the names of the module layers that would be in In (first list) and in Out (second)
+    /// with other layers: they run before all of them, or after all. `layers` is as for
+    /// [`descriptions`](Self::descriptions).
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
@@ -87,9 +90,9 @@ impl ModuleLayers {
         .map(Option::unwrap_or_default)
     }
 
-    /// Do other layers describe the model as well as the modules? Each must be one run, the
-    /// description must be as short, and no layer may be longer or much larger than the modules'
-    /// ones.
+    /// Returns whether other layers describe the model as well as its modules do: each is a single
+    /// run, the description is at most as long, and no layer is longer or much larger than the
+    /// longest and the largest module layer.
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let mut runs = self.runs_of(layers).into_iter();
@@ -97,7 +100,7 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // The largest piece may be half as large again: a smaller difference is not worth more
+        // The largest layer may be half as large again: a smaller difference does not justify more
         // layers.
         let allowed = own.largest.saturating_add(own.largest / 2);
         let allowed = allowed.max(self.modules.sums.all_bytes() / LARGE);

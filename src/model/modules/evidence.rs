@@ -1,30 +1,30 @@
-//! Parameters, bytes and data flow of the operations of the forward pass, which decide on layers
-//! besides names.
+//! Collects the parameters, bytes and data flow of the operations of the forward pass, from which
+//! layers are chosen, besides names.
 
 use super::unscoped;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 
-/// Evidence by operation of the forward pass.
+/// Data on each operation of the forward pass from which layers are chosen.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
-    /// By operation: the parameters that no operation before it uses.
+    /// By operation: names of the parameters that no earlier operation uses.
     pub(super) parameters: Vec<Vec<&'a str>>,
-    /// By operation: the modules of the parameters that it or its neighbours use; empty if names of
-    /// operations have modules, or parameters have none.
+    /// By operation: the modules of the parameters that the operation or its neighbours use, joined
+    /// by `/`. Empty if names of operations contain modules, or if names of parameters do not.
     pub(super) scopes: Vec<String>,
-    /// By operation: bytes of the variables that no operation before it uses.
+    /// By operation: bytes over all tiles of the variables that no earlier operation uses.
     pub(super) bytes: Vec<u64>,
-    /// Pairs of an operation and a later one that data flows to, ascending.
+    /// Pairs of an operation and a later operation to which data flows, ascending.
     pub(super) flow: Vec<(usize, usize)>,
-    /// By operation: bytes of tensors from operations before it that it or later ones use. One entry
-    /// more, for the end.
+    /// By operation: bytes over all tiles of tensors that earlier operations make and this or later
+    /// ones use; with one more entry for the end.
     pub(super) crossing: Vec<i64>,
 }
 
-/// The operations of the forward pass, in the order of the program; if `named`, only those that the
-/// framework named.
+/// Returns the indices of the operations of the forward pass, in the order of the program. With
+/// `named`, returns only operations to which the framework gave a name.
 pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     let is_forward = |operation: &Operation| {
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
@@ -38,11 +38,11 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     forward.map(|(number, _)| number).collect()
 }
 
-/// In place of a position: the forward pass lacks the operation.
+/// Takes the place of the index of an operation that is not in the forward pass.
 const NONE: usize = usize::MAX;
 
 impl<'a> Evidence<'a> {
-    /// No evidence, for this number of operations.
+    /// Returns no data for each of `operations` operations.
     pub(super) fn nothing(operations: usize) -> Self {
         Self {
             parameters: vec![Vec::new(); operations],
@@ -88,8 +88,8 @@ impl<'a> Evidence<'a> {
         evidence
     }
 
-    /// Adds the data that flows between operations of the forward pass. `position` has the position
-    /// of each operation of the model in the forward pass.
+    /// Adds the data that flows between operations of the forward pass. `position` has, by
+    /// operation of the model, its index in the forward pass, or [`NONE`].
     fn add_flow(&mut self, model: &Model, position: &[usize]) {
         let of_node = |node: u32| {
             let operations = model.flow.nodes[node as usize].operations.iter();
@@ -119,15 +119,17 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The name of the parameter that the variables of a use set belong to.
+/// Returns the name of the parameter whose variables have use set `set`; `None` if they hold no
+/// parameter.
 fn parameter(model: &Model, set: u32) -> Option<&str> {
     let label = model.label_of(set);
     let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
     is_parameter.then_some(&label.tensor)
 }
 
-/// Each operation of the forward pass that uses a parameter, as a position, with this parameter.
-/// `positions` has the position of each group of operations, or [`NONE`].
+/// Iterates over the operations of the forward pass that use a parameter: the index of the
+/// operation in the forward pass, and the name of the parameter. `positions` has, by operation
+/// group, the index of its first operation there, or [`NONE`].
 fn uses_of_parameters<'a>(
     model: &'a Model,
     positions: &'a [usize],
@@ -141,25 +143,27 @@ fn uses_of_parameters<'a>(
     uses.filter(|&(at, _)| at != NONE)
 }
 
-/// A module with more than 1/`LARGE` of all bytes is cut into its parts if no other module is like
-/// it.
+/// A module with more than 1/`LARGE` of all bytes is divided into its submodules if no other module
+/// has the same operations.
 pub(super) const LARGE: u64 = 4;
 
-/// A hash of an operation type; sums of different types are different.
+/// Hashes the type of an operation. A sum of hashes identifies a multiset of types.
 fn hash(kind: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
 }
 
-/// Sums over any run of operations.
+/// Sums over the first operations of the forward pass, from which the sum over any run of
+/// operations is a difference.
 #[derive(Debug)]
-pub(super) struct Sums {
-    /// By operation: bytes of all operations before it.
+pub(super) struct RunSums {
+    /// By operation: bytes of all earlier operations; with one more entry for the end.
     bytes: Vec<u64>,
-    /// By operation: sum of the hashes of the types of all operations before it.
+    /// By operation: the wrapping sum of the hashes of the types of all earlier operations; with
+    /// one more entry for the end.
     types: Vec<u64>,
 }
 
-impl Sums {
+impl RunSums {
     pub(super) fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
         let mut sums = Self {
             bytes: vec![0],
@@ -176,22 +180,24 @@ impl Sums {
         sums
     }
 
-    /// Bytes of a run of operations.
+    /// Returns the bytes of a run of operations: of the variables that it is the first to use, over
+    /// all tiles.
     pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
 
-    /// Bytes of all operations.
+    /// Returns the bytes of all operations.
     pub(super) fn all_bytes(&self) -> u64 {
         self.bytes[self.bytes.len() - 1]
     }
 
-    /// A number that is equal for runs with the same types of operations, each equally often.
+    /// Returns a number that is equal for two runs if they have the same types of operations, each
+    /// equally often.
     pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
-    /// Does a run have more than 1/[`LARGE`] of all bytes?
+    /// Returns whether a run has more than 1/[`LARGE`] of all bytes.
     pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
         self.bytes(operations) > self.all_bytes() / LARGE
     }

@@ -1,10 +1,10 @@
-//! Layers from the modules of the model (docs/model.md, "Layers from modules").
+//! Finds layers in the modules of the model (docs/model.md, "Layers from modules"), such as the
+//! PyTorch modules that its code calls.
 //!
-//! A layer is a run of consecutive operations of the forward pass that one module of the model
-//! calls. `paths` gives each operation its place in the module tree, `tree` builds the tree,
-//! `which_are_layers` chooses the modules that are layers by one measure and joins small pieces to
-//! their neighbours, and `names` gives short names. Where names show no modules, the flow of data
-//! gives the tree.
+//! A layer is a run of consecutive operations of the forward pass that one module calls. `paths`
+//! finds the path of each operation in the module tree, `tree` builds the tree, `which_are_layers`
+//! chooses the modules that are layers and joins small runs to their neighbours, and `names` gives
+//! layers short names. If names of operations show no modules, the flow of data gives the tree.
 
 mod calls;
 mod description;
@@ -22,7 +22,7 @@ use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use evidence::{Evidence, Sums, forward};
+use evidence::{Evidence, RunSums, forward};
 pub(crate) use outline::ModuleRow;
 use paths::{Lookup, components, full_paths, scope_and_type, shared};
 use rustc_hash::FxHashMap;
@@ -31,55 +31,57 @@ use std::sync::Arc;
 use tree::Tree;
 use which_are_layers::{WORD, attach, cover};
 
-/// If there are more layers than this, which nobody reads, coarser ones are preferred.
+/// If there are more layers than this, which nobody reads, a cover with fewer layers is preferred.
 const MANY: usize = 64;
 
-/// The modules of a model as they run, whether they are layers or not.
+/// The module tree of the forward pass, with the data from which layers are chosen.
 #[derive(Debug)]
-struct Modules {
-    /// Operations of the forward pass, in the order of the program.
+struct ForwardModules {
+    /// The operations of the forward pass, in the order of the program, as indices into the model's
+    /// operations.
     forward: Vec<u32>,
     tree: Tree,
-    sums: Sums,
-    /// By parameter: the first operation that uses it, as a position in `forward`.
+    sums: RunSums,
+    /// By name of a parameter: the first operation that uses it, as an index into `forward`.
     parameters: FxHashMap<Box<str>, u32>,
-    /// Operations by their paths, as positions in `forward`.
+    /// Finds operations by the beginnings of their paths, as indices into `forward`.
     lookup: Lookup,
-    /// By operation of the forward pass: the modules that are being called.
+    /// By index in `forward`: the modules that are being called when the operation runs.
     calls: Calls,
-    /// Pairs of an operation and a later one that data flows to, as positions in `forward`,
+    /// Pairs of an operation and a later operation to which data flows, as indices into `forward`,
     /// ascending.
     flow: Vec<(usize, usize)>,
-    /// By operation in `forward`: its first and last step, if names show no modules.
+    /// By index in `forward`: the first and the last step of the operation. `None` if names show
+    /// modules; only layers without names need steps.
     steps: Option<Vec<(u32, u32)>>,
 }
 
-/// The modules that are layers.
+/// The layers that are found in the modules of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleLayers {
-    modules: Arc<Modules>,
-    /// In the order of the program.
+    modules: Arc<ForwardModules>,
+    /// The layers, in the order of the program.
     pub(crate) layers: Vec<ModuleLayer>,
-    /// By operation of the forward pass: is the operation in In or Out, not in the layer that runs
-    /// it?
+    /// By index in `forward`: whether the operation belongs to In or Out (before or after all
+    /// layers) although a layer's module calls it.
     is_released: Vec<bool>,
 }
 
-/// A layer that consists of one module or of several.
+/// A layer that consists of one module of the model, or of several consecutive ones.
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleLayer {
-    /// The shortest name that no other layer has.
+    /// The shortest end of `path` that no other layer has, such as `layer.3`.
     pub(crate) name: String,
-    /// The path of the module, as the framework writes it.
+    /// The path of the module in the framework's notation, such as `bert.encoder.layer.3`.
     pub(crate) path: String,
-    /// The nodes of the tree that make up the layer.
+    /// The consecutive nodes of the tree that make up the layer.
     nodes: Vec<usize>,
-    /// The operations of the nodes, as positions in the forward pass.
+    /// The operations of the layer, as a range of indices into the operations of the forward pass.
     run: Range<usize>,
 }
 
-impl Modules {
-    /// The modules that names show.
+impl ForwardModules {
+    /// Builds the module tree from the names of operations and parameters.
     fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let names = forward
             .iter()
@@ -107,7 +109,7 @@ impl Modules {
             }
         }
         Self {
-            sums: Sums::new(&evidence.bytes, types.into_iter()),
+            sums: RunSums::new(&evidence.bytes, types.into_iter()),
             calls,
             flow: evidence.flow,
             steps: None,
@@ -118,9 +120,9 @@ impl Modules {
         }
     }
 
-    /// Runs of the program between which little data flows, as modules.
+    /// Builds a tree that divides the program where little data flows.
     fn by_flow(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
-        let sums = Sums::new(&evidence.bytes, forward.iter().map(|_| ""));
+        let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
         Self {
             tree: tree::by_flow(&sums, &evidence.crossing),
@@ -134,7 +136,7 @@ impl Modules {
         }
     }
 
-    /// The nodes of each layer.
+    /// Returns the nodes of each layer, in the order of the program.
     fn choose(&self) -> Vec<Vec<usize>> {
         if self.forward.is_empty() {
             return Vec::new();
@@ -154,7 +156,8 @@ impl Modules {
         }
     }
 
-    /// The layers if naming one costs `word`.
+    /// Returns the nodes of each layer if the description of a layer costs `word` more than its
+    /// operations.
     fn cover(&self, word: f64) -> Vec<Vec<usize>> {
         let chosen = cover(&self.tree, &self.sums, word);
         attach(&self.tree, &self.sums, &chosen, |from, to| {
@@ -162,7 +165,7 @@ impl Modules {
         })
     }
 
-    /// Does data flow from one run of operations to another?
+    /// Returns whether data flows from an operation of `from` to an operation of `to`.
     fn flows(&self, from: &Range<usize>, to: &Range<usize>) -> bool {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
         let of_run = self.flow[begin..].iter();
@@ -170,13 +173,14 @@ impl Modules {
         of_run.any(|edge| to.contains(&edge.1))
     }
 
-    /// The run of consecutive nodes.
+    /// Returns the range of operations of consecutive nodes.
     fn run(&self, nodes: &[usize]) -> Range<usize> {
         let operations = |node: usize| &self.tree.nodes[node].operations;
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
     }
 
-    /// Consecutive layers of these nodes; `names` gives the name of each from the paths of all.
+    /// Builds consecutive layers from the nodes of each. `names` computes their names from their
+    /// paths.
     fn layers(
         &self,
         layers: Vec<Vec<usize>>,
@@ -198,8 +202,9 @@ impl Modules {
         named.map(layer).collect()
     }
 
-    /// The path of a layer's module: the path that all its nodes share if no neighbour is in it,
-    /// else the path of the node with most operations.
+    /// Returns the path of the module that is a layer: the longest common path of its nodes if no
+    /// node of `neighbours` begins with it, otherwise the path of the node with the most
+    /// operations. Without modules in names, returns the range of steps, such as `step3-17`.
     fn path(&self, nodes: &[usize], neighbours: &[&Vec<usize>]) -> String {
         if let Some(steps) = &self.steps {
             let steps = &steps[self.run(nodes)];
@@ -228,27 +233,32 @@ impl Modules {
 }
 
 impl ModuleLayers {
-    /// The layers of a model.
+    /// Finds the layers of a model: in names if these show 2 or more layers (at most
+    /// [`limits::LAYERS`]), otherwise in the flow of data.
     pub(crate) fn new(model: &Model) -> Self {
         let named = forward(&model.operations, true);
         let evidence = Evidence::new(model, &named);
-        let found = Self::of(Modules::by_names(&model.operations, named, evidence));
+        let found = Self::of(ForwardModules::by_names(&model.operations, named, evidence));
         if (2..=limits::LAYERS).contains(&found.layers.len()) {
             return found;
         }
         let forward = forward(&model.operations, false);
         let evidence = Evidence::new(model, &forward);
-        Self::of(Modules::by_flow(&model.operations, forward, evidence))
+        Self::of(ForwardModules::by_flow(
+            &model.operations,
+            forward,
+            evidence,
+        ))
     }
 
-    /// The layers of a program whose operations have names, but no flow of data and no bytes.
+    /// Finds the layers from names of operations alone, without the flow of data and without bytes.
     pub(crate) fn of_names(operations: &[Operation]) -> Self {
         let forward = forward(operations, true);
         let evidence = Evidence::nothing(forward.len());
-        Self::of(Modules::by_names(operations, forward, evidence))
+        Self::of(ForwardModules::by_names(operations, forward, evidence))
     }
 
-    fn of(modules: Modules) -> Self {
+    fn of(modules: ForwardModules) -> Self {
         Self {
             layers: modules.layers(modules.choose(), names::names),
             is_released: vec![false; modules.forward.len()],
@@ -256,20 +266,21 @@ impl ModuleLayers {
         }
     }
 
-    /// Do the layers come from the flow of data, since names show no modules?
+    /// Returns whether the layers come from the flow of data because names show no modules.
     pub(crate) fn are_by_flow(&self) -> bool {
         self.modules.steps.is_some()
     }
 
-    /// The layers with one of them cut into its parts, which are named after it; `None` if it has
-    /// no parts.
+    /// Divides layer `layer` into its submodules, which become layers and are named after it.
+    /// `None` if it has no submodules, or if there would be more than [`limits::LAYERS`] layers.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
         let ModuleLayer {
             name, path, nodes, ..
         } = &self.layers[layer];
         let parts_of = |&node: &usize| match self.modules.tree.nodes[node].children.as_slice() {
             [] => vec![node],
-            // Small pieces joined to a module are parts beside the parts of the module.
+            // A small module that was joined to the layer stays whole, beside the submodules of the
+            // layer.
             _ if self.modules.path(&[node], &[]) != *path => vec![node],
             children => children.to_vec(),
         };
@@ -285,8 +296,8 @@ impl ModuleLayers {
         Some(refined)
     }
 
-    /// The layers with the named part of a layer as a separate layer; `None` if there is no such
-    /// part.
+    /// Divides a layer, repeatedly if needed, until one of its submodules with name `name` is a
+    /// layer. `None` if there is no such submodule.
     pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -300,8 +311,9 @@ impl ModuleLayers {
         }
     }
 
-    /// By operation of the model: its layer, from 0. Operations of the forward pass are in the
-    /// layer that runs them, others in the layer of the module that their name gives.
+    /// Returns, by operation of the model, the index of its layer from 0; `None` if it has none.
+    /// Operations of the forward pass belong to the layer whose module calls them, all others to
+    /// the layer of the module in their names.
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
         let by_name = |operation: &Operation| {
             let is_named = !operation.is_tensor && !operation.is_anonymous;
@@ -317,21 +329,24 @@ impl ModuleLayers {
         layers
     }
 
-    /// The layer of a parameter, or of a variable that is named after a parameter or a module.
+    /// Returns the index of the layer of a variable: the layer that uses the parameter of this name
+    /// first, or the layer of the module that its name contains.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
         let parameter = self.modules.parameters.get(variable);
         let layer = parameter.and_then(|&operation| self.layer_at(operation));
         layer.or_else(|| self.named(variable))
     }
 
-    /// The layer of the module that a text begins with.
+    /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no
+    /// such module, or if it belongs to several layers.
     fn named(&self, text: &str) -> Option<u32> {
         let (first, last) = self.modules.lookup.find(text)?;
         let layer = self.layer_at(first);
         layer.filter(|_| layer == self.layer_at(last))
     }
 
-    /// The layer of an operation of the forward pass.
+    /// Returns the index of the layer of an operation, given as an index into the operations of the
+    /// forward pass.
     fn layer_at(&self, operation: u32) -> Option<u32> {
         let at = operation as usize;
         let begins = |layer: &ModuleLayer| layer.run.start <= at;

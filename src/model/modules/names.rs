@@ -1,11 +1,12 @@
-//! Short names of layers.
+//! Finds short names for layers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The names of layers with these paths, in the order of the program: the shortest end of its path
-/// that no other layer has. Paths that differ only in their numbers have ends of the same number of
-/// modules. Modules without a number in the middle are left out if names stay unique. Layers with
-/// the same path, the calls of one module, are numbered.
+/// Returns the name of each layer from the paths of all, in the order of the program: the shortest
+/// end of its path that no other layer has. Paths that differ only in numbers are shortened to
+/// equally many modules. Modules without a number in the middle of a name are left out if names
+/// stay distinct. Layers with equal paths, which are calls of one module, get the number of the
+/// call: `0@1`, `0@2`.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
@@ -40,7 +41,7 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     numbered(paths.iter().map(name).collect())
 }
 
-/// The text with a mark in place of each number.
+/// Returns the text with each number replaced by `mark`.
 pub(super) fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
     for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
@@ -52,13 +53,13 @@ pub(super) fn without_numbers(text: &str, mark: &str) -> String {
     marked
 }
 
-/// The path with a mark in place of each number.
+/// Returns the path with each number replaced by `#`.
 fn shape(path: &str) -> String {
     without_numbers(path, "#")
 }
 
-/// The name of each part of a layer: the layer's name, and the rest of the part's path below the
-/// path of the layer.
+/// Returns the names of the submodules of a layer, which is named `layer` and has path `path`: the
+/// name of the layer, a dot, and the rest of the submodule's path.
 pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
     let named = parts.iter().map(|part| {
         let below = part
@@ -73,7 +74,8 @@ pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String>
     numbered(named.collect())
 }
 
-/// The ends of a path that start at one of its modules, the shortest first.
+/// Iterates over the ends of a path that begin with one of its modules, the shortest first, the
+/// whole path last.
 fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     let inner = path
         .rmatch_indices(['/', '.'])
@@ -81,7 +83,8 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     inner.filter(|end| !end.is_empty()).chain([path])
 }
 
-/// The first and the last module of a path, if no module between them has a number.
+/// Returns the first and the last module of a path if no module between them has a number;
+/// otherwise the whole path.
 fn without_middle(path: &str) -> String {
     let (first, last) = (path.find(['/', '.']), path.rfind(['/', '.']));
     match (first, last) {
@@ -92,7 +95,7 @@ fn without_middle(path: &str) -> String {
     }
 }
 
-/// Appends the number of the call to each name that several layers have.
+/// Appends `@` and the number of the call to each name that occurs several times.
 fn numbered(names: Vec<String>) -> Vec<String> {
     let mut all: FxHashMap<String, u32> = FxHashMap::default();
     for name in &names {

@@ -1,4 +1,5 @@
-//! The module tree, to be shown and as a regex for PopART's outliner.
+//! Lists the modules of a model for `--list-layers`, and writes them as a regex for PopART's
+//! outliner.
 
 use super::ModuleLayers;
 use super::names::without_numbers;
@@ -6,28 +7,30 @@ use super::paths::shared;
 use crate::model::Operation;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A module of the tree, as `--list-layers` shows it.
+/// One run of a module, a row of the tree that `--list-layers` shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModuleRow {
-    /// Number of modules around the module.
+    /// Number of modules that contain this module.
     pub(crate) depth: usize,
-    /// Path of the module below the module around it.
+    /// Path of the module, without the path of the module that contains it.
     pub(crate) name: String,
-    /// Operations of the forward pass.
+    /// Number of its operations in the forward pass.
     pub(crate) operations: usize,
     /// Bytes over all tiles of the variables that these operations are the first to use.
     pub(crate) bytes: u64,
-    /// How often a module of this path runs.
+    /// How often a module with this path runs in the forward pass.
     pub(crate) runs: usize,
-    /// The layer that the module is, or is a part of.
+    /// The name of the layer that consists of this module, alone or with its neighbours; `None` if
+    /// the module contains several layers.
     pub(crate) layer: Option<String>,
 }
 
-/// Upper bound on the alternatives of a regex; with more, there is no regex.
+/// Maximum number of alternatives of the outliner's regex; if it needed more, there is none.
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
-    /// The modules that are layers, and the modules that contain them, in the order of the program.
+    /// Lists the modules that are layers and the modules that contain them, each before its
+    /// submodules, in the order of the program.
     pub(crate) fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();
@@ -61,9 +64,9 @@ impl ModuleLayers {
         rows
     }
 
-    /// A regex whose group is the scope of a layer, for the environment variable
-    /// `POPART_POPLINER_OUTLINER_REGEX`; `None` if it needs too many alternatives. A number in a
-    /// scope stands for all numbers.
+    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`, whose group
+    /// matches the scope of any layer; numbers in scopes match all numbers. `None` if no layer has
+    /// a scope, or if there are more than [`ALTERNATIVES`] scopes.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
@@ -80,7 +83,7 @@ impl ModuleLayers {
     }
 }
 
-/// The scope that all names begin with, without the types of the operations.
+/// Returns the scope with which all names begin, without the types of the operations.
 fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
     let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
@@ -88,7 +91,7 @@ fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     first[..counts.min().unwrap_or(first.len())].join("/")
 }
 
-/// A regex for a scope with any numbers.
+/// Returns a regex that matches the scope with any numbers in place of its numbers.
 fn pattern(scope: &str) -> String {
     without_numbers(&regex::escape(scope), r"\d+")
 }

@@ -2,9 +2,9 @@
 //! the beginnings of their paths.
 //!
 //! A framework names an operation `scope/type`, where the scope lists the modules that are being
-//! called. Containers that are never called themselves, such as a list of blocks, are missing
-//! there; names of parameters have them. So a scope is aligned to the path of a parameter that its
-//! operation uses, and other operations of the scope take over the alignment.
+//! called. The scope lacks containers that are never called themselves, such as a list of blocks,
+//! but names of parameters have them. So a scope is aligned to the name of a parameter that its
+//! operation uses, and other operations with this scope take over the alignment.
 
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -12,10 +12,11 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 /// Characters that separate components of a path.
 const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 
-/// Upper bound on the components of a path; the rest is one component. Real paths have at most 20.
+/// Maximum number of components of a path; the rest of a longer path is its last component. Real
+/// paths have at most 20.
 const COMPONENTS: usize = 48;
 
-/// Number of items at the beginning that two lists share.
+/// Returns the number of items at the beginning that two lists share.
 pub(super) fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
@@ -24,8 +25,8 @@ pub(super) fn shared<T: PartialEq>(
     pairs.take_while(|(a, b)| a == b).count()
 }
 
-/// Splits a text into components, each with the separators before it, so that the
-/// components joined are the text.
+/// Splits a text into components. Each component includes the separators before it, so that the
+/// components joined give the text.
 pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut left = COMPONENTS;
@@ -44,7 +45,7 @@ pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A component without the separators around it.
+/// Removes the separators around a component.
 pub(super) fn bare(component: &str) -> &str {
     component.trim_matches(SEPARATORS)
 }
@@ -64,32 +65,33 @@ pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
     (scope, kind)
 }
 
-/// The modules of a path: `a.b/c` has `a`, `b` and `c`.
+/// Splits a path into the names of its modules: `a.b/c` has `a`, `b` and `c`.
 pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
     let modules = path.split(['/', '.']).filter(|module| !module.is_empty());
     modules.take(COMPONENTS)
 }
 
-/// A scope that is aligned to the path of a parameter.
+/// A scope whose modules are found in the name of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// By module of the scope: end of its path in `parameter`, in bytes.
+    /// By module of the scope: the end of the module's path in `parameter`, in bytes.
     ends: Vec<usize>,
 }
 
-/// Finds the modules of a scope, in order, in the path of a parameter.
+/// Finds the modules of a scope, in their order, in the name of a parameter; `None` if one of them
+/// is missing there.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
     let mut path: Vec<&str> = modules(parameter).collect();
-    // The last component is the parameter itself.
+    // The last component is the name of the parameter itself.
     path.pop()?;
     let mut ends = Vec::new();
     let mut left = path.as_slice();
     let mut wanted = modules(scope).peekable();
     while let Some(module) = wanted.next() {
-        // The module that computes with a parameter is usually the one that has it.
+        // The module that uses a parameter is usually the one that owns it.
         let is_owner = wanted.peek().is_none() && left.last() == Some(&module);
         let at = match is_owner {
             true => left.len() - 1,
@@ -101,31 +103,31 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
-/// The place of an operation in the module tree.
+/// The path of the modules that call an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,
-    /// By module that is being called: end of its path in `text`, in bytes.
+    /// By called module, from the outermost in: the end of its path in `text`, in bytes.
     pub(super) ends: Vec<usize>,
-    /// Number of outer modules in `ends` whose paths come from the path of a parameter.
+    /// Number of modules, from the outermost in, whose paths come from the name of a parameter.
     pub(super) aligned: usize,
-    /// Number of the first entries of `ends` (outer modules first) whose paths are certainly
-    /// attributes of the Python model. The paths of the others may lack the name of a list, if
-    /// neither scopes nor parameters have it.
+    /// Number of modules, from the outermost in, whose paths are certainly attributes of the Python
+    /// model. Paths of the modules further in may lack the name of a list.
     pub(super) certain: usize,
-    /// The path of the innermost called module if it is not inside the modules that call it, such
-    /// as an embedding that encoder and decoder share.
+    /// The path of the innermost called module if it is not a submodule of the modules that call
+    /// it, such as an embedding that encoder and decoder share.
     pub(super) elsewhere: Option<&'a str>,
 }
 
-/// The path of the module that has a parameter, if its last name is also the last of the scope.
+/// Returns the path of the module that owns a parameter if the last name of this path is also the
+/// last of the scope; otherwise `None`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// By path of a module with numbered parts: are the parts its own, rather than in a list inside it
-/// that is never called?
+/// Finds modules with numbered submodules, by path. The value is true if the numbers follow the
+/// module directly, and false if they are in a list inside it, which is never called.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -143,9 +145,10 @@ pub(super) fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The path of each operation in the module tree, from its scope and the names of the parameters
-/// that it uses. Operations are in the order of the program. An operation without parameters is
-/// aligned like the nearest one with parameters whose scope begins alike.
+/// Finds the path of each operation in the module tree from its scope and the names of the
+/// parameters that it uses. The operations are in the order of the program. An operation without
+/// parameters is aligned like the nearest operation with parameters whose scope begins with the
+/// same modules.
 pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
     let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
         let found = used.iter().filter_map(|parameter| align(scope, parameter));
@@ -164,7 +167,7 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
         before = aligned[number].as_ref().map(|_| number).or(before);
         let neighbours = [before, following[number]].into_iter().flatten();
         let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
-        // Of two neighbours that share equally many modules, the earlier one.
+        // If both neighbours share equally many modules, the earlier one.
         let best = neighbours.rev().max_by_key(depth);
         let best = best.and_then(|other| Some((aligned[other].as_ref()?, depth(&other))));
         let path = joined(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
@@ -180,7 +183,8 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
     (0..scopes.len()).map(path).collect()
 }
 
-/// The path of a scope: the aligned path of its first modules, then its other modules unchanged.
+/// Returns the path of a scope: the aligned path of its first modules, then all other modules as
+/// they are in the scope. `alignment` has the alignment and the number of modules to take from it.
 fn joined<'a>(
     alignment: Option<(&Alignment<'_>, usize)>,
     scope: &str,
@@ -192,7 +196,7 @@ fn joined<'a>(
             ends[..count].to_vec(),
             &parameter[ends[0]..=ends[0]],
         ),
-        // Separators before the first module are part of the text.
+        // Separators before the first module stay part of the text.
         None => (
             scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()].to_string(),
             Vec::new(),
@@ -223,18 +227,18 @@ fn joined<'a>(
     }
 }
 
-/// Upper bound on the components before a path, such as a prefix for gradients.
+/// Maximum number of components that may precede a path in a text, such as a prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
-/// By hash of the beginning of a path: the first and the last operation whose path begins with it.
+/// By hash of the beginning of a path: the first and the last operation whose path begins so.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lookup {
     operations: FxHashMap<u64, (u32, u32)>,
 }
 
 impl Lookup {
-    /// Adds an operation by its path, a scope or a path of modules. Operations must be added in
-    /// ascending order of their numbers.
+    /// Adds an operation with its path, a scope or a path of modules. Operations must be added in
+    /// ascending order.
     pub(super) fn add(&mut self, path: &str, operation: u32) {
         let mut beginning = 0;
         for component in components(path) {
@@ -244,8 +248,9 @@ impl Lookup {
         }
     }
 
-    /// The first and the last operation of the path that `text` contains, at its beginning or after
-    /// some components. Of several paths, the one that shares most components decides.
+    /// Returns the first and the last operation whose paths begin with the longest known path in
+    /// `text`, which may start at any of the first components. `None` if `text` contains no known
+    /// path.
     pub(super) fn find(&self, text: &str) -> Option<(u32, u32)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
@@ -265,8 +270,8 @@ impl Lookup {
     }
 }
 
-/// The hash of a beginning with one more component. Frameworks write the separators of one path in
-/// different ways, so they do not count.
+/// Returns the hash of the beginning of a path with one more component. Separators do not count,
+/// because frameworks write the separators of one path in different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one((beginning, bare(component)))
 }

@@ -1,27 +1,27 @@
-//! The module tree: runs of forward operations whose paths begin alike or, where names show no
-//! modules, between which little data flows.
+//! The module tree: a node is a run of operations of the forward pass whose paths begin with the
+//! same modules. If names show no modules, a node is a run between places where little data flows.
 
-use super::evidence::Sums;
+use super::evidence::RunSums;
 use std::ops::Range;
 
-/// A module while it runs: consecutive operations of the forward pass whose paths begin alike. A
-/// module that runs again later is another node.
+/// One run of a module: consecutive operations of the forward pass whose paths begin with the path
+/// of the module. A module that runs again later is another node.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Operations of the node, as positions in the forward pass.
+    /// The operations of the node, as indices into the operations of the forward pass.
     pub(super) operations: Range<usize>,
-    /// Number of components that the paths of all its operations share.
+    /// Number of components at the beginning of their paths that all operations share.
     pub(super) depth: usize,
-    /// The first component below the path of its parent, by which siblings are compared; `None` for
-    /// a node that belongs to no component of a path, as the root.
+    /// The component by which the node differs from its siblings: the first one after the parent's
+    /// path. `None` for the root, and for a node that stands for one call of a repeated module.
     pub(super) component: Option<Box<str>>,
-    /// Child nodes, as positions in [`Tree::nodes`], in the order of the program; together they
-    /// have all its operations. Either empty, or at least two.
+    /// Indices of child nodes in [`Tree::nodes`], in the order of the program. Together they have
+    /// all operations of the node. Either empty, or at least two.
     pub(super) children: Vec<usize>,
 }
 
 impl Node {
-    /// A run of operations without parts, whose paths share nothing.
+    /// Builds a node without children, whose operations share no component.
     pub(super) fn new(operations: Range<usize>) -> Self {
         Self {
             operations,
@@ -32,22 +32,22 @@ impl Node {
     }
 }
 
-/// All nodes; the first one is the root.
+/// All nodes of the module tree, parents before children; the first one is the root.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// By operation: the components of its path.
+    /// By operation of the forward pass: the components of its path.
     pub(super) paths: Vec<Vec<Box<str>>>,
 }
 
-/// A child in the making: its operations, and the component that they share.
-struct Run {
+/// The operations of a node to be added, and the component by which it differs from its siblings.
+struct ChildRun {
     operations: Range<usize>,
     component: Option<Box<str>>,
 }
 
 impl Tree {
-    /// The tree of operations with these paths, in the order of the program.
+    /// Builds the tree of operations with these paths, which are in the order of the program.
     pub(super) fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -57,21 +57,21 @@ impl Tree {
         tree
     }
 
-    /// Adds the node of these operations, whose paths share `depth` components, and all nodes
-    /// below.
+    /// Adds the node of `operations`, whose paths share `depth` components, and all nodes below.
+    /// Returns its index.
     fn add(
         &mut self,
         operations: Range<usize>,
         mut depth: usize,
         component: Option<Box<str>>,
     ) -> usize {
-        // The node's path ends where an operation belongs to the module itself.
+        // The path of the node ends where the path of one of its operations ends.
         let mut path_depth = None;
         let runs = loop {
             let runs = self.runs(operations.clone(), depth);
-            // A module with one part is merged with that part.
+            // A module with only one submodule is merged with it.
             let [
-                Run {
+                ChildRun {
                     component: Some(_), ..
                 },
             ] = runs.as_slice()
@@ -102,13 +102,15 @@ impl Tree {
         number
     }
 
-    fn add_all(&mut self, runs: &[Run], depth: usize) -> Vec<usize> {
-        let child = |run: &Run| self.add(run.operations.clone(), depth + 1, run.component.clone());
+    fn add_all(&mut self, runs: &[ChildRun], depth: usize) -> Vec<usize> {
+        let child =
+            |run: &ChildRun| self.add(run.operations.clone(), depth + 1, run.component.clone());
         runs.iter().map(child).collect()
     }
 
-    /// Adds one call of a module that runs several times in succession.
-    fn add_call(&mut self, runs: &[Run], depth: usize) -> usize {
+    /// Adds a node for one call of a module that is called several times in succession, and a child
+    /// for each of `runs`. Returns its index.
+    fn add_call(&mut self, runs: &[ChildRun], depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node {
             depth,
@@ -118,11 +120,10 @@ impl Tree {
         number
     }
 
-    /// Splits operations where the component at `depth` of their paths changes. An operation whose
-    /// path ends before, such as an addition after all parts of a module, goes with the part before
-    /// it.
-    fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    /// Divides operations where the component at index `depth` of their paths changes. An operation
+    /// with a shorter path, such as an addition after all submodules, goes with the run before it.
+    fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<ChildRun> {
+        let mut runs: Vec<ChildRun> = Vec::new();
         for operation in operations {
             let component = self.paths[operation].get(depth);
             match runs.last_mut() {
@@ -133,7 +134,7 @@ impl Tree {
                     run.operations.end = operation + 1;
                     run.component = component.cloned();
                 }
-                _ => runs.push(Run {
+                _ => runs.push(ChildRun {
                     operations: operation..operation + 1,
                     component: component.cloned(),
                 }),
@@ -142,7 +143,7 @@ impl Tree {
         runs
     }
 
-    /// The path of a node, as components.
+    /// Returns the components of the path of a node.
     pub(super) fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
@@ -153,9 +154,9 @@ impl Tree {
     }
 }
 
-/// Length of the sequence of parts that a module repeats at least twice; the number of all parts if
-/// it repeats none. Computed from the longest border of each prefix.
-fn period(runs: &[Run]) -> usize {
+/// Returns the length of the shortest sequence of components that `runs` repeats at least twice,
+/// such as the submodules of each call; the number of runs if they repeat none.
+fn period(runs: &[ChildRun]) -> usize {
     let mut borders = vec![0; runs.len()];
     for at in 1..runs.len() {
         let mut border: usize = borders[at - 1];
@@ -172,10 +173,10 @@ fn period(runs: &[Run]) -> usize {
     }
 }
 
-/// A tree whose nodes are cut in two where least data flows, not far from half of their bytes.
-/// `crossing` has the bytes that are passed on before each operation, as in
-/// [`Evidence::crossing`](super::evidence::Evidence::crossing).
-pub(super) fn by_flow(sums: &Sums, crossing: &[i64]) -> Tree {
+/// Builds a tree that divides the program in two repeatedly, each time where the least data flows
+/// in the middle half of a node's bytes. `crossing` has the bytes that are passed on before each
+/// operation, as in [`Evidence::crossing`](super::evidence::Evidence::crossing).
+pub(super) fn by_flow(sums: &RunSums, crossing: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
         nodes: vec![Node::new(0..operations)],
@@ -196,9 +197,10 @@ pub(super) fn by_flow(sums: &Sums, crossing: &[i64]) -> Tree {
     tree
 }
 
-/// Where to cut a run of two operations or more: within the middle half of its bytes, where the
-/// fewest bytes are passed on; the earliest of several such places.
-fn cut(sums: &Sums, crossing: &[i64], run: &Range<usize>) -> usize {
+/// Returns the operation before which to divide a run of at least two: where the fewest bytes are
+/// passed on, among operations with a quarter to three quarters of the run's bytes before them; the
+/// first of several. If there are none, the operation nearest to half of the bytes.
+fn cut(sums: &RunSums, crossing: &[i64], run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {
         let before = sums.bytes(&(run.start..at));

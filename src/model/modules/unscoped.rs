@@ -1,23 +1,24 @@
-//! Scopes of operations in a program that was recorded without scopes, from its parameters.
+//! Derives scopes of operations (the modules that call them) from names of parameters, for programs
+//! that were recorded without scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
 
-/// Does no operation that uses parameters have a scope? `operations` gives the name and the
-/// parameters of each.
+/// Returns whether no operation that uses parameters has a scope. `operations` gives the name of
+/// each operation and the parameters that it uses.
 pub(super) fn lack_scopes<'a>(
     mut operations: impl Iterator<Item = (&'a str, &'a Vec<&'a str>)>,
 ) -> bool {
     operations.all(|(name, parameters)| parameters.is_empty() || scope_and_type(name).0.is_empty())
 }
 
-/// The scope of each operation of the forward pass by the modules of parameters; empty if no
-/// parameter has modules. `uses` has each operation that uses a parameter, as a position, with this
-/// parameter; `crossing` has the bytes that are passed on before each operation, and
-/// one entry more for the end.
+/// Returns the scope of each operation of the forward pass, from the modules in the names of
+/// parameters; empty if no parameter has modules. `uses` has the index of each operation that uses
+/// a parameter, with the name of the parameter. `crossing` has the bytes that are passed on before
+/// each operation; with one more entry for the end.
 ///
-/// An operation that uses parameters belongs to the modules that are called on the way to one of
-/// them. Operations between two of these belong to the earlier one up to the place where the fewest
-/// bytes are passed on, and from there to the later one.
+/// The scope of an operation that uses parameters is the modules that are called on the way to one
+/// of them. Operations between two of these belong to the earlier one up to the place where the
+/// fewest bytes are passed on, and from there on to the later one.
 pub(super) fn scopes<'a>(
     uses: impl Iterator<Item = (usize, &'a str)>,
     crossing: &[i64],
@@ -32,7 +33,8 @@ pub(super) fn scopes<'a>(
     let mut scopes: Vec<String> = Vec::new();
     for (at, scope) in called_at.into_iter().enumerate() {
         let Some(scope) = scope else { continue };
-        // Of several places, the latest: an activation follows the last parameter of its module.
+        // Of several places with the fewest bytes, the last: an activation function follows the
+        // last parameter of its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -45,8 +47,9 @@ pub(super) fn scopes<'a>(
     scopes
 }
 
-/// The modules that are called on the way to a parameter; `None` if it belongs to the model itself.
-/// A list of modules, which has numbered parts, is not called.
+/// Returns the modules that are called on the way to a parameter, joined by `/`; `None` if it
+/// belongs to the model itself. A list of modules, which has numbered items, is left out since it
+/// is not called.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;

@@ -1,12 +1,12 @@
-//! Which modules are layers (docs/model.md, "Layers from modules"): the cover of the module tree that
-//! describes the program in the fewest words, with small pieces joined to their neighbours; where
-//! names show no modules, runs of about equal bytes.
+//! Chooses the modules that are layers (docs/model.md, "Layers from modules"): the nodes that cover
+//! the module tree with the shortest description of the program, with small runs joined to their
+//! neighbours. If names show no modules, the layers are runs of about equal bytes.
 //!
-//! Frameworks keep a weight on one IPU, and In and Out may share the first. So operations at the ends
-//! of a model that share a weight, such as an embedding and the head, are in In or Out; in layers,
-//! they would bind these layers to one IPU.
+//! Frameworks keep a weight on one IPU, and In and Out may share the first. So operations at both
+//! ends of a model that share a weight, such as an embedding and the head, belong to In or Out: as
+//! layers they would have to be on one IPU with all layers between them.
 
-use super::evidence::Sums;
+use super::evidence::RunSums;
 use super::paths::shared;
 use super::tree::{Node, Tree};
 use super::{ModuleLayer, ModuleLayers};
@@ -15,21 +15,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cost of naming one layer, in operations: with less, parts of blocks become layers, with more,
-/// whole stages of blocks.
+/// Cost of describing one layer besides its operations, in operations. With a lower cost, parts of
+/// blocks become layers; with a higher cost, whole stages of blocks do.
 pub(super) const WORD: f64 = 1.5;
 
-/// Lengths of descriptions of runs: each costs a word, and the operations of runs that are alike
-/// are described once.
+/// Computes the lengths of descriptions of runs of operations. Each run costs a word, and runs with
+/// the same types of operations share the cost of describing their operations.
 pub(super) struct Lengths<'a> {
-    sums: &'a Sums,
+    sums: &'a RunSums,
     alike: FxHashMap<u64, u32>,
     word: f64,
 }
 
 impl<'a> Lengths<'a> {
     pub(super) fn new<'r>(
-        sums: &'a Sums,
+        sums: &'a RunSums,
         runs: impl Iterator<Item = &'r Range<usize>>,
         word: f64,
     ) -> Self {
@@ -40,27 +40,28 @@ impl<'a> Lengths<'a> {
         Self { sums, alike, word }
     }
 
-    /// Is no other run like this one?
+    /// Returns whether no other run has the same types of operations.
     pub(super) fn is_alone(&self, run: &Range<usize>) -> bool {
         self.alike
             .get(&self.sums.likeness(run))
             .is_none_or(|&count| count < 2)
     }
 
-    /// Length of the description of a run, in operations.
+    /// Returns the length of the description of a run, in operations.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
         let alike = self.alike.get(&self.sums.likeness(run)).copied();
         self.word + run.len() as f64 / f64::from(alike.unwrap_or(1))
     }
 }
 
-/// The nodes that cover the tree in the shortest description, in the order of the program.
-pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
+/// Returns the nodes that cover all operations with the shortest description, in the order of the
+/// program. `word` is the cost of each node besides its operations.
+pub(super) fn cover(tree: &Tree, sums: &RunSums, word: f64) -> Vec<usize> {
     let runs = tree.nodes.iter().map(|node| &node.operations);
     let described = Lengths::new(sums, runs, word);
     let mut is_cut = vec![false; tree.nodes.len()];
     let mut lengths = vec![0.0; tree.nodes.len()];
-    // Parts come after the modules that they belong to.
+    // Children come after their parents in the list of nodes.
     for (number, node) in tree.nodes.iter().enumerate().rev() {
         let whole = described.of(&node.operations);
         let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
@@ -68,7 +69,7 @@ pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
         lengths[number] = if is_cut[number] { parts } else { whole };
     }
     let mut chosen = Vec::new();
-    // Parts of a large module stay whole unless they are large themselves.
+    // Children of a large module are not divided further unless they are large themselves.
     let mut left = vec![(0, false)];
     while let Some((number, is_part)) = left.pop() {
         let node = &tree.nodes[number];
@@ -89,8 +90,8 @@ pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
     chosen
 }
 
-/// Also cuts a module if most of its siblings with the same parts, weighted by operations, are cut:
-/// the first stage of blocks is often shorter than the others.
+/// Also divides a module if most of its siblings with the same submodules, weighted by operations,
+/// are divided: the first stage of blocks often has fewer blocks than the others.
 fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     let parts = |node: &Node| {
         let children = node.children.iter();
@@ -123,18 +124,21 @@ fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     }
 }
 
-/// A run is small if its operations are at most 1/`FEW_OPERATIONS` of those of a typical run.
+/// A run is small if it has at most 1/`FEW_OPERATIONS` of the operations of a typical run, and few
+/// bytes.
 const FEW_OPERATIONS: usize = 6;
 
-/// A run is small if its bytes are at most 1/`FEW_BYTES` of those of a typical run.
+/// A run is small if it has at most 1/`FEW_BYTES` of the bytes of a typical run, and few
+/// operations.
 const FEW_BYTES: u64 = 8;
 
-/// Joins small runs, such as a cast or a shortcut, to the neighbouring run in the same module, or
-/// between two modules to the run that their data flows to. `is_used(run, next)` says whether data
-/// flows from the first to the second. Returns the nodes of each joined run.
+/// Joins small runs, such as a cast or a shortcut, to the neighbouring run with the longer common
+/// path; if both paths are equally long, to the next run if data flows there, else to the run
+/// before. `is_used(run, next)` returns whether data flows from `run` to `next`. Returns the nodes
+/// of each resulting run.
 pub(super) fn attach(
     tree: &Tree,
-    sums: &Sums,
+    sums: &RunSums,
     chosen: &[usize],
     is_used: impl Fn(&Range<usize>, &Range<usize>) -> bool,
 ) -> Vec<Vec<usize>> {
@@ -147,7 +151,7 @@ pub(super) fn attach(
             && bytes[at].saturating_mul(FEW_BYTES) <= typical_bytes
     };
     let depth = |a: usize, b: usize| shared(tree.path(chosen[a]), tree.path(chosen[b]));
-    // By run: does it join the run before it?
+    // By run: whether it joins the run before it.
     let mut is_joined = vec![false; chosen.len()];
     for at in (0..chosen.len()).filter(|&at| is_small(at)) {
         let before = at.checked_sub(1).map(|before| depth(before, at));
@@ -172,7 +176,8 @@ pub(super) fn attach(
     joined
 }
 
-/// The size for which half of the total is in runs of at most this size.
+/// Returns the smallest size such that the sizes up to it add up to at least half of the total; 0
+/// without sizes.
 fn typical(sizes: &[u64]) -> u64 {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -185,11 +190,12 @@ fn typical(sizes: &[u64]) -> u64 {
     typical.copied().unwrap_or(0)
 }
 
-/// Number of layers if all runs had equal bytes.
+/// Without modules in names, a layer has at most 1/`RUNS` of all bytes.
 const RUNS: u64 = 32;
 
-/// The largest nodes with at most 1/`RUNS` of all bytes, in the order of the program.
-pub(super) fn by_flow(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
+/// Returns the largest nodes that have at most 1/`RUNS` of all bytes each, in the order of the
+/// program, one for each layer.
+pub(super) fn by_flow(tree: &Tree, sums: &RunSums) -> Vec<Vec<usize>> {
     let mut layers = Vec::new();
     let mut left = vec![0];
     while let Some(number) = left.pop() {
@@ -204,8 +210,9 @@ pub(super) fn by_flow(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
 }
 
 impl ModuleLayers {
-    /// The layers without operations that are in In or Out, so that the weights named `tied` do not
-    /// bind layers; `None` if there is no such operation.
+    /// Moves operations that use a weight named in `tied` from the layers at both ends of the model
+    /// to In and Out, so that the weight does not force layers onto one IPU. `None` if there is no
+    /// such operation.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
@@ -216,7 +223,8 @@ impl ModuleLayers {
                 continue;
             };
             let ModuleLayer { run, .. } = &self.layers[layer as usize];
-            // Operations before the first block are In, and operations after the last are Out.
+            // All operations up to the end of a layer before the first block belong to In, and all
+            // from the start of a layer after the last block belong to Out.
             if (layer as usize) < first {
                 is_released[..run.end].fill(true);
             } else if layer as usize > last {
@@ -228,7 +236,8 @@ impl ModuleLayers {
         (is_released != self.is_released).then(|| self.released(is_released))
     }
 
-    /// The layers that still have operations.
+    /// Returns the layers that keep at least one operation when those with `is_released` belong to
+    /// In or Out.
     fn released(&self, is_released: Vec<bool>) -> Self {
         let is_left = |layer: &ModuleLayer| is_released[layer.run.clone()].contains(&false);
         let mut layers = self.layers.clone();
@@ -240,7 +249,7 @@ impl ModuleLayers {
         }
     }
 
-    /// The operations of the forward pass that use one of the weights, ascending.
+    /// Returns the operations of the forward pass that use a weight named in `tied`, ascending.
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<u32> {
         let tied: FxHashSet<&str> = tied.iter().copied().collect();
         let mut is_user = vec![false; model.operation_groups.len()];
@@ -256,7 +265,8 @@ impl ModuleLayers {
         users.map(|(operation, _)| operation).collect()
     }
 
-    /// The first and the last layer that are like another layer.
+    /// Returns the first and the last layer with the same types of operations as another layer,
+    /// such as the blocks of a transformer; `None` if there are none.
     fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self.layers.iter().map(|layer| &layer.run);
         let described = Lengths::new(&self.modules.sums, runs.clone(), WORD);
