@@ -87,7 +87,7 @@ impl MemoryModel<'_> {
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
-            Explaining::Layered => self.placement.named_sets[set as usize],
+            Explaining::Layered => self.placement.layered_sets[set as usize],
         }
     }
 
@@ -123,7 +123,7 @@ impl MemoryModel<'_> {
 
     /// Is an operation group among the operations?
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
-        explaining == Explaining::All || self.placement.named_groups[group]
+        explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
     /// Predicted bytes at the tile and step of the memory peak: code of the operations on this
@@ -201,7 +201,7 @@ impl MemoryModel<'_> {
         let counted = self.counted(set);
         match self.rules {
             Rules::Full if counted == EVERYWHERE => Some(|coverage| &mut coverage.overhead),
-            _ if self.placement.named_sets[set as usize] => Some(|coverage| &mut coverage.layers),
+            _ if self.placement.layered_sets[set as usize] => Some(|coverage| &mut coverage.layers),
             _ if counted != NOWHERE => Some(|coverage| &mut coverage.assigned),
             _ => None,
         }
@@ -216,7 +216,7 @@ impl MemoryModel<'_> {
         };
         let is_placed =
             |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);
-        let layers = capped(&|group| self.placement.named_groups[group]);
+        let layers = capped(&|group| self.placement.layered_groups[group]);
         let placed = capped(&is_placed);
         let all = capped(&|group| self.placement.of_group[group] != NOWHERE);
         std::array::from_fn(|kind| Coverage {

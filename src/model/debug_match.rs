@@ -10,11 +10,11 @@ use rustc_hash::FxHashSet;
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
 /// another compilation have the same ids but describe something else. Two comparisons show it:
 /// * *Programs.* In the real files, all 35 ids lead to a context that Poplar wrote for a program or
-/// for the compilation; with contexts of another compilation at most 4 in 10 do. In generated files
-/// at least 85 % do, and with contexts of another compilation at most 57 %.
+///   for the compilation; with contexts of another compilation at most 4 in 10 do. In generated
+///   files at least 85 % do, and with contexts of another compilation at most 57 %.
 /// * *Names.* In the real files, all compute sets with a name have the name of their context; with
-/// contexts of another compilation none has. In generated files all have it, and with contexts of
-/// another compilation of the same framework at most half. A file that was cut off has no names.
+///   contexts of another compilation none has. In generated files all have it, and with contexts of
+///   another compilation of the same framework at most half. A file that was cut off has no names.
 ///
 /// A whole file that belongs to the profile has all contexts that programs and compute sets refer
 /// to, all their parents, and the name of each compute set: the real file and all generated files

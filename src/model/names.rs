@@ -197,10 +197,10 @@ impl<'a> Namer<'a> {
             .find_map(|context| self.pairs.get(context)?.get(&uid).copied())
     }
 
-    /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in `paired_contexts`.
-    /// It is the first context in the Call's chain that has pairs, or the context that this one
-    /// replaced by the pairs of an enclosing Call: a Call in an outlined body may be a copy without
-    /// pairs, and the replaced context has them.
+    /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in
+    /// `paired_contexts`. It is the first context in the Call's chain that has pairs, or the
+    /// context that this one replaced by the pairs of an enclosing Call: a Call in an outlined body
+    /// may be a copy without pairs, and the replaced context has them.
     fn find_paired_contexts(&mut self, path: Path) {
         if self.paired_contexts.contains_key(&path) {
             return;

@@ -41,7 +41,7 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 /// tile:
 /// - It begins in the backward pass and uses a parameter that is not an accumulator.
 /// - It also uses an accumulator, or a variable that is not a parameter and that another operation
-/// group uses too.
+///   group uses too.
 /// - It uses no result of the forward pass except parameters.
 /// - Only parameters among the variables that it uses are live after its last step.
 pub(super) fn mark_updates(

@@ -37,9 +37,9 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Gives each variable in `values` the use set for its old set and its value. `values` has variables,
-/// each with a value; `mark` computes the label and partner of the new set from the label of the
-/// old set and the value.
+/// Gives each variable in `values` the use set for its old set and its value. `values` has pairs of
+/// a variable and a value; `mark` computes the label and partner of the new set from the label of
+/// the old set and the value.
 fn split_sets(
     values: Vec<(u32, u32)>,
     (set_of, sets): (&mut [u32], &mut UseSets),

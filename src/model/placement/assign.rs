@@ -1,8 +1,9 @@
-//! Places of everything: by the rules of the full model, one after the other, and by layer only.
+//! Finds the places of all operations, variables and code: by the full rules one after the other,
+//! or by the classic rules from layers alone.
 
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::used_places::{isolated, of_named, of_sets, places_of_groups};
+use super::used_places::{isolated, layers_of_groups, of_sets, places_of_groups};
 use super::variables::{VariablePlaces, code_places};
 use super::{
     OperationPlace, OutOn, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers,
@@ -12,10 +13,10 @@ use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 
 impl Placement {
-    /// Places of all operations, variables and code by the full rules.
+    /// Finds the places of all operations, variables and code by the full rules.
     ///
     /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
+    /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn full(
         model: &Model,
         layering: &Layering,
@@ -37,8 +38,8 @@ impl Placement {
         }
         let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
         let out_is_first = out_is_first(options.out_on, &ties, out);
-        let named = of_named(model, layering, &mut sets);
-        let named_sets = of_sets(&model.use_sets, &named, &mut sets);
+        let layered = layers_of_groups(model, layering, &mut sets);
+        let layered_sets = of_sets(&model.use_sets, &layered, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Full,
@@ -49,10 +50,10 @@ impl Placement {
             sharing: None,
             of_group,
             of_cluster,
-            named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
-            named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
+            layered_groups: layered.iter().map(|&set| set != NOWHERE).collect(),
+            layered_sets: layered_sets.iter().map(|&set| set != NOWHERE).collect(),
             by_touch: variables.by_touch,
-            // In these sets, the place of Out is that of In.
+            // In these sets, Out has the place of In.
             sets: match out_is_first {
                 true => sets.moved(out, IN),
                 false => sets,
@@ -61,9 +62,9 @@ impl Placement {
         })
     }
 
-    /// Places by the classic rules: puts every operation into its layer, and every variable into the
-    /// layers of its users. Operations without a layer form a pseudo-layer, whose variables count
-    /// only if layers use them too.
+    /// Finds the places by the classic rules: an operation counts in its layer, and a variable in
+    /// the layers of the operations that use it. Operations without a layer form a pseudo-layer,
+    /// whose variables count only if layers use them too.
     ///
     /// # Errors
     /// As [`Placement::full`].
@@ -79,8 +80,8 @@ impl Placement {
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let places = operations.iter().map(|own| own.places);
         let of_group = places_of_groups(model, places, &mut sets);
-        let named = of_named(model, layering, &mut sets);
-        let counted = of_sets(&model.use_sets, &named, &mut sets);
+        let layered = layers_of_groups(model, layering, &mut sets);
+        let counted = of_sets(&model.use_sets, &layered, &mut sets);
         let sharing = of_sets(&model.use_sets, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
@@ -91,8 +92,8 @@ impl Placement {
             sharing: Some(sharing),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
-            named_sets: counted.iter().map(|&set| set != NOWHERE).collect(),
+            layered_groups: layered.iter().map(|&set| set != NOWHERE).collect(),
+            layered_sets: counted.iter().map(|&set| set != NOWHERE).collect(),
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
@@ -101,7 +102,7 @@ impl Placement {
     }
 }
 
-/// Does Out run on the first IPU? With `Auto`, it does if In and Out share a weight.
+/// Returns whether Out runs on the first IPU. With `Auto`, it does if In and Out share a weight.
 fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
     let joins =
         |tie: &WeightTie| !tie.is_untied && tie.places.contains(&IN) && tie.places.contains(&out);
@@ -112,15 +113,17 @@ fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
     }
 }
 
-/// The layers that names give, and the places where the flow of data puts other operations.
+/// The layers in names of operations, and the levels that the flow of data gives to all operations.
+/// A level is an index into In, the layers in the order in which they run, and Out.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// By operation: the level that the flow of data puts it at.
+    /// By operation: its level by the flow of data.
     of_operation: Vec<Reach>,
-    /// By parameter: the levels that share it.
+    /// By parameter of the flow: the levels that share it; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// From the first operation of a layer to the last one before the backward pass.
+    /// Indices of operations from the first one with a layer to the last one with a layer before
+    /// the backward pass.
     layers: std::ops::RangeInclusive<usize>,
     /// By level: its place. In is the first and Out the last of both levels and places.
     places: Vec<u32>,
@@ -128,19 +131,19 @@ struct FoundPlaces<'a> {
 
 impl<'a> FoundPlaces<'a> {
     fn new(model: &'a Model, layering: &'a Layering) -> Self {
-        let named = named(model, layering);
-        let places = places_by_level(model, layering, &named);
+        let seeds = seed_layers(model, layering);
+        let places = places_by_level(model, layering, &seeds);
         let mut level_of = vec![0; places.len()];
         for (level, &place) in (0..).zip(&places) {
             level_of[place as usize] = level;
         }
         let level = |layer: u32| level_of[layer as usize];
-        let levels: Vec<Option<Level>> = named.iter().map(|layer| layer.map(level)).collect();
+        let levels: Vec<Option<Level>> = seeds.iter().map(|layer| layer.map(level)).collect();
         let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
         let out = places.len() as u32 - 1;
         let (of_operation, shared) = Levels::find(model, (&levels, out), parameter);
         let is_forward = |&number: &usize| model.operations[number].pass != Pass::Backward;
-        let layered = (0..named.len()).filter(|&number| named[number].is_some());
+        let layered = (0..seeds.len()).filter(|&number| seeds[number].is_some());
         let last = layered.clone().rev().find(is_forward);
         Self {
             model,
@@ -152,7 +155,8 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// The place of each operation.
+    /// Finds the places of each operation. `isolated` says, by operation group, whether nothing
+    /// else computes with its variables.
     fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();
@@ -177,14 +181,14 @@ impl<'a> FoundPlaces<'a> {
         let group = operation.group as usize;
         let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
-        // An operation after a layer, such as a pooler, has inputs of the layer too: the flow of
-        // data is more reliable than inputs.
+        // An operation after a layer, such as a pooler, also has inputs of the layer, so the flow
+        // of data is more reliable than inputs.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
         let is_compilers = isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // The programs of the operation count with the variables that they use.
+            // Each program of the operation counts at the places of the variables that it uses.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
@@ -210,7 +214,7 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            // A body may be listed for only one of its calls.
+            // The profile may list the body of a function for only one of its calls.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -219,8 +223,9 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// The place of an operation outside the layers that no data flows through: before or after the
-    /// layers if it computes in the forward pass.
+    /// Returns the place of an operation through which no data flows and that is outside the
+    /// layers: In or Out, whichever it is nearer in the program, if it computes in the forward
+    /// pass; otherwise none.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -233,9 +238,9 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// By use set: the places of the operations that may use its variables as a weight: operations
-    /// of layers and ends, and others of the forward pass, such as casts. An operation on every IPU
-    /// advances a state, of which each IPU has a copy.
+    /// Returns, by use set, the places of the operations that may use its variables as a weight:
+    /// operations of layers, In and Out, and other operations of the forward pass, such as casts.
+    /// An operation on every IPU does not count: it advances a state, of which each IPU has a copy.
     fn users_of_weights(
         &self,
         operations: &[OperationPlace],
@@ -252,14 +257,15 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// By operation: the layer that its name gives. An operation that only has inputs of a layer may as
-/// well come after it, such as a pooler; but if no name gives a layer, inputs decide. Names in
-/// functions are those of the first call.
-fn named(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
+/// Returns, by operation, the layer that its name contains. If no name contains a layer, the layer
+/// that its inputs contain: inputs are less certain, because an operation after a layer, such as a
+/// pooler, also has inputs of the layer. Names in functions that are called from several places do
+/// not count, because they are those of the first call.
+fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: &dyn Fn(Note) -> bool| -> Vec<Option<u32>> {
         let layer = |(number, operation): (usize, &crate::model::Operation)| {
-            let is_said = operation.call == NO_CALL && wanted(layering.notes[number]);
-            Some(layering.layers[number]).filter(|&layer| is_said && layer != NO_LAYER)
+            let is_wanted = operation.call == NO_CALL && wanted(layering.notes[number]);
+            Some(layering.layers[number]).filter(|&layer| is_wanted && layer != NO_LAYER)
         };
         model.operations.iter().enumerate().map(layer).collect()
     };
@@ -271,15 +277,16 @@ fn named(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     }
 }
 
-/// By level: its place. Layers are in the order of their first steps, whatever their layer order.
-fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) -> Vec<u32> {
+/// Returns the place of each level. Levels are In, the layers in the order of their first steps,
+/// and Out; places have the layers in their own order.
+fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];
     for node in model.flow.nodes.iter().rev() {
         let layers = node
             .operations
             .iter()
-            .filter_map(|&operation| named[operation as usize]);
+            .filter_map(|&operation| seeds[operation as usize]);
         for layer in layers {
             first[layer as usize] = node.first;
         }

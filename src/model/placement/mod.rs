@@ -1,25 +1,25 @@
-//! Where operations, variables and code count (docs/model.md, "Positions" and "What
-//! variables count in").
+//! Finds the places (In, layers, Out) at which operations, variables and code count (docs/model.md,
+//! "Positions" and "What variables count in").
 //!
-//! A [`Layering`](super::Layering) gives a layer to the operations whose names contain one. All others must count
-//! somewhere too: embedding and head, optimiser, operations that the compiler makes. In the full
-//! model they get places by these rules:
+//! A [`Layering`](super::Layering) gives a layer to operations whose names contain one. All other
+//! operations must count somewhere too: embedding, head, optimizer, operations that the compiler
+//! makes. In the full model they get places by these rules:
 //!
 //! 1. *Layered operations* have the place of their layer.
 //! 2. *All other operations* have the place of the data that flows through them: between its
 //!    producer and its users, in the forward pass up from In over the layers to Out, in the
-//!    backward pass down again. Updates are where the weights are that they change (`levels`).
-//! 3. *Operations that reach over the model*, such as a norm of all gradients, leave no place
-//!    between the variables that they use and their users. They have no place of their own and add
-//!    none to a variable. The same holds for operations that only copy from and to the host or make
-//!    a tensor.
+//!    backward pass down again. Updates have the places of the weights that they change (`levels`).
+//! 3. *Operations that reach over the model*, such as a norm of all gradients, use variables of
+//!    several places and leave no place between these variables and their users. They have no place
+//!    of their own and add none to a variable. Operations that only copy from and to the host or
+//!    create a tensor have no place either.
 //! 4. *Where no data flows*, an operation of the compiler whose variables nothing else uses is in
-//!    every stage, and any other goes by the order of the program (`assign`).
+//!    every stage, and any other operation goes by the order of the program (`assign`).
 //! 5. *Variables* have the places of the operations of 1, 2 and 4 that use them. A variable that
 //!    only operations of 3 use goes by its name, by the variables that it is used with, or to all
-//!    places touched (`variables`); the code of these operations counts program by program at the
-//!    places that each touches.
-//! 6. *Weights that several places share* keep these on one IPU (`weights`).
+//!    places whose variables these operations use (`variables`). The code of operations of 3 counts
+//!    program by program, at the places whose variables the program uses.
+//! 6. *Weights that several places use* force these places onto one IPU (`weights`).
 //!
 //! The classic model has only the layers and one pseudo-layer for everything else.
 
@@ -41,18 +41,18 @@ pub use weights::{Untied, WeightTie};
 use clap::ValueEnum;
 use std::fmt;
 
-/// Which rules say what a stage needs.
+/// The rules by which the memory of a stage is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
-    /// Everything that the compiler recorded.
+    /// Count everything that the compiler recorded.
     #[default]
     Full,
-    /// The bytes that the original tool counted.
+    /// Count only the bytes that the original tool counted.
     Classic,
 }
 
 impl Rules {
-    /// The name as in the option and in reports.
+    /// Returns the name of the rules as in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Rules::Full => "full",
@@ -61,57 +61,59 @@ impl Rules {
     }
 }
 
-/// On which IPU Out runs.
+/// Whether Out (the operations after the last layer) runs on the first or the last IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
-    /// The first IPU if In and Out share a weight, otherwise the last.
+    /// Run Out on the first IPU if In and Out share a weight, otherwise on the last.
     #[default]
     Auto,
-    /// The first IPU, with what runs before the layers.
+    /// Run Out on the first IPU, together with In (the operations before the first layer).
     First,
-    /// The last IPU.
+    /// Run Out on the last IPU.
     Last,
 }
 
-/// Options of a placement.
+/// Options for finding the places of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
-    /// On which IPU Out runs.
+    /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
     pub out_on: OutOn,
-    /// Weights that do not bind the places that use them.
+    /// Weights that do not force the places that use them onto one IPU.
     pub untie: Untied,
 }
 
 /// Why an operation counts at its places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The name or the inputs of the operation give its layer.
+    /// The name or the inputs of the operation contain its layer.
     Layer,
-    /// The operation is in a function that several places call, and the data that flows through
-    /// this call determines its place.
+    /// The operation is in a function that is called from several places, and the data that flows
+    /// through this call determines its place.
     Call,
-    /// Data flows through the operation before the layers, or the operation is the backward pass of
-    /// one like that.
+    /// Data flows through the operation before it reaches the first layer; or the operation is in
+    /// the backward pass of such operations.
     BeforeLayers,
-    /// Data flows through the operation after the layers, and before it returns to them.
+    /// Data flows through the operation after it leaves the last layer, and before it returns to
+    /// layers in the backward pass.
     AfterLayers,
-    /// Data flows through the operation at its place; of several places, the one with most bytes of
-    /// its variables is taken.
+    /// Data flows through the operation from and to layers. If it could run at several places, it
+    /// runs at the one that makes or uses the most bytes of its variables.
     Variables,
     /// No data flows through the operation, so it has the place of the operation before it.
     Neighbour,
-    /// The operation updates weights and counts at the places that use these weights. Or it has no
-    /// place ([`NOWHERE`]), such as an operation that uses variables of several places or only
-    /// copies from or to the host: each program counts at the places of the variables that it uses.
+    /// The operation updates weights, and counts at the places that use these weights. Or it has no
+    /// place of its own, because it uses variables of several places or only copies from or to the
+    /// host; then each of its programs counts at the places of the variables that the program uses.
     Touched,
-    /// The compiler creates the operation for every IPU.
+    /// The compiler creates the operation for every IPU, so it counts in every stage.
     EveryStage,
-    /// The operation has no layer; all operations without a layer form one pseudo-layer.
+    /// The operation has no layer, so it belongs to the pseudo-layer of the classic model.
     Pseudo,
 }
 
 impl Reason {
-    /// Does an operation with this reason have a place of its own?
+    /// Returns whether an operation with this reason has a place of its own, which does not follow
+    /// from the variables of other operations.
     pub(crate) fn is_own(self) -> bool {
         match self {
             Reason::Layer
@@ -142,65 +144,69 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The places where an operation counts, and the reason.
+/// The places (In, layers, Out) at which an operation counts, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationPlace {
-    /// Places of the operation, as a set of [`Placement::sets`].
+    /// The places of the operation, as a set of [`Placement::sets`].
     pub places: PlaceSet,
-    /// The rule that decides.
+    /// The rule that determined the places.
     pub reason: Reason,
 }
 
 impl OperationPlace {
-    /// Does it have no place, so that its programs count at the places that they touch?
+    /// Returns whether the operation has no place, so that each of its programs counts at the
+    /// places of the variables that the program uses.
     pub(crate) fn is_open(&self) -> bool {
         self.reason == Reason::Touched && self.places == NOWHERE
     }
 }
 
-/// The positions of the layer order at which everything in a model counts.
+/// The places (In, layers, Out) at which all operations, variables and code of a model count.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The rules that decided.
+    /// Whether the places follow from the full or from the classic rules.
     pub rules: Rules,
-    /// The layer order.
+    /// The order of In, the layers and Out.
     pub positions: Positions,
-    /// By operation: places of the operation.
+    /// By operation: the places at which it counts, and why.
     pub operations: Vec<OperationPlace>,
-    /// Weights that several places use.
+    /// Weights that several places use, with the most bytes first.
     pub ties: Vec<WeightTie>,
-    /// The place sets that all other fields refer to.
+    /// The place sets to which all other fields refer, except `by_pass`.
     pub sets: PlaceSets,
-    /// The places that use variables, by pass. In its sets, Out is always a separate place.
+    /// By use set: the places of the operations that use its variables, by pass. Its sets have Out
+    /// as a separate place even if it runs on the first IPU.
     pub(crate) by_pass: PassPlaces,
-    /// By operation group: where its code counts.
+    /// By operation group: the places at which its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// By operation group: where the code of each of its clusters counts; empty if the code counts
-    /// as a whole.
+    /// By operation group: the places at which the code of each of its clusters counts; empty if
+    /// the code counts as a whole.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
-    /// By use set: where its variables count.
+    /// By use set: the places at which its variables count.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By use set: the places that use its variables, if these are more than `counted` (classic
-    /// model).
+    /// By use set: the places that use its variables. `None` if these are the same as in `counted`,
+    /// as in the full model.
     pub(crate) sharing: Option<Vec<PlaceSet>>,
-    /// By operation group: does any of its operations have a layer by its name?
-    pub(crate) named_groups: Vec<bool>,
-    /// By use set: does any of its groups have a layer by its name?
-    pub(crate) named_sets: Vec<bool>,
-    /// By use set: does the set count in several places only because an operation that reaches over
-    /// the model touches them?
+    /// By operation group: whether any of its operations has a layer in the
+    /// [`Layering`](super::Layering).
+    pub(crate) layered_groups: Vec<bool>,
+    /// By use set: whether any operation that uses it has a layer in the
+    /// [`Layering`](super::Layering).
+    pub(crate) layered_sets: Vec<bool>,
+    /// By use set: whether it counts at several places only because an operation that reaches over
+    /// the model uses variables of all of them.
     pub(crate) by_touch: Vec<bool>,
 }
 
 impl Placement {
-    /// The places of an operation, ascending; empty if it counts in every stage or in none.
+    /// Returns the places of an operation, ascending; empty if it counts in every stage or in none.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// Counts the places that share the first position if Out runs on the first IPU, among `places`:
-    /// (1 if Out is one of them, else 0; number of In and Out among them, 0 to 2). If Out is elsewhere,
-    /// (0, 1).
+    /// Returns the share of Out in the bytes or cycles that `places` have in the first position if
+    /// Out runs on the first IPU, as a fraction: 1 if Out is one of the places, else 0; and the
+    /// number of In and Out among them. If Out is elsewhere, (0, 1).
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         if !self.positions.out_is_first() {
             return (0, 1);
@@ -211,7 +217,7 @@ impl Placement {
         (count(out), count(0) + count(out))
     }
 
-    /// By use set: the places that use its variables.
+    /// Returns, by use set, the places that use its variables.
     pub(crate) fn sharing(&self) -> &[PlaceSet] {
         self.sharing.as_ref().unwrap_or(&self.counted)
     }

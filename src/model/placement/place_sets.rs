@@ -1,45 +1,46 @@
-//! Sets of places, each stored once.
+//! Sets of places (In, layers, Out), each stored once.
 
 use crate::limits;
 use crate::model::flow::ascending;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The position of In.
+/// The place of In, the operations before the layers.
 pub(super) const IN: u32 = 0;
 
-/// A set of places, as a position in [`PlaceSets`]. It has its own type because use sets are
-/// numbers too, and are often used to look up place sets.
+/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A type of its own, because
+/// indices of use sets are often used beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
 impl PlaceSet {
-    /// Position of the set in [`PlaceSets`].
+    /// Returns the index of the set in [`PlaceSets`].
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The set without a place, which counts in no stage.
+/// The set without a place: its variables, code or operations count in no stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// The set that counts in every stage. Its list of places is empty.
+/// The set of variables, code or operations that count in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
-/// Sets of places (positions of the layer order), each in ascending order.
+/// All sets of places (In, layers, Out) that a placement refers to. The places of a set are in
+/// ascending order.
 ///
-/// When there are more places than in any real model, every further set becomes [`EVERYWHERE`], and
+/// If there are more places than in any real model, every further set becomes [`EVERYWHERE`], and
 /// [`PlaceSets::check`] returns an error.
 #[derive(Debug, Clone)]
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// Number of places that the sets may still have together; `None` once there were too many.
+    /// Number of places that all further sets together may have; `None` once there were too many.
     left: Option<usize>,
 }
 
-/// Variables or code are shared by more distinct sets of places than in any real model.
+/// Error: variables or code are shared by more distinct sets of places than in any real model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "variables are shared by more different groups of layers than in any real model; set \
@@ -48,7 +49,7 @@ pub struct PlaceSets {
 pub struct TooManyPlaces;
 
 impl Default for PlaceSets {
-    /// Only [`NOWHERE`] and [`EVERYWHERE`].
+    /// Returns the sets [`NOWHERE`] and [`EVERYWHERE`] only.
     fn default() -> Self {
         let nowhere: Arc<[u32]> = [].into();
         // [`EVERYWHERE`] has no list of places either.
@@ -62,20 +63,21 @@ impl Default for PlaceSets {
 }
 
 impl PlaceSets {
-    /// Were all sets stored that were added?
+    /// Checks that all added sets were stored.
     ///
     /// # Errors
-    /// When the sets have more places than in any real model.
+    /// If the sets have more places together than in any real model.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
 
-    /// Makes [`PlaceSets::check`] fail: there are more places than in any real model.
+    /// Makes [`PlaceSets::check`] fail, because there are more places than in any real model.
     pub(super) fn give_up(&mut self) {
         self.left = None;
     }
 
-    /// Stores a set of places, which must ascend, and returns it.
+    /// Stores a set of places, which must be ascending, and returns its index; [`EVERYWHERE`] if
+    /// there are too many places.
     pub fn intern(&mut self, places: &[u32]) -> PlaceSet {
         if let Some(&id) = self.ids.get(places) {
             return id;
@@ -91,17 +93,17 @@ impl PlaceSets {
         id
     }
 
-    /// The set of one place.
+    /// Returns the set of a single place.
     pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }
 
-    /// The places of a set, ascending; none for [`NOWHERE`] and [`EVERYWHERE`].
+    /// Returns the places of a set, ascending; none for [`NOWHERE`] and [`EVERYWHERE`].
     pub fn places(&self, set: PlaceSet) -> &[u32] {
         &self.sets[set.index()]
     }
 
-    /// The place of a set that has only one.
+    /// Returns the place of a set that has exactly one; otherwise `None`.
     pub fn only(&self, set: PlaceSet) -> Option<u32> {
         match *self.places(set) {
             [place] => Some(place),
@@ -109,7 +111,7 @@ impl PlaceSets {
         }
     }
 
-    /// The union of both sets; [`EVERYWHERE`] if either is.
+    /// Returns the union of two sets; [`EVERYWHERE`] if either is.
     pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
         if a == NOWHERE || a == b {
@@ -127,7 +129,8 @@ impl PlaceSets {
         union
     }
 
-    /// The union of many sets, as [`PlaceSets::union`], without storing intermediate sets.
+    /// Returns the union of many sets, without storing unions of some of them; [`EVERYWHERE`] if
+    /// any of them is.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         distinct.sort_unstable();
@@ -140,9 +143,9 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// The places of an operation that uses variables with these sets, from the smallest set on. A
-    /// set that has one of the places already adds nothing, such as that of a number that many
-    /// places share.
+    /// Returns the places of an operation that uses variables with these place sets. Sets with
+    /// fewer places are added first; a set that already has one of the places adds nothing. So a
+    /// number that many places share does not spread the operation over all of them.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -164,13 +167,13 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// The places of all sets, by number of the set.
+    /// Iterates over the places of all sets, in the order of their indices.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// The sets, by their numbers, with place `from` replaced by `to`. Sets that become equal keep
-    /// separate numbers.
+    /// Returns the sets with place `from` replaced by `to`, at the same indices. Sets that become
+    /// equal keep separate indices.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             let place = |&place: &u32| if place == from { to } else { place };
@@ -178,7 +181,7 @@ impl PlaceSets {
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();
-        // If several sets are equal, new ones get the number of the first.
+        // If several sets are equal, later lookups return the first of them.
         let numbered = (0..).map(PlaceSet).zip(&sets);
         for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
             ids.entry(set.clone()).or_insert(id);

@@ -1,43 +1,43 @@
-//! The order of the layers, with the pseudo-layers before and after them.
+//! The order of the layers, with the pseudo-layers In and Out before and after them.
 
 use crate::model::Layering;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The positions of the layer order, which computing memory, splitting and showing ranges of layers
-/// refer to.
+/// The positions: indices into the list of In, all layers and Out. Stages are ranges of positions.
 ///
-/// | position | classic model | full model | full model, Out with In |
+/// | position | classic model | full model | full model, Out on the first IPU |
 /// |---|---|---|---|
-/// | 0 | None: all operations without a layer | In: what runs before the layers | In and Out |
-/// | 1 to n | the layers in their order | the same | the same |
-/// | n + 1 | | Out: what runs after the last layer, and its own backward pass | |
+/// | 0 | None: all operations without a layer | In: operations before the layers | In and Out |
+/// | 1 to n | the layers, in their order | the layers, in their order | the layers, in their order
+/// |
+/// | n + 1 | | Out: operations after the last layer, and their backward pass | |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
-    /// By layer: the path of its module; empty if unknown.
+    /// By layer: the path of its module, such as `bert.encoder.layer.3`; empty if unknown.
     modules: Vec<String>,
 }
 
-/// The pseudo-layers around the layers.
+/// The positions that are not layers: operations before, after and outside all layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PseudoLayers {
-    /// None before the layers: all operations without a layer (classic memory model).
+    /// One position before the layers for all operations without a layer (classic memory model).
     NoneFirst,
-    /// In before the layers, for operations before them, and Out after the layers, for operations
-    /// after them.
+    /// A position before the layers (In) for the operations that run before them, and one after the
+    /// layers (Out) for the operations that run after them.
     #[default]
     InAndOut,
-    /// In and Out as one position before the layers, since Out runs on the first IPU.
+    /// One position before the layers for In and Out together, because Out runs on the first IPU.
     OutWithIn,
 }
 
 impl PseudoLayers {
-    /// The pseudo-layers of the full memory model. Out has a position of its own unless it runs on
-    /// the first IPU (`out_is_first`).
+    /// Returns the pseudo-layers of the full memory model: In and Out in one position if Out runs
+    /// on the first IPU (`out_is_first`), otherwise each in its own.
     pub fn full(out_is_first: bool) -> Self {
         match out_is_first {
             true => PseudoLayers::OutWithIn,
@@ -46,18 +46,18 @@ impl PseudoLayers {
     }
 }
 
-/// The meaning of a position of the layer order.
+/// What a position stands for; displayed as its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PositionName<'a> {
     /// All operations without a layer (classic model).
     None,
-    /// Operations before the layers.
+    /// Operations that run before the layers.
     In,
-    /// In, and Out with it.
+    /// Operations that run before and after the layers, all on the first IPU.
     InAndOut,
-    /// A layer.
+    /// The layer with this name.
     Layer(&'a str),
-    /// Operations after the layers.
+    /// Operations that run after the layers.
     Out,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for PositionName<'_> {
 }
 
 impl Positions {
-    /// The layers between these pseudo-layers.
+    /// Lists the layers of `layering` with these pseudo-layers around them.
     pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         Self {
             pseudo_layers,
@@ -83,40 +83,40 @@ impl Positions {
         }
     }
 
-    /// Number of positions.
+    /// Returns the number of positions.
     pub fn len(&self) -> usize {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Always false: there is at least the first position.
+    /// Returns false: there is always a first position.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The names of the layers in their order, without In, Out and None.
+    /// Returns the names of the layers in their order, without In, Out and None.
     pub fn layers(&self) -> &[String] {
         &self.layers
     }
 
-    /// The position of Out, if it has one of its own.
+    /// Returns the position of Out; `None` if Out has no position of its own.
     pub fn out(&self) -> Option<usize> {
         (self.pseudo_layers == PseudoLayers::InAndOut).then_some(self.layers.len() + 1)
     }
 
-    /// Are In and Out in one position?
+    /// Returns whether In and Out are one position because Out runs on the first IPU.
     pub fn out_is_first(&self) -> bool {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// The pseudo-layers around the layers.
+    /// Returns which positions there are besides the layers.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
 
-    /// The meaning of a position.
+    /// Returns what a position stands for.
     ///
     /// # Panics
-    /// When the position does not exist.
+    /// If the position does not exist.
     pub fn name(&self, position: usize) -> PositionName<'_> {
         match (position, self.pseudo_layers) {
             (0, PseudoLayers::NoneFirst) => PositionName::None,
@@ -127,14 +127,14 @@ impl Positions {
         }
     }
 
-    /// The names of all positions, in their order.
+    /// Returns the names of all positions, in their order.
     pub fn names(&self) -> Vec<String> {
         let names = (0..self.len()).map(|position| self.name(position).to_string());
         names.collect()
     }
 
-    /// The position of a place. The place of Out is after all layers, even if Out shares a position
-    /// with In.
+    /// Returns the position of a place. A place is the index in a list in which In and Out are
+    /// always separate: if both share position 0, the place of Out is after all layers.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
         if self.out_is_first() && place > self.layers.len() {
@@ -144,7 +144,7 @@ impl Positions {
         }
     }
 
-    /// The meaning of a place, with In and Out apart.
+    /// Returns what a place stands for, with In and Out as separate places.
     pub fn name_of_place(&self, place: u32) -> PositionName<'_> {
         match self.name(self.of_place(place)) {
             PositionName::InAndOut if place == 0 => PositionName::In,
@@ -153,13 +153,15 @@ impl Positions {
         }
     }
 
-    /// The path of the module of the layer at a position; `None` if unknown.
+    /// Returns the path of the module that is the layer at a position; `None` if it is unknown, or
+    /// if the position is no layer.
     pub(crate) fn module(&self, position: usize) -> Option<&str> {
         let module = self.modules.get(position.checked_sub(1)?)?;
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// The layer (from 0) that is the only one whose path ends with these modules.
+    /// Returns the index (from 0) of the only layer whose module path ends with `end`, which must
+    /// begin at a module; `None` if there is none, or several.
     fn find_by_path(&self, end: &str) -> Option<usize> {
         let ends = |path: &String| {
             let before = path.strip_suffix(end);
@@ -171,9 +173,8 @@ impl Positions {
             .filter(|_| !end.is_empty() && found.next().is_none())
     }
 
-    /// The position with this name: a layer, also by another end of its module's path that no other
-    /// layer has, or `In`, `Out` or `None` where it exists. A layer with such a name comes before
-    /// the pseudo-layer.
+    /// Returns the position with this name; `None` if there is none. The name is of a layer, or
+    /// else `In`, `Out` or `None`, or else an end of a module path that only one layer has.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
         let pseudo_layer = || match (name, self.pseudo_layers) {

@@ -1,5 +1,5 @@
-//! The places that use variables, by operation group, by use set and by pass, and the places of the
-//! variables that an operation uses.
+//! Finds the places of operation groups, of the variables that they use, and of the groups that use
+//! each use set.
 
 use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
@@ -8,8 +8,12 @@ use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Layering, Model, NO_LAYER, Pass, SetBytes, UseSets};
 use rustc_hash::FxHashSet;
 
-/// By operation group: the layers that its operations have by their names.
-pub(super) fn of_named(model: &Model, layering: &Layering, sets: &mut PlaceSets) -> Vec<PlaceSet> {
+/// Returns, by operation group, the layers that `layering` gives to its operations.
+pub(super) fn layers_of_groups(
+    model: &Model,
+    layering: &Layering,
+    sets: &mut PlaceSets,
+) -> Vec<PlaceSet> {
     let place = |&layer: &u32| match layer {
         NO_LAYER => NOWHERE,
         _ => sets.one(layer),
@@ -18,7 +22,7 @@ pub(super) fn of_named(model: &Model, layering: &Layering, sets: &mut PlaceSets)
     places_of_groups(model, places.into_iter(), sets)
 }
 
-/// By use set: the places of all its operation groups.
+/// Returns, by use set, the union of the places of the operation groups that use it.
 pub(super) fn of_sets(
     use_sets: &UseSets,
     of_group: &[PlaceSet],
@@ -31,7 +35,8 @@ pub(super) fn of_sets(
     of_set
 }
 
-/// By operation group: the union of the places of its operations; `places` has those of each.
+/// Returns, by operation group, the union of the places of its operations. `places` has the places
+/// of each operation.
 pub(super) fn places_of_groups(
     model: &Model,
     places: impl Iterator<Item = PlaceSet>,
@@ -44,11 +49,11 @@ pub(super) fn places_of_groups(
     of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }
 
-/// By operation group: does it use no variable that another operation computes with? Then it is no
-/// part of the model but made for the machine that runs it.
+/// Returns, by operation group, whether it uses no variable that another group computes with. Then
+/// it is not part of the model: the compiler made it for the machine that runs the model.
 pub(super) fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // Maximum over the set and all sets that extend it.
+    // The maximum over a set and all sets that extend it.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -59,9 +64,10 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
     isolated
 }
 
-/// By operation group that is wanted: the places of the variables that it uses, where
-/// `of_set` has the places of each use set. A number, such as the scale of all gradients, counts
-/// only if there is no other variable. Gives up if there are more places than in any real model.
+/// Returns the places of the variables that each group with `is_wanted` uses, where `of_set` has
+/// the places of each use set. A number, such as the scale of all gradients, counts only if the
+/// group uses no larger variable. If there are more places than in any real model, all groups get
+/// [`EVERYWHERE`] and [`PlaceSets::check`] fails.
 pub(super) fn used_places(
     model: &Model,
     bytes: &[SetBytes],
@@ -91,24 +97,24 @@ pub(super) fn used_places(
         .collect()
 }
 
-/// By use set: the places that use its variables, by pass. Only operations with a place of their
-/// own count, and no copies from or to the host.
+/// By use set: the places of the operations that use its variables, by pass. Only operations with a
+/// place of their own count, without copies from or to the host.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
-    /// The sets that the other fields refer to. Out is a separate place after the last layer, even
-    /// if it is in one position with In.
+    /// The place sets to which the other fields refer. Out is a separate place after the last
+    /// layer, even if it shares a position with In.
     pub sets: PlaceSets,
-    /// By use set: places of the forward pass.
+    /// By use set: the places that use its variables in the forward pass.
     pub forward: Vec<PlaceSet>,
-    /// By use set: places of the backward pass and of updates.
+    /// By use set: the places that use its variables in the backward pass or in an update.
     pub backward: Vec<PlaceSet>,
 }
 
 impl PassPlaces {
-    /// Gathers the places of all operations of `model`, which `sets` has.
+    /// Unites the places of all operations by use set and pass. `operations` refers to `sets`.
     ///
     /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
+    /// If variables are shared by more distinct sets of layers than in any real model.
     pub(super) fn new(
         model: &Model,
         operations: &[OperationPlace],
@@ -143,8 +149,8 @@ impl PassPlaces {
         })
     }
 
-    /// The places that use the variables of a set: (in the forward pass, in the backward pass or an
-    /// update), both ascending.
+    /// Returns the places that use the variables of a use set, ascending: in the forward pass
+    /// (first) and in the backward pass or an update (second).
     pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))

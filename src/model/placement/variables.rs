@@ -1,4 +1,4 @@
-//! Where variables and code count.
+//! Finds the places (In, layers, Out) at which variables and code count.
 
 use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
@@ -6,33 +6,34 @@ use super::used_places::{of_sets, places_of_groups, used_places};
 use crate::model::{Label, Layering, Model, SetBytes};
 use rustc_hash::FxHashMap;
 
-/// By use set: where its variables count.
+/// The places at which the variables of each use set count.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
-    /// The places where its variables count.
+    /// By use set: the places at which its variables count.
     pub(super) counted: Vec<PlaceSet>,
-    /// By use set: does the set count at its places only because an operation uses these places?
+    /// By use set: whether it counts at several places only because an operation that reaches over
+    /// the model uses variables of all of them.
     pub(super) by_touch: Vec<bool>,
-    /// By operation group: does any of its operations have no place, since it reaches over the
-    /// model or copies from and to the host?
+    /// By operation group: whether any of its operations has no place, because it reaches over the
+    /// model or only copies from and to the host.
     pub(super) is_reaching: Vec<bool>,
 }
 
 impl VariablePlaces {
-    /// By use set (variables that the same operations use), its places: In, Out or layers, whose
-    /// stages count the bytes. These are the places of the operations that use the set. Where no
-    /// such operation has a place, the first rule that applies decides:
+    /// Finds the places at which the variables of each use set (variables that the same operations
+    /// use) count. These are the places of the operations that use the set. If no such operation
+    /// has a place, the first rule that applies decides:
     ///
-    /// 1. the layer that the variables' own name gives, or the place of the weight in their name;
-    /// 2. the place that all other variables of an operation that uses the set have, or of one of
-    ///    its programs;
-    /// 3. the place of the variables that a compute set, working on the whole model, uses together
-    ///    with these;
-    /// 4. all places whose variables its operations use;
+    /// 1. the layer in the variables' own name, or the place of the weight in their name;
+    /// 2. the only place of all other variables of an operation that uses the set, or else of one
+    ///    of its programs;
+    /// 3. the place of the variables with which a compute set that works on the whole model pairs
+    ///    the set;
+    /// 4. all places whose variables the operations use;
     /// 5. every stage.
     ///
-    /// Variables that rules 1 to 3 place help to place others that they are used with, so the rules
-    /// are applied twice.
+    /// A variable that rules 1 to 3 place helps to place others that it is used with, so these
+    /// rules are applied twice.
     pub(super) fn new(
         model: &Model,
         layering: &Layering,
@@ -63,7 +64,7 @@ impl VariablePlaces {
             if *counted == NOWHERE {
                 by_touch[set] = sets.places(all_used[set]).len() > 1;
                 *counted = match all_used[set] {
-                    // No placed operation or variable is related to it.
+                    // No operation or variable with a place is related to it.
                     NOWHERE => EVERYWHERE,
                     places => places,
                 };
@@ -77,8 +78,8 @@ impl VariablePlaces {
     }
 }
 
-/// Applies rules 1 to 3 to the use sets that count nowhere yet. `used` has, by operation group
-/// that reaches over the model, all places of the variables that it uses.
+/// Applies rules 1 to 3 of [`VariablePlaces::new`] to the use sets without places. `used` has, by
+/// operation group that reaches over the model, all places of the variables that it uses.
 fn decide(
     (model, layering): (&Model, &Layering),
     is_reaching: &[bool],
@@ -106,8 +107,8 @@ fn decide(
     }
 }
 
-/// By label: the places of the weight that it is named after. Optimiser state is called
-/// `Accl1___weight` by PopART and `weight/Adam` by TensorFlow.
+/// Returns, by label, the places of the weight in its name; [`NOWHERE`] if there is none. PopART
+/// calls optimizer state `Accl1___weight`, and TensorFlow calls it `weight/Adam`.
 fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let mut of_label = vec![NOWHERE; model.labels.len()];
     for (set, &places) in (0u32..).zip(seeded) {
@@ -130,7 +131,8 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
     model.labels.iter().map(places).collect()
 }
 
-/// Names of weights that a name of state can come from, longer ones first.
+/// Returns the names of weights from which a name of optimizer state may be derived, longer ones
+/// first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name
         .match_indices("___")
@@ -139,8 +141,9 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// By use set: the place of the other variables of the operations that reach over the model, or of
-/// their programs, where these variables have one place.
+/// Returns, by use set, the place of the variables that it is used with, by an operation that
+/// reaches over the model or by one of its programs, if these variables have only one place;
+/// otherwise [`NOWHERE`].
 fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
@@ -164,9 +167,9 @@ fn used_with(
     places
 }
 
-/// By operation group: where its code counts, and for a group that reaches over the model, where
-/// the code of each of its clusters counts. Code without a place is in every stage, so that it is
-/// never underestimated.
+/// Finds the places at which the code of each operation group counts, and for a group that reaches
+/// over the model, the places of the code of each of its clusters. Code without a place counts in
+/// every stage, so that it is never underestimated.
 pub(super) fn code_places(
     model: &Model,
     operations: &[OperationPlace],

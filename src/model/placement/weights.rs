@@ -1,4 +1,5 @@
-//! Weights that several places use: no framework puts a weight on two IPUs.
+//! Finds weights that several places (In, layers, Out) use. These places must be on one IPU,
+//! because no framework puts a weight on two IPUs.
 
 use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
@@ -7,24 +8,25 @@ use crate::model::{Model, SetBytes, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A weight that several places use, so that these places must be on one IPU (docs/model.md,
-/// "Shared weights").
+/// A weight that several places (In, layers, Out) use, so that these places must be on one IPU
+/// (docs/model.md, "Shared weights").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightTie {
-    /// The name of the weight: its tensor's id, or the name of its variable.
+    /// The id of the weight's tensor or, if that is unknown, the name of its variables.
     pub weight: String,
     /// Bytes of the weight over all tiles.
     pub bytes: u64,
-    /// The places that use the weight, ascending; at least two. Out is a separate place here, even
-    /// if it is in one position with In: [`Positions::of_place`].
+    /// The places that use the weight, ascending; at least two. In and Out are separate places even
+    /// if they share a position ([`Positions::of_place`]).
     pub places: Vec<u32>,
-    /// Is the weight treated as if each place had its own?
+    /// Whether the user unties the weight: each place has a weight of its own, so the places may be
+    /// on different IPUs.
     pub is_untied: bool,
 }
 
 impl WeightTie {
-    /// The first and the last of the positions that must be on one IPU; `None` if that is only one
-    /// position, or if the weight is untied.
+    /// Returns the first and the last of the positions that must be on one IPU; `None` if this is
+    /// only one position, or if the weight is untied.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
         if self.is_untied {
             return None;
@@ -35,15 +37,15 @@ impl WeightTie {
     }
 }
 
-/// Weights that are treated as if each place had its own.
+/// Weights that the user unties, so that the places that use them may be on different IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Untied {
-    /// No weight.
+    /// Untie no weight.
     #[default]
     Nothing,
-    /// The weights with these names.
+    /// Untie the weights with these names.
     Weights(Vec<String>),
-    /// All.
+    /// Untie all weights.
     All,
 }
 
@@ -57,10 +59,11 @@ impl Untied {
     }
 }
 
-/// The weights that several places use, the largest first. A weight is a variable of the framework
-/// by its context. In profiles without such contexts, it is an always-live variable that one update
-/// uses, or that no update uses and that the host both gives and takes; the latter must be larger
-/// than a number on each tile, such as a learning rate.
+/// Finds the weights that several places use, the largest first. A weight is a variable of the
+/// framework by its debug context. In profiles without such contexts, it is a variable that is live
+/// on the first and the last step and that either one update uses, or no update uses and the host
+/// both writes and reads; in the second case it must have at least 16 bytes for each tile, unlike a
+/// learning rate. `of_set` has the places that use each use set.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -70,7 +73,7 @@ pub(super) fn ties(
     let has_kinds = model.has_weight_labels();
     let updates = model.updates_by_set();
     let number = NUMBER_BYTES * u64::from(model.variables.tiles());
-    // The host only gives inputs, and gives no constants.
+    // The host only writes inputs and does not read them back; it copies no constants.
     let copies = model.users_by_set(|group| model.operation_groups[group].only_streams());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)
@@ -82,11 +85,11 @@ pub(super) fn ties(
             _ if has_kinds => label.kind == TensorKind::Variable,
             _ if label.kind == TensorKind::Constant => false,
             0 => copies[set as usize] == 2 && bytes.parameters >= number,
-            // A variable that several updates use, such as a learning rate, is no weight.
+            // A variable that several updates use, such as a learning rate, is not a weight.
             updates => updates == 1,
         };
         let name = label.weight_name();
-        // A variable of the same name that only one place uses is not the same weight.
+        // Another variable of this name that only one place uses is not part of the shared weight.
         let places = sets.places(of_set[set as usize]);
         if !is_weight || name.is_empty() || places.len() < 2 {
             continue;

@@ -1,15 +1,15 @@
-//! Levels of gradients without names, by the sizes of tensors.
+//! Finds the levels of gradient operations without names by the sizes of tensors.
 
 use super::{Level, Levels, Phase};
 use rustc_hash::FxHashSet;
 
-/// The largest tensors that nodes of the forward pass use and make, in bytes over all tiles, with
-/// the level of each node.
+/// For each node of the forward pass with a level: the level, the bytes of the largest tensor that
+/// it uses, and the bytes of the largest tensor that it makes, over all tiles.
 #[derive(Debug, Default)]
 pub(super) struct ForwardSizes(FxHashSet<(Level, u64, u64)>);
 
 impl Levels<'_> {
-    /// The sizes of all nodes of the forward pass that are placed.
+    /// Collects the sizes of tensors of all nodes of the forward pass that have a level.
     pub(super) fn forward_sizes(&self) -> ForwardSizes {
         let size = |node: usize| {
             let level = self.found[node].level()?;
@@ -21,9 +21,9 @@ impl Levels<'_> {
         ForwardSizes((0..self.found.len()).filter_map(size).collect())
     }
 
-    /// May a node be the gradient of a node of the forward pass at this level? A gradient makes a
-    /// tensor of the size that its forward node uses, from a gradient of the size that this node
-    /// makes.
+    /// Returns whether `node` can be the gradient of a node of the forward pass at `level`: it
+    /// makes a tensor of the size that the forward node uses, from a gradient of the size that the
+    /// forward node makes.
     pub(super) fn mirrors(&self, node: usize, level: Level) -> bool {
         let Some(made) = self.largest_made(node) else {
             return false;

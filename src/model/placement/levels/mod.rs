@@ -1,5 +1,5 @@
-//! Where operations without a layer run, by the data that flows through them
-//! (docs/model.md, "Positions").
+//! Finds where operations without a layer run, by the data that flows through them (docs/model.md,
+//! "Positions").
 
 mod gradients;
 mod parameters;
@@ -11,29 +11,27 @@ use gradients::ForwardSizes;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// An index into the layers in the order in which they first run: In is 0, and Out comes after all
-/// layers.
+/// Index into the list of In, the layers in the order in which they first run, and Out.
 pub(super) type Level = u32;
 
-/// What is known about the level of a node, an operation or a parameter.
+/// The level (In, a layer or Out) of a node of the flow, an operation or a parameter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Nothing is known.
+    /// The level is not found yet.
     #[default]
     Unknown,
-    /// One level.
+    /// Exactly this level.
     At(Level),
-    /// The levels that share a parameter, given by its position in
-    /// [`Flow::parameters`](crate::model::Flow).
+    /// All levels that share a parameter, an index into [`Flow::parameters`](crate::model::Flow).
     Shared(u32),
-    /// Several levels: the operation reaches over the model.
+    /// No single level: the operation works on variables of several levels.
     Several,
     /// Every IPU: the operation advances a state that several levels use, such as a random state.
     Everywhere,
 }
 
 impl Reach {
-    /// The level, if it is known and the only one.
+    /// Returns the level if there is exactly one.
     fn level(self) -> Option<Level> {
         match self {
             Reach::At(level) => Some(level),
@@ -46,34 +44,34 @@ impl Reach {
     }
 }
 
-/// The direction in which levels run where a node is.
+/// Whether data flows up or down through the levels when a node runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// From In up to Out.
+    /// Data flows up from In over the layers to Out.
     Forward,
-    /// From Out down to In.
+    /// Data flows down from Out over the layers to In.
     Backward,
-    /// After the start of the backward pass, but in no layer's backward pass: updates, and
-    /// recomputed operations.
+    /// The node runs after the start of the backward pass, but not in the backward pass of a layer:
+    /// an update, or a recomputed operation.
     Late,
 }
 
-/// The levels of all nodes.
+/// The levels of all nodes of the flow of data, while they are being found.
 pub(super) struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    /// By node: the level that names give, or the variables that it uses.
+    /// By node: the level that names give, or in the backward pass the variables that it uses.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
-    /// By node: the edges that lead to it or have no direction, and its parameters.
+    /// By node: the edges that lead to it or have no direction; and its parameters.
     incoming: Vec<Vec<u32>>,
     parameters: Vec<Vec<u32>>,
-    /// By parameter, as in [`Flow::parameters`](crate::model::Flow): where it is, at first by its
-    /// name.
+    /// By parameter of [`Flow::parameters`](crate::model::Flow): its level, at first by its name.
     parameter_found: Vec<Reach>,
     /// By parameter: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By node: the nearest level before it and after it in its phase.
+    /// By node: the nearest level from which data reaches it, and the nearest that data reaches
+    /// from it, both within its phase.
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
@@ -81,9 +79,9 @@ pub(super) struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// Finds where each operation is, and for each parameter the levels that share it. `levels`
-    /// has, by operation, the level that its name gives; `weight_level` returns, by use set, the
-    /// level that the name of the weight gives.
+    /// Finds the level of each operation, and for each parameter the levels that share it. `levels`
+    /// has, by operation, the level in its name; `out` is the highest level; `weight_level` returns
+    /// the level in the name of the weight that a use set holds.
     pub(super) fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -127,7 +125,7 @@ impl<'a> Levels<'a> {
         (levels.of_operations(), levels.shared)
     }
 
-    /// The edges that lead to a node or have no direction.
+    /// Iterates over the edges that lead to a node or have no direction.
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
         let edges = &self.model.flow.edges;
         self.incoming[node]
@@ -135,7 +133,7 @@ impl<'a> Levels<'a> {
             .map(|&edge| &edges[edge as usize])
     }
 
-    /// The edges that begin at a node.
+    /// Returns the edges that begin at a node.
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
         let edges = &self.model.flow.edges;
         let node = node as u32;
@@ -154,7 +152,8 @@ impl<'a> Levels<'a> {
         edges.flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines all into one; a parameter's shared levels absorb any of these levels.
+    /// Combines several results: the only level among them, or else `Several`. Levels that share a
+    /// parameter absorb each of these levels.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -185,14 +184,14 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// The nearest level in a phase, of nodes that all come before a node or all come after it.
+    /// Returns the nearest level in a phase, over nodes that all precede a node or all follow it.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
         phase: Phase,
         is_before: bool,
     ) -> Option<Level> {
-        // Levels run up in the forward pass, and down in the backward pass.
+        // Levels rise in the forward pass and fall in the backward pass.
         let is_below = is_before == (phase == Phase::Forward);
         let known = if is_before { &self.before } else { &self.after };
         let in_phase = nodes.filter(|&node| self.phases[node] == phase);
@@ -200,21 +199,20 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// The nodes of a phase without a level by name.
+    /// Iterates over the nodes of a phase without a seed, in order.
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let is_open = |&node: &usize| self.phases[node] == phase && self.seeds[node].is_none();
         let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
         open.into_iter()
     }
 
-    /// Gives a node of the backward pass without a name the level of its parameters and of the
-    /// variables of the forward pass that it uses, if all of them agree and no later level comes
-    /// before it.
+    /// Seeds a node of the backward pass with the level of its parameters and of the variables of
+    /// the forward pass that it uses, if these agree and the level is not above the ones before it.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self.inputs(node);
         let stash = stash.map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // Parameters and variables that several levels share decide nothing.
+        // Parameters and variables of several levels decide nothing.
         let single = used.filter(|found| found.level().is_some());
         let found = self.join(single);
         if let Reach::At(level) = found
@@ -225,13 +223,14 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Where the parameters of a node are.
+    /// Iterates over the levels of the parameters of a node.
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         let parameters = self.parameters[node].iter();
         parameters.map(|&parameter| self.parameter_found[parameter as usize])
     }
 
-    /// Where the forward pass makes and uses the variables of an edge.
+    /// Iterates over the levels of the nodes of the forward pass that make or use an edge's
+    /// variables.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         let forward = ends(edge).filter(|&node| self.phases[node] == Phase::Forward);
         forward.map(|node| self.found[node])
@@ -246,7 +245,7 @@ impl<'a> Levels<'a> {
                 (None, None) => Reach::Unknown,
                 (None, Some(_)) => Reach::At(0),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
-                // A head between layers goes with the layer before it.
+                // A head between layers belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
                 (Some(low), Some(high)) => {
                     let mut named = self.parameters_of(node).filter_map(Reach::level);
@@ -255,7 +254,7 @@ impl<'a> Levels<'a> {
                 }
             };
         }
-        // After the last layer, Out alone may use data that no layer makes, such as the model's
+        // After the last layer, only Out may use data that no layer makes, such as the model's
         // input.
         let out = Reach::At(self.out);
         for node in self.open(Phase::Forward).rev() {
@@ -267,7 +266,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Places the backward pass of layers, In and Out.
+    /// Finds the levels of nodes in the backward pass of layers, In and Out.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
@@ -278,15 +277,16 @@ impl<'a> Levels<'a> {
                 // Without a level before it, it is in the backward pass of Out or of a head between
                 // layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // The gradient of a weight leads only to an accumulator: `Levels::updates` places it.
+                // The gradient of a weight leads only to an accumulator: `Levels::updates` places
+                // it.
                 (_, None) => Reach::Unknown,
             };
         }
     }
 
-    /// A level between those before and after a node: the only level of a forward node that this
-    /// node may be the gradient of, else the level with most bytes among the variables that the node
-    /// uses and makes, else *before*.
+    /// Returns a level from `before` to `after`: the only level with a forward node of which `node`
+    /// may be the gradient, or else the level that makes or uses the most bytes of its variables,
+    /// or else `before`. `Several` if there is no level in this range.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -324,8 +324,8 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Can a node run at a level, given the shared parameters that it uses and, after the forward
-    /// pass, the levels that make or use its variables?
+    /// Returns whether a node can run at a level, by the shared parameters that it uses and, after
+    /// the forward pass, by the levels that make or use its variables.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
             Reach::Shared(parameter) => !self.shared[parameter as usize].contains(&level),
@@ -333,20 +333,20 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A node of the forward pass is an end itself, and at no level yet.
+            // A node of the forward pass is an end itself, and has no level yet.
             let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
             ends.peek().is_none() || ends.any(is_there)
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
 
-    /// Does a node use variables that the forward pass makes or uses in In?
+    /// Returns whether a node uses variables that the forward pass makes or uses in In.
     fn uses_stash_of_in(&self, node: usize) -> bool {
         let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
         found.any(|found| found == Reach::At(0))
     }
 
-    /// Does a node add up gradients that nothing else uses later? A norm leaves them to the
+    /// Returns whether a node sums gradients that nothing uses later. A norm leaves them to
     /// updates.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
@@ -355,15 +355,15 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// By operation: where its nodes are in the forward pass, or after it if none is there.
+    /// Returns, by operation, the level of its nodes in the forward pass or, without any, after it.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
         let mut is_forward = vec![false; found.len()];
         for (node, &at) in self.model.flow.nodes.iter().zip(&self.found) {
             for operation in node.operations.iter().map(|&operation| operation as usize) {
-                // Recomputed operations run again after the forward pass, and stay where they ran
-                // first.
+                // A recomputed operation runs again after the forward pass, but belongs where it
+                // ran first.
                 if node.first < backward_start || !is_forward[operation] {
                     found[operation] = self.join([found[operation], at].into_iter());
                     is_forward[operation] |= node.first < backward_start && !at.is_unknown();
@@ -374,7 +374,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// By node: indices of the lists that contain it.
+/// Returns, by node, the indices of the lists that contain it.
 fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<u32>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {
@@ -385,7 +385,7 @@ fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Ve
     by_node
 }
 
-/// The nodes that write and use the variables of an edge.
+/// Iterates over the nodes that write and use the variables of an edge.
 fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> + '_ {
     let ends = edge.to.iter().chain([&edge.from]);
     ends.filter(|&&node| node != NO_NODE)

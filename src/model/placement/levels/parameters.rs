@@ -1,15 +1,15 @@
-//! Where parameters are, tensors that are made of parameters only, and updates and other operations
-//! after the backward pass of the layers.
+//! Finds the levels of parameters, of tensors that are made of parameters only, and of updates and
+//! other operations after the backward pass of the layers.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::operations::NUMBER_BYTES;
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Puts a tensor that is made only of parameters, such as a weight that is cast, where its
-    /// users are, if these are in one place.
+    /// Gives a node that uses nothing but parameters, such as a cast of a weight, the level of its
+    /// users if they have only one.
     pub(super) fn made_of_parameters(&mut self) {
-        // If no context distinguishes weights from inputs of the host, any parameter counts as a
+        // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
         let has_labels = self.model.has_weight_labels();
         let is_weight = |&parameter: &u32| {
@@ -34,8 +34,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Puts parameters where nodes use them: with `is_forward`, nodes of the forward pass, which
-    /// may share a parameter; else all nodes, for parameters without a place.
+    /// Gives parameters the levels of the nodes that use them. With `is_forward`, only nodes of the
+    /// forward pass count, which may share a parameter; otherwise all nodes count, for parameters
+    /// without a level.
     pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let nodes = nodes.iter().map(|&node| node as usize);
@@ -54,8 +55,8 @@ impl Levels<'_> {
         }
     }
 
-    /// Do only updates use a parameter? An update that a name places says nothing about a parameter
-    /// that all updates share, such as a learning rate.
+    /// Returns whether only updates and copies from or to the host use a parameter. The level of an
+    /// update is no evidence for a parameter that all updates share, such as a learning rate.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -65,11 +66,11 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts a node on every IPU if no data of a layer flows through it and it changes a parameter
-    /// that several levels use: every IPU has its own state.
+    /// Puts a node of the forward pass on every IPU if no data of a layer flows through it and it
+    /// changes parameters that several levels use: every IPU has its own copy of this state.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A parameter with one user, such as a constant, decides nothing.
+            // A parameter with only one user, such as a constant, decides nothing.
             let users = |parameter: u32| self.model.flow.parameters[parameter as usize].1.len();
             let parameters = self.parameters[node].iter().copied();
             let mut shared = parameters
@@ -82,24 +83,23 @@ impl Levels<'_> {
         }
     }
 
-    /// Places the operations that no layer's backward pass follows. An operation that leads to
-    /// updates of parameters is placed with these parameters. One that leads to none, such as the
-    /// gradient of a weight that the host reads, is placed between In and the lowest layer whose
-    /// gradient it uses.
+    /// Finds the levels of operations that no backward pass of a layer follows. An operation whose
+    /// results reach updates of parameters gets the level of these parameters. One whose results
+    /// reach none, such as the gradient of a weight that the host reads, gets a level from In to
+    /// the lowest layer whose gradient it uses.
     pub(super) fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                // A name gives only one of the levels that share a parameter.
+                // The level in a name is only one of the levels that share a parameter.
                 (Phase::Late, Some(_)) => {
                     let shared = self.parameters_of(node);
                     let shared = shared.filter(|found| matches!(found, Reach::Shared(_)));
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // A parameter that is at several levels only after the forward pass decides
-                    // nothing.
+                    // A parameter with several levels only after the forward pass decides nothing.
                     let parameters = self.parameters_of(node);
                     let parameters = parameters.filter(|&found| found != Reach::Several);
                     match self.join(parameters) {
@@ -126,8 +126,8 @@ impl Levels<'_> {
         }
     }
 
-    /// The nodes that use the same gradients later: a node may change gradients in place, but not a
-    /// number that scales all of them.
+    /// Iterates over the later nodes that use the same gradients, which `node` may change in place.
+    /// A single number, such as the scale of all gradients, does not count.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -136,7 +136,7 @@ impl Levels<'_> {
         backward.flat_map(ends).filter(move |&to| to > node)
     }
 
-    /// Puts nodes without a place where the variables are that they share with other nodes.
+    /// Gives nodes without a level that of the variables that they share with other nodes.
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

@@ -1,10 +1,10 @@
-//! The direction in which levels run at each step: up, down, or neither.
+//! Finds whether data flows up or down through the levels at each step, or neither.
 
 use super::{Level, Levels, Phase};
 use crate::model::FlowNode;
 
 impl Levels<'_> {
-    /// The phase of each node.
+    /// Finds the phase of each node: forward, backward, or late (updates and recomputation).
     pub(super) fn phases(&self) -> Vec<Phase> {
         let by_context = self.model.backward_start;
         let backward_start = by_context.or_else(|| self.turn_of_edges());
@@ -24,22 +24,22 @@ impl Levels<'_> {
         nodes.map(phase).collect()
     }
 
-    /// The step at which data begins to flow down, by the edges between layers: before it most
-    /// edges lead up, and after it most lead down.
+    /// Finds the step at which data begins to flow down through the levels: before it, most edges
+    /// between layers lead up, and after it, most lead down. `None` if most lead up throughout.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // In the forward pass, no data comes from above; after it, data from above comes
-            // together with variables that the forward pass kept and gradients of heads between
-            // layers.
+            // In the forward pass, no data comes from a higher level. After it, data from a higher
+            // level arrives together with variables that the forward pass kept, and with gradients
+            // of heads between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Edges that lead down from a node on, minus edges that lead up.
+        // Number of edges from this node on that lead down, minus the number of edges that lead up.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -49,9 +49,9 @@ impl Levels<'_> {
         Some(self.model.flow.nodes[self.end_of_forward(turn)].first)
     }
 
-    /// The first node of the backward pass of the layer that runs last, if data begins to flow down
-    /// to other layers at `turn`: Out runs where most nodes without a layer lie between two nodes
-    /// of that layer.
+    /// Returns the first node of the backward pass of the layer that runs last, where data begins
+    /// to flow down to other layers at node `turn`: the end of the longest gap, in nodes, between
+    /// two nodes of that layer, because Out runs in this gap.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered = (0..turn).filter(|&node| self.seeds[node].is_some());
         let layered: Vec<usize> = layered.collect();
