@@ -9,143 +9,155 @@ use crate::time::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The names of layers; `None` for the first position of the layer order.
+/// The names of layers; `None` for the first position of the layer order, which is In by the full
+/// rules and None by the classic rules.
 pub type LayerNames = Vec<Option<String>>;
 
 /// The proof that the split is the best.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// The requested objective: `peak`, `fewest`, `communication`, `cycles` or `time`.
+    /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
+    /// `time`.
     pub objective: String,
-    /// Is no split better by the objective? If true, the integer program was solved to optimality
-    /// and the dynamic program agrees in every number; for `time`, every split that could be faster
-    /// was tried. A search without proof, or a given split, has `false` and no numbers.
+    /// Whether no split is better by the objective. If true, the integer program was solved to
+    /// optimality and the dynamic program agrees in every number; for `time`, every split that
+    /// could be faster was tried. A greedy search and a given split have `false` and no numbers.
     pub optimal: bool,
-    /// For `time`, a lower bound on the cycles of a step of any split that fits; otherwise `null`.
+    /// With the objective `time`, a lower bound on the cycles of a step of any split that fits;
+    /// otherwise `null`.
     pub step_at_least: Option<u64>,
-    /// Proof for each number by which splits are compared, the most important first. If
-    /// the fastest split was searched for (`time`), there is one entry: the fewest possible cycles of
-    /// the slowest stage.
+    /// The best value of each number by which splits are compared, as both solvers found it, the
+    /// most important number first. With the objective `time` there is one entry: the fewest
+    /// possible cycles of the slowest stage.
     pub objectives: Vec<ObjectiveProof>,
-    /// Ranges of layers that prove that the highest number of any stage cannot be lower.
+    /// Proofs that the highest number of any stage, such as its bytes, cannot be lower: a lower
+    /// number would need more stages than there are.
     pub bottlenecks: Vec<BottleneckProof>,
 }
 
-/// Why there is no split that fits, and what would help.
+/// Why no split fits, and what would help.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
-    /// The reason why there is no split.
+    /// The kind of reason: a range of layers that is too large, too few IPUs, pins or limits, or
+    /// the pipeline.
     pub reason: Cause,
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
-    /// Ranges of layers that are each over the limit and meet only at their end layers. Each range
-    /// needs a cut of its own.
+    /// Ranges of consecutive layers that each exceed the limit as one stage, and overlap at most in
+    /// their end layers. Each range needs a cut of its own, so together they prove how many stages
+    /// are needed.
     pub ranges: Vec<OverLimit>,
-    /// Layers after which a cut is required. These cuts count in the proof.
+    /// The layers after which the user requires a cut. These cuts count in the proof of
+    /// `stages_needed`.
     pub cuts_after: LayerNames,
-    /// Lower bound on stages, as the ranges prove. `null` if no number is enough.
+    /// A lower bound on the number of stages, proven by `ranges` and `cuts_after`; `null` if no
+    /// number of stages is enough.
     pub stages_needed: Option<u32>,
-    /// The lowest limit of a stage on each tile, in bytes, with which a split fits on the given
-    /// IPUs. The reserve is not included.
+    /// The lowest limit in bytes on each tile with which a split fits on the given IPUs, without
+    /// the reserve; `null` if no limit is enough.
     pub smallest_limit: Option<u64>,
-    /// The lowest `--mem-per-tile` with which a split fits, in bytes: `smallest_limit` and the
-    /// reserve.
+    /// The lowest `--mem-per-tile` in bytes with which a split fits on the given IPUs:
+    /// `smallest_limit` and the reserve; `null` if none is enough.
     pub smallest_tile_memory: Option<u64>,
     /// The fewest IPUs on which a split fits; `null` if no number is enough.
     pub fewest_ipus: Option<u32>,
-    /// The best split on the fewest IPUs that are enough and that the framework accepts.
+    /// The best split on the fewest IPUs that are enough and that the framework accepts; `null` if
+    /// no number is enough.
     pub on_more_ipus: Option<BestSplit>,
-    /// Constraints and tied weights that keep layers together that are too large as one stage.
+    /// The constraints and tied weights that keep layers in one stage although these layers exceed
+    /// the limit together.
     pub kept_together: Vec<String>,
-    /// Splits that fit without some constraints or with some weights untied; empty if no such split
-    /// fits, or if there are neither constraints nor tied weights.
+    /// Splits that fit if some constraints are dropped or some weights are untied; empty if no such
+    /// split fits, or if there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
-    /// The stage that lacks the most memory, and changes that would free memory there.
+    /// The stage that exceeds its limit most, and changes of the model or its options that would
+    /// free memory there; `null` if no stage exceeds its limit.
     pub advice: Option<AdviceFacts>,
 }
 
-/// Changes that would free memory, and the place that lacks the most.
+/// The stage that exceeds its limit most, and changes that would free memory there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceFacts {
-    /// The layers of the stage that is furthest over its limit, or one layer that is too large by
-    /// itself.
+    /// The layers of the stage that exceeds its limit most, or one layer that exceeds it by itself.
     pub layers: LayerNames,
-    /// The fullest tile of the layers.
+    /// The fullest tile of the stage with these layers.
     pub tile: u32,
-    /// Bytes of the layers on `tile`.
+    /// Bytes of the stage on `tile`, at its peak.
     pub bytes: u64,
-    /// The largest variables that are live on `tile` at its peak; empty if their names are unknown,
-    /// such as for a saved model.
+    /// At most 3 variables that are live on `tile` at the stage's peak, the largest first; empty if
+    /// names of variables are unavailable, such as in a saved model.
     pub largest: Vec<LiveVariable>,
-    /// The changes, the most certain first.
+    /// Changes that would free memory on `tile`, the most certain to help first.
     pub changes: Vec<Advice>,
 }
 
-/// Constraints and tied weights that prevent every split, and the best split without them.
+/// A split that fits after some constraints are dropped or some tied weights are untied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelaxationFacts {
-    /// The constraints, as the user gave them.
+    /// The dropped constraints, as the user gave them.
     pub constraints: Vec<String>,
-    /// The names of the tied weights.
+    /// The names of the untied weights.
     pub weights: Vec<String>,
-    /// The layers of each stage of the best split without them.
+    /// The layers of each stage of the best split without these constraints and ties.
     pub stages: Vec<LayerNames>,
 }
 
-/// Layers that are over the limit together.
+/// Consecutive layers that exceed the limit as one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OverLimit {
-    /// The layers, in order.
+    /// The names of the layers, in order.
     pub layers: LayerNames,
-    /// Their fullest tile as one stage; the first one of a tie.
+    /// The tile with the most bytes of the layers as one stage; the first one of a tie.
     pub tile: u32,
-    /// The first step at which variables take the most on `tile`; `null` if the layers have no
-    /// steps.
+    /// The first step at which live variables of the layers take the most bytes on `tile`; `null`
+    /// if the layers have no steps.
     pub step: Option<u32>,
-    /// Bytes on `tile`.
+    /// Bytes of the layers as one stage on `tile`, at its peak.
     pub bytes: u64,
 }
 
-/// Comparison of a given split with the best one.
+/// The comparison of a split that the user gave with the best split.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenSplit {
-    /// Broken constraints, as the user gave them, and broken ties of weights.
+    /// The constraints that the given split breaks, as the user gave them, and the ties of weights
+    /// that it breaks.
     pub broken_constraints: Vec<String>,
-    /// The best split, or if none fits, the one with the lowest peak.
+    /// The best split; if none fits, the split with the lowest peak.
     pub best: BestSplit,
 }
 
 /// A weight that several layers use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TiedWeightFacts {
-    /// The name of the weight.
+    /// The name of the tied weight.
     pub weight: String,
-    /// Bytes of the weight over all tiles.
+    /// Bytes of the tied weight, summed over all tiles.
     pub bytes: u64,
-    /// The layers that use the weight, in order, `null` for In.
+    /// The layers that use the tied weight, in order; `null` for In.
     pub layers: LayerNames,
-    /// Was the weight untied with `--untie`? Otherwise a split has it on one IPU.
+    /// Whether the user untied the weight (`--untie`), so that its layers may be on several IPUs.
+    /// Otherwise the search keeps all of its layers on one IPU.
     pub untied: bool,
-    /// The stages of the split that use the weight; empty without a split. There are several if the
-    /// weight is untied, the search ignores ties, or the split was given.
+    /// The stages of the split whose layers use the weight; empty without a split. There are
+    /// several if the weight is untied, if the search ignores ties, or if the user gave the split.
     pub stages: Vec<u32>,
 }
 
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
-/// with one of these layers needs a copy.
+/// with any of these layers needs a copy of the variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedVariables {
-    /// The layers, in order.
+    /// The names of the layers that use the variables, in order.
     pub layers: LayerNames,
-    /// Bytes of the variables, over all tiles.
+    /// Bytes of the variables that all of the layers use, summed over all tiles.
     pub bytes: u64,
 }
 
 /// Upper bound on the groups of layers that share variables in a report.
 const MAX_SHARED: usize = 100;
 
-/// Returns the proof that the split is the best. For a greedy search or a given split, it has only
-/// the name of the objective.
+/// Returns the proof that the split is the best. For a greedy search or a given split, the proof
+/// has only the name of the objective.
 pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
     let request = &found.costs.request();
     let none = Proof {
@@ -164,19 +176,20 @@ pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
     }
 }
 
-/// Returns the constraints on the split as options, without tied weights.
+/// Returns the constraints on the split as the options that the user typed, without tied weights.
 pub(super) fn constraints(found: &SearchResult<'_>) -> Vec<String> {
     found.costs.request().constraints.iter().map(text).collect()
 }
 
 impl Inputs<'_> {
-    /// Returns the layers of each stage.
+    /// Returns the names of the layers of each stage of a plan.
     pub(super) fn layers_of(&self, plan: &Plan) -> Vec<LayerNames> {
         let stages = plan.stages().iter().cloned();
         stages.map(|stage| self.names(stage)).collect()
     }
 
-    /// Returns the reason why nothing fits, and what would help; `None` if a split fits.
+    /// Returns the reason why nothing fits, and what would help; `None` if a split fits or the
+    /// search was greedy.
     pub(super) fn refusal(
         &self,
         found: &SearchResult<'_>,
@@ -245,7 +258,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Compares the given split with the best one; `None` if no split was given.
+    /// Compares the split that the user gave with the best one; `None` if no split was given, or no
+    /// other one was found.
     pub(super) fn given(&self, found: &SearchResult<'_>) -> Option<GivenSplit> {
         found.costs.request().given.as_ref()?;
         let replicas = found.costs.request().options.step.replicas;
@@ -255,7 +269,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the groups of layers that use the same always-live variables.
+    /// Converts groups of layers that use the same always-live variables (their positions, and the
+    /// bytes of the variables) to entries of the report, at most 100.
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         let groups = shared.into_iter().take(MAX_SHARED);
         let groups = groups.map(|(layers, bytes)| SharedVariables {
@@ -270,7 +285,7 @@ fn text(constraint: &Constraint) -> String {
     constraint.origin.to_string()
 }
 
-/// Names a constraint that the split breaks.
+/// Names a constraint that a split breaks: the option that the user typed, or the tied weight.
 pub(super) fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
@@ -278,8 +293,8 @@ pub(super) fn broken(constraint: &Constraint) -> String {
     }
 }
 
-/// Names the constraint that keeps layers together; for a tied weight with the option that lifts
-/// it.
+/// Names a constraint that keeps layers in one stage: the option that the user typed, or the tied
+/// weight with the option that unties it.
 fn kept_by(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),

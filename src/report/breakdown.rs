@@ -1,5 +1,5 @@
-//! Tables of operations and layers, of totals, and of the bytes that layers share and send; the layers
-//! that a regex matches, one by one, and the largest operations without a layer.
+//! Tables of operations and layers, of totals, and of the bytes that layers share and send; the
+//! layers that a regex matches, one by one, and the largest operations without a layer.
 
 use super::cell::Cell;
 use super::fields::table;
@@ -9,9 +9,10 @@ use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, 
 use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
 
-/// Makes the table of operations: one row each, in order. `parts` has the memory of each operation
-/// group. By the classic rules an operation without a layer shows no variables; by the full rules
-/// each row also has the positions that the operation is assigned to, and the rule.
+/// Makes the table of operations, one row for each operation in the model's order. `parts` has the
+/// memory of each operation group, by the group's index. By the classic rules an operation without
+/// a layer shows 0 bytes of variables; by the full rules a row also has the layers, In or Out that
+/// the operation counts in, and the reason.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -44,7 +45,8 @@ pub fn operations(
     }
 }
 
-/// Returns the names of the positions that an operation is assigned to, with spaces between.
+/// Returns the names of the layers, In or Out that an operation counts in, with spaces between, or
+/// `every stage`. `operation` is an index in the model's operations.
 pub(super) fn places(placement: &Placement, operation: usize) -> String {
     if placement
         .operations
@@ -58,7 +60,8 @@ pub(super) fn places(placement: &Placement, operation: usize) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// Makes the table of layers: one row for each position of the layer order.
+/// Makes the table of the bytes of layers, by what they hold: a row for each position of the layer
+/// order (In, the layers, Out). `memory` has the memory of each as a stage of its own.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();
@@ -73,14 +76,14 @@ pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     })
 }
 
-/// Formats bytes as millions with three decimals, rounded to the nearest.
+/// Formats bytes as millions of bytes with three decimals, rounded to the nearest.
 fn megabytes(bytes: u64) -> String {
     let thousands = bytes / 1000 + u64::from(bytes % 1000 >= 500);
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
 }
 
-/// Makes the table of totals: the whole model as one stage, then tiles as the compiler recorded
-/// them.
+/// Makes the table of total bytes: a row for the whole model as one stage, which needs `whole`
+/// bytes, and a row for each of `tiles` (number, and the bytes that the compiler recorded).
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let tiles = tiles.iter().map(|(tile, recorded)| (Some(tile), *recorded));
     let all = RecordedTile {
@@ -96,35 +99,36 @@ pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     })
 }
 
-/// Makes the matrix of bytes of the variables that both positions of a pair use.
+/// Makes the square matrix of shared bytes: `cells[row][column]` has the bytes of the variables
+/// that both positions of the layer order (In, the layers, Out) use.
 pub fn affinity(positions: &Positions, cells: &[Vec<u64>]) -> Table {
     Table::matrix("memory-affinity", &positions.names(), cells)
 }
 
-/// Makes the matrix of bytes of the variables that the row's position produces and the column's
-/// position consumes.
+/// Makes the square matrix of sent bytes: `cells[row][column]` has the bytes of the variables that
+/// the row's position of the layer order produces and the column's position consumes.
 pub fn communication(positions: &Positions, cells: &[Vec<u64>]) -> Table {
     Table::matrix("interlayer-communication", &positions.names(), cells)
 }
 
-/// Upper bound on operations without a layer in the list.
+/// Upper bound on rows in the table of operations without a layer.
 const MISSED_SHOWN: usize = 10;
 
-/// The operations, steps and bytes of one layer.
+/// The operations of one layer, as a row of the list of layers shows them.
 #[derive(Default)]
 struct LayerRow {
     operations: usize,
-    /// First and last step, both inclusive, of the layer's operations. Operation groups that other
-    /// layers also run are ignored.
+    /// First and last liveness step, both inclusive, of the layer's operations; `None` if none has
+    /// steps. Operation groups that other layers also run are ignored.
     steps: Option<(u32, u32)>,
     first: Option<usize>,
-    /// The operation with most bytes over all tiles, by its number in the model, and these bytes;
-    /// `None` before the first operation.
+    /// The index of the layer's operation with the most bytes over all tiles, and these bytes;
+    /// `None` before the first operation is counted.
     largest: Option<(usize, u64)>,
 }
 
-/// Returns three tables: the layers, the modules of the model down to its layers, and the largest
-/// operations without a layer.
+/// Makes three tables: the layers, the modules of the model from the outermost ones down to its
+/// layers, and the largest operations without a layer.
 pub fn layer_list(
     model: &Model,
     layering: &Layering,
@@ -139,8 +143,8 @@ pub fn layer_list(
     ]
 }
 
-/// Makes the table of modules: one row for each module that is a layer or contains layers, indented
-/// by depth.
+/// Makes the table of modules: one row for each module that is a layer or contains layers, with its
+/// name indented by its depth in the model.
 fn modules(model: &Model, layering: &Layering) -> Table {
     table!("modules", layering.outline(model), |row| {
         Name "Module": format!("{}{}", "  ".repeat(row.depth), row.name),
@@ -151,8 +155,8 @@ fn modules(model: &Model, layering: &Layering) -> Table {
     })
 }
 
-/// Makes the table of layers, in order: a layer's operations, its bytes as a stage of its own
-/// summed over tiles, and its steps.
+/// Makes the table of layers, in order: the operations of each layer, its bytes as a stage of its
+/// own summed over tiles, and its first and last step.
 fn listed_layers(
     model: &Model,
     layering: &Layering,
@@ -174,7 +178,8 @@ fn listed_layers(
     })
 }
 
-/// Collects the row of each layer, without names.
+/// Collects the operations, the steps and the largest operation of each layer, by the layer's index
+/// in `layering`. `parts` has the memory of each operation group.
 fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     let shared = shared_groups(model, layering);
     let mut rows: Vec<LayerRow> = Vec::new();
@@ -197,7 +202,7 @@ fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     rows
 }
 
-/// For each operation group, do several layers run it?
+/// Returns, for each operation group of the model, whether operations of several layers run it.
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];
@@ -208,8 +213,8 @@ fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     shared
 }
 
-/// Makes the table of the largest operations without a layer, one for each operation group, with
-/// the positions that they are assigned to.
+/// Makes the table of at most 10 operations without a layer, the largest first, one for each
+/// operation group, with the layers, In or Out that they count in.
 fn without_layer(
     model: &Model,
     layering: &Layering,

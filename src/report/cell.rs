@@ -6,27 +6,27 @@ use crate::wording::{displayed, grouped_signed, share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A cell.
+/// The value of one cell of a table, which people and programs read in different forms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Cell {
-    /// An unknown value.
+    /// No value, since it is unknown or does not apply.
     Empty,
     /// Text, which may come from a file.
     Text(String),
-    /// Yes or no.
+    /// A truth value, shown as `yes` or `no`.
     Bool(bool),
-    /// A number.
+    /// A whole number, such as bytes, tiles or cycles; the column says which.
     Number(i128),
-    /// One layer.
+    /// The name of one layer; `None` for the first position of the layer order.
     #[serde(serialize_with = "layer")]
     #[schemars(with = "std::collections::BTreeMap<String, Option<String>>")]
     Layer(Option<String>),
-    /// The layers of a stage.
+    /// The names of the layers of one stage.
     Layers(LayerNames),
-    /// The layers of all stages.
+    /// The names of the layers of each stage of a split.
     Stages(Vec<LayerNames>),
-    /// A part and the whole.
+    /// A part in bytes and the whole in bytes, shown in per cent.
     Share(u64, u64),
 }
 
@@ -68,14 +68,15 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// Writes a layer as an object. The name itself would be `null` for In, like an empty cell.
+/// Serializes the name of a layer as an object with the key `layer`. The bare name of In would be
+/// `null`, which is an empty cell.
 fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map([("layer", name)])
 }
 
 impl Cell {
-    /// Writes the cell for people: digits in groups, and long lists of layers shortened. `order`
-    /// says whether the first position is In, which has no name of its own.
+    /// Writes the cell for people, with digits in groups and with long lists of layers shortened.
+    /// `order` says whether the layer that has no name is In or None.
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
@@ -87,7 +88,8 @@ impl Cell {
         }
     }
 
-    /// Writes the cell for programs: whole names, and numbers without separators.
+    /// Writes the cell for programs, with whole names and without separators in numbers. `order`
+    /// says whether the layer that has no name is In or None.
     pub(super) fn plain(&self, order: PseudoLayers) -> String {
         let names = |layers: &LayerNames| order.names_of(layers).join(" ");
         match self {

@@ -7,9 +7,10 @@ use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on missing programs with names.
+/// Upper bound on rows for programs that belong to no operation, for each kind of program and each
+/// choice of operations.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on unexplained variables with names.
+/// Upper bound on rows for variables that no operation explains, for each choice of operations.
 const VARIABLES_SHOWN: usize = 20;
 
 const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
@@ -19,7 +20,9 @@ const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::DoExchange, "DoExchange"),
 ];
 
-/// Returns all tables of the diagnosis, in order.
+/// Makes the tables of the diagnosis (`diagnose-programs`, `-missing-programs`, `-code`,
+/// `-memory-peak`, `-variables`, `-coverage`), in this order. They compare the recorded memory with
+/// the memory that all operations, or only operations with a layer, explain.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     vec![
         programs(model, memory),
@@ -31,7 +34,7 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The programs of one kind, all and those that no operation explains.
+/// The programs of one kind, and which of them belong to none of the chosen operations.
 struct Programs<'a> {
     operations: &'static str,
     kind: &'static str,
@@ -39,7 +42,8 @@ struct Programs<'a> {
     missing: Vec<&'a OwnedProgram>,
 }
 
-/// Returns the programs of each kind, for all operations and then for layered ones.
+/// Returns the programs of each kind (execution and exchange), first as all operations explain
+/// them, then as operations with a layer do.
 fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<Programs<'a>> {
     let pairs = BOTH
         .into_iter()
@@ -131,8 +135,8 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     })
 }
 
-/// For each category at the peak, shows the bytes that layers, other operations and every stage
-/// explain in the chosen memory model.
+/// Makes a table with a row for each category at the memory peak: the recorded bytes, and the bytes
+/// that layers, other operations and every stage explain in the chosen memory model.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let categories = memory.coverage_by_category(peak);
     table!("diagnose-coverage", categories, |(category, coverage)| {
@@ -149,8 +153,8 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
     i128::from(predicted) - i128::from(recorded)
 }
 
-/// Returns the difference in per cent of the recorded number, with two decimals; empty if the
-/// recorded number is 0.
+/// Returns predicted less recorded bytes in per cent of the recorded bytes, with two decimals;
+/// empty if the recorded bytes are 0.
 fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();

@@ -6,15 +6,15 @@ use super::Report;
 use super::cell::Cell;
 use super::table::{Column, Table};
 
-/// A column of a table whose rows are made of `T`.
+/// A column of a table, with the function that makes its cells from rows of type `T`.
 pub(super) struct Field<T> {
     pub(super) column: Column,
-    /// Makes the cell from the row, the report, and the index of the row.
+    /// Makes the cell of a row from the row's item, the report, and the index of the row.
     pub(super) cell: fn(&T, &Report, usize) -> Cell,
 }
 
-/// Declares one column: when it is shown, its name, its kind, and a function or the path of a field
-/// of the row.
+/// Declares one column for items of type `$row`: when it is shown, its name, its kind, and its
+/// cell, which is a function or the path of a field of the item.
 macro_rules! field {
     ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident $(.$more:ident)*)) => {
         $crate::report::fields::field!(
@@ -47,7 +47,8 @@ macro_rules! field {
 }
 pub(super) use field;
 
-/// Declares the columns of a table, in the order of the CSV form.
+/// Declares the columns of a table for items of type `$row`, in the order of the CSV form: for each
+/// column when it is shown, its name, its kind and its cell.
 macro_rules! fields {
     ($row:ty; $($when:ident $name:literal $kind:ident $cell:tt,)*) => {
         [$($crate::report::fields::field!($row, $when, $name, $kind, $cell)),*]
@@ -55,8 +56,8 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-/// Returns the items of a list of the report, each with its place in the JSON form; empty without
-/// the section.
+/// Returns the items of a list of the report, each with its place in the JSON form, such as
+/// `/cuts/0`. Empty if the list is in a section that the report does not have.
 macro_rules! items {
     ($report:expr, $list:ident) => {
         $crate::report::fields::placed(concat!("/", stringify!($list)), &$report.$list)
@@ -70,7 +71,8 @@ macro_rules! items {
 }
 pub(super) use items;
 
-/// Returns each item with its place in the JSON form: the place of the list and the item's index.
+/// Pairs each item with its place in the JSON form, which is `list` and the item's index, such as
+/// `/cuts/0`.
 pub(super) fn placed<'a, T: 'a>(
     list: &str,
     items: impl IntoIterator<Item = &'a T>,
@@ -80,7 +82,8 @@ pub(super) fn placed<'a, T: 'a>(
 }
 
 impl Table {
-    /// Makes a table with a row for each of `items`, which come with their places in the JSON form.
+    /// Makes a table with these columns and a row for each of `items`. An item comes with its place
+    /// in the JSON form.
     pub(super) fn of<'a, T: 'a>(
         name: &'static str,
         fields: &[Field<T>],
@@ -98,8 +101,9 @@ impl Table {
     }
 }
 
-/// Makes a table whose rows have no place in the JSON form, from its name, an item for each row,
-/// and the kind and name of each column with the cell of an item. `let` bindings may precede.
+/// Makes a table whose rows have no place in the JSON form. Its arguments are the name, an item for
+/// each row, and for each column its kind, its name, and the cell as an expression of the item.
+/// `let` bindings for the cells may precede the columns.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:pat_param| $(let $variable:ident = $value:expr;)* {
         $($kind:ident $column:literal: $cell:expr,)*

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
-/// A stage in the format of the original tool, with further parts of memory.
+/// A stage in the JSON format of the original tool, with more kinds of memory.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -22,7 +22,7 @@ struct SolvedStage<'a> {
     peak_step: Option<u32>,
 }
 
-/// The memory of a stage: sums over all tiles, except `max_tile_mem`.
+/// The bytes of a stage: `max_tile_mem` on its fullest tile, all others summed over all tiles.
 #[derive(Serialize)]
 struct Memory {
     total_mem: u64,
@@ -48,7 +48,8 @@ impl<'a> SolvedStage<'a> {
     }
 }
 
-/// Writes an array with one object for each stage.
+/// Writes a JSON array with one object for each stage of the split, in the format of the original
+/// tool.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -57,7 +58,8 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     written(&stages, PrettyFormatter::new(), out)
 }
 
-/// The report with its texts for people, which other readers can ignore.
+/// The report together with the sentences, tables and configurations that people read. Programs can
+/// ignore them.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Report")]
 pub(super) struct Document<'a> {
@@ -66,10 +68,10 @@ pub(super) struct Document<'a> {
     /// The heading of the report: whether the model fits.
     #[schemars(default)]
     heading: String,
-    /// Sentences and tables for people.
+    /// The sections of the report for people: sentences and tables.
     #[schemars(default)]
     sections: Vec<SectionData>,
-    /// The split in every form of configuration; empty without a split.
+    /// The split in every form of `--emit`; empty without a split.
     #[schemars(default)]
     configuration: Vec<Configuration>,
 }
@@ -85,22 +87,25 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The split in one form of configuration, for the page and for other programs.
+/// The split in one form of `--emit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Configuration {
-    /// The value of `--emit`.
+    /// The form, as `--emit` names it, such as `poptorch`.
     pub form: String,
-    /// The text to paste; `null` if the form cannot be written.
+    /// The text to paste into the user's code or configuration; `null` if the split cannot be
+    /// written in this form.
     pub text: Option<String>,
-    /// The notes of a form without comments.
+    /// Notes for the user, if the form has no comments; otherwise they are comments in `text`, and
+    /// this is empty.
     pub notes: String,
-    /// Why the form cannot be written; `null` if it can.
+    /// Why the split cannot be written in this form; `null` if it can.
     pub problem: Option<String>,
-    /// The lines of every split that can be tried (`what_if`); empty without such data.
+    /// The lines of this form for all splits that the reader can try on the page, with the
+    /// conditions under which a split has them; empty if the page cannot try other splits.
     pub lines: Vec<Line>,
 }
 
-/// Returns the split in all forms; empty without a split.
+/// Writes the split in all forms of `--emit`; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     let forms = report.split.iter().flat_map(|_| Form::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
@@ -123,7 +128,7 @@ fn configurations(report: &Report) -> Vec<Configuration> {
     forms.map(configuration).collect()
 }
 
-/// Writes the whole report.
+/// Writes the whole report as a JSON document.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -138,17 +143,17 @@ fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write)
     writeln!(out, "{}", json(text))
 }
 
-/// Puts each field on a line of its own. Lists are on one line, since some have thousands of
-/// numbers, and so are objects inside the third level of objects.
+/// A JSON layout that puts each field on a line of its own, down to objects of the third level.
+/// Deeper objects, and all lists, are on one line, since some lists have thousands of numbers.
 #[derive(Debug, Default)]
 struct Layout {
     depth: usize,
-    /// Does the current object have a field?
+    /// Whether a field of the current object was written.
     is_filled: bool,
 }
 
 impl Layout {
-    /// The deepest level of objects whose fields have lines of their own.
+    /// The deepest level of nested objects whose fields have lines of their own.
     const DEEPEST: usize = 3;
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {

@@ -10,16 +10,17 @@ use crate::escape::printable;
 use crate::model::{Positions, PseudoLayers};
 use crate::wording::displayed;
 
-/// The last name of a list of layers that contains Out.
+/// The name of Out, the operations after the last layer.
 const OUT: &str = "Out";
 
-/// Returns the name of a position; `None` for the first position.
+/// Returns the name of a position of the layer order (In, the layers, Out); `None` for the first
+/// position.
 pub(super) fn layer_name(positions: &Positions, position: usize) -> Option<String> {
     (position > 0).then(|| positions.name(position).to_string())
 }
 
-/// Returns the names of positions, which are ascending. If the list has a position that is both In
-/// and Out, Out comes last.
+/// Returns the names of positions of the layer order, which are ascending. If In and Out are one
+/// position and the list contains it, the name of Out comes last.
 pub(super) fn layer_names(
     positions: &Positions,
     wanted: impl IntoIterator<Item = usize>,
@@ -33,7 +34,8 @@ pub(super) fn layer_names(
 }
 
 impl PseudoLayers {
-    /// Returns the name of one position for people.
+    /// Returns the name of one position of the layer order for people. A missing name is that of
+    /// the first position: `None`, `In`, or `In Out` if In and Out are one position.
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         match (layer, self) {
             (Some(name), _) => name,
@@ -43,8 +45,8 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of a list for people, one by one. If the list has both In and Out, each
-    /// has a name of its own.
+    /// Returns the names of a list of layers for people, one by one. A missing name is `In` or
+    /// `None`: if In and Out are one position, Out has an entry of its own in the list.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         let name = |layer| match (layer, self) {
             (&None, PseudoLayers::OutWithIn) => "In",
@@ -53,7 +55,7 @@ impl PseudoLayers {
         layers.iter().map(name).collect()
     }
 
-    /// Returns the name of one position inside a sentence: `layer 3` or `In`.
+    /// Returns the name of one position inside a sentence: `layer 3` for a layer, `In` for In.
     pub(super) fn named(self, layer: &Option<String>) -> String {
         match self.meaning(layer) {
             None => format!("layer {}", self.name_of(layer)),
@@ -61,7 +63,7 @@ impl PseudoLayers {
         }
     }
 
-    /// Explains a pseudo-layer; `None` for a layer.
+    /// Explains a pseudo-layer (In, Out or None) in a few words; `None` for a layer.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
@@ -72,41 +74,45 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the name of one position in a document.
+    /// Returns the name of one position of the layer order for a document, cut to a readable
+    /// length.
     pub(super) fn displayed(self, layer: &Option<String>) -> String {
         displayed(self.name_of(layer))
     }
 
-    /// Returns the layers of a stage in a document; a long list is shortened.
+    /// Returns the names of the layers of a stage for a document; a long list is shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), displayed, "\u{2026}")
     }
 
-    /// Returns the layers of all stages in a document: `[ In 0 1 | 2 3 Out ]`.
+    /// Returns the names of the layers of each stage for a document, such as `[ In 0 1 | 2 3 Out
+    /// ]`.
     pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
         in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
     }
 
-    /// Returns the layers of a stage for a terminal, with whole names; a long list is shortened.
+    /// Returns the names of the layers of a stage for a terminal. Long names stay whole, but a long
+    /// list is shortened.
     pub(super) fn few(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
 
-    /// Returns the layers of all stages for a terminal: `[ In 0 1 | 2 3 Out ]`.
+    /// Returns the names of the layers of each stage for a terminal, such as `[ In 0 1 | 2 3 Out
+    /// ]`.
     pub(super) fn all(self, stages: &[LayerNames]) -> String {
         in_brackets(stages.iter().map(|layers| self.few(layers)))
     }
 }
 
-/// Joins the texts of all stages of a split.
+/// Joins the texts of the stages of a split to one text, such as `[ In 0 | 1 Out ]`.
 fn in_brackets(stages: impl Iterator<Item = String>) -> String {
     let stages: Vec<String> = stages.collect();
     format!("[ {} ]", stages.join(" | "))
 }
 
-/// Returns the names of a stage for people. In a long list, a run of consecutive numbers becomes
-/// one name (`encoder.0-11`); a list that is still long becomes its first name, its last name and
-/// its length.
+/// Joins the names of the layers of a stage, with spaces between. In a list of more than 8,
+/// consecutive numbers become one name (`encoder.0-11`). A list that is still longer than 8 becomes
+/// its first name, `ellipsis`, its last name and its length.
 fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {
@@ -124,8 +130,9 @@ fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -
     runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
-/// Joins names with consecutive numbers after the same prefix into the first name and the last
-/// number. A run of two names stays two names.
+/// Finds runs of at least three names whose numbers at the end are consecutive and whose text
+/// before them is the same. Returns such a run as its first name and its last number, and any other
+/// name with `None`.
 fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     let follows = |pair: [&str; 2]| match pair.map(numbered) {
         [Some((prefix, number)), Some((other, next))] => {
@@ -141,7 +148,8 @@ fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     runs.collect()
 }
 
-/// Splits a name into the text before the number at its end, and that number.
+/// Splits a name into the text before the number at its end, and that number. `None` if there is no
+/// number at the end, or one with a leading zero.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|end: char| end.is_ascii_digit());
     let digits = &name[prefix.len()..];

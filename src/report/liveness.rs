@@ -5,191 +5,200 @@ use super::LayerNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The memory of the whole model over the steps of the program: all lowered variables, with or
-/// without an operation.
+/// The live bytes of the whole model at each step of the program. All lowered variables count, with
+/// or without an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Liveness {
     /// Number of liveness steps of the program.
     pub steps: u32,
     /// The first step of the backward pass; `null` for inference.
     pub turn: Option<u32>,
-    /// Bytes summed over all tiles.
+    /// Live bytes of the whole model at each step, summed over all tiles.
     pub all_tiles: Curve,
-    /// The tile with the most recorded bytes.
+    /// The tile with the most recorded bytes, or with the most bytes of variables if the profile
+    /// has no recorded totals.
     pub fullest_tile: u32,
-    /// Bytes on the fullest tile.
+    /// Live bytes of the whole model at each step on `fullest_tile`.
     pub fullest_tile_curve: Curve,
-    /// The steps of each layer, in the order of the steps; steps between bands belong to no layer.
+    /// The ranges of steps that run a single layer, in the order of the steps. Steps between bands
+    /// belong to no layer.
     pub bands: Vec<Band>,
-    /// The largest variables at a peak; `null` if their names are unknown.
+    /// The largest variables on the fullest tile at its peak; `null` if their names are unknown.
     pub peak_variables: Option<PeakVariables>,
 }
 
-/// Bytes step by step. The bytes at a step are `fixed` + `always_live` + the entry of `bytes` for
-/// that step.
+/// Live bytes as a function of the step, of a stage or of the whole model. The bytes at a step are
+/// `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or before the
+/// step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
-    /// The first step of the curve.
+    /// The first step that the curve covers.
     pub first_step: u32,
-    /// The last step of the curve, inclusive.
+    /// The last step that the curve covers, inclusive.
     pub last_step: u32,
-    /// Bytes besides variables, equal at all steps: code, vertex state, gaps, and a stage's stash and
-    /// accumulators.
+    /// Bytes that are the same at each step and are no variables: code, vertex state, gaps between
+    /// variables, and a stage's stash and accumulators.
     pub fixed: u64,
-    /// Bytes of variables that are live on every step.
+    /// Bytes of the variables that are live on every step of the program.
     pub always_live: u64,
-    /// The highest point.
+    /// The highest point of the curve.
     pub peak: Peak,
-    /// The steps of `bytes`, ascending. Each entry holds until the next one.
+    /// The steps at which the bytes of `bytes` begin, ascending. The bytes of an entry hold until
+    /// the step of the next entry.
     pub steps: Vec<u32>,
-    /// Bytes of the variables that are not always live, one entry for each entry of `steps`.
+    /// Bytes of the live variables that are not always live, one entry for each entry of `steps`.
     pub bytes: Vec<u64>,
-    /// Were points left out? Of equal ranges of points, the first, last, lowest and highest ones
-    /// stay, so no peak is lost.
+    /// Whether points were left out to keep the report small. The curve is cut into pieces with
+    /// equal numbers of points, and the first, last, lowest and highest point of each piece stay,
+    /// so no peak is lost.
     pub thinned: bool,
 }
 
-/// The highest point of a curve.
+/// The highest point of a curve of live bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// The step; the first one of a tie.
+    /// The step with the most bytes; the first one of a tie.
     pub step: u32,
-    /// All bytes at that step: fixed, always live, and the others.
+    /// All bytes at that step, with the fixed and the always-live ones.
     pub bytes: u64,
 }
 
-/// Steps that belong to one layer.
+/// Consecutive steps of the program that run one layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Band {
-    /// The layer.
+    /// The name of the layer that the steps run; `null` for the first pseudo-layer.
     pub layer: Option<String>,
-    /// The first step.
+    /// The first step of the band.
     pub from: u32,
-    /// The last step, inclusive.
+    /// The last step of the band, inclusive.
     pub to: u32,
 }
 
-/// The variables that are live on a tile at a step.
+/// The variables that are live on one tile at one step: their sums, and the largest by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakVariables {
-    /// The tile.
+    /// The tile on which the variables are live, counted from 0.
     pub tile: u32,
-    /// The step.
+    /// The step at which the variables are live.
     pub step: u32,
-    /// Number of lowered variables that are live.
+    /// Number of all lowered variables that are live on the tile at the step.
     pub count: u64,
-    /// Bytes of all live variables.
+    /// Bytes of all lowered variables that are live on the tile at the step.
     pub bytes: u64,
-    /// Bytes by category, most bytes first; empty for a saved model.
+    /// Bytes of the live variables by category, most bytes first; empty for a saved model.
     pub categories: Vec<CategorySum>,
-    /// The largest variables, the largest first.
+    /// At most 20 of the live variables, the largest first.
     pub largest: Vec<LiveVariable>,
 }
 
-/// One lowered variable.
+/// One lowered variable with its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveVariable {
-    /// The variable's name, such as `weights#0`.
+    /// The name of the variable, such as `weights#0`.
     pub name: String,
-    /// The name of the variable's category, such as `variable`.
+    /// The category of the variable in the profile, such as `variable` or `vertexCode`.
     pub category: String,
-    /// The variable's size.
+    /// The size of the variable in bytes.
     pub bytes: u64,
-    /// The layers that the variable is assigned to, in order; empty if no layer uses it, and it counts
-    /// in every stage.
+    /// The layers that the variable is assigned to, in order. Empty if no layer uses the variable,
+    /// which then counts in every stage.
     pub layers: LayerNames,
 }
 
-/// The bytes of one category of lowered variables.
+/// The bytes of all live variables of one category.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CategorySum {
-    /// The name of the category, such as `variable`.
+    /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
-    /// Bytes of its variables.
+    /// The sum of the bytes of the live variables that have this category.
     pub bytes: u64,
 }
 
-/// The variables of tiles at chosen steps. Unless stated otherwise, lists have an entry for each
-/// chosen step.
+/// The variables that are live at chosen steps of the program, on some tiles, for the charts of a
+/// page. Unless stated otherwise, lists have one entry for each chosen step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveSteps {
-    /// The chosen steps, ascending: peaks, ends of layers and stages, the start of the backward
-    /// pass, and the highest and lowest points between.
+    /// The chosen steps, ascending: the steps of peaks, of the ends of layers and stages, of the
+    /// start of the backward pass, and of high and low points of the curve between them.
     pub steps: Vec<u32>,
-    /// The program at each step, such as `OnTileExecute encoder/3/MatMul`.
+    /// The program that runs at each chosen step, such as `OnTileExecute encoder/3/MatMul`.
     pub programs: Vec<String>,
-    /// The operation that the program belongs to; `null` for none. If outlined code belongs to
-    /// several operations, the first one.
+    /// The name of the operation that the program of each chosen step belongs to; `null` if it
+    /// belongs to none. If outlined code belongs to several operations, the first one.
     pub operations: Vec<Option<String>>,
-    /// Bytes of the variables that are live at the step but not always, over all tiles.
+    /// Bytes of the variables that are live at each chosen step but not at every step of the
+    /// program, summed over all tiles.
     pub not_always_live: Vec<u64>,
-    /// The fullest tile.
+    /// The live variables of the fullest tile of the whole model.
     #[serde(flatten)]
     pub fullest: TileAtSteps,
-    /// Other tiles than `fullest`, each once. With a split, the fullest tile of each stage, as far as
-    /// the bound on numbers in a report allows; without a split, the next fullest tiles of the whole
-    /// model. Each lists its largest variables; all of them together list at most 15,000.
+    /// The live variables of other tiles than `fullest`, each tile once: the fullest tile of each
+    /// stage of the split, up to 15 tiles, and if there are fewer than 3, the next fullest tiles of
+    /// the whole model. All of these tiles together list at most 15,000 variables.
     pub others: Vec<TileAtSteps>,
 }
 
-/// The variables of one tile at the chosen steps. Unless stated otherwise, lists have an entry for
-/// each chosen step.
+/// The variables that are live on one tile at the chosen steps of the program. Unless stated
+/// otherwise, lists have one entry for each chosen step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileAtSteps {
-    /// The tile.
+    /// The number of the tile, from 0.
     pub tile: u32,
-    /// Number of lowered variables that are live on the tile.
+    /// Number of lowered variables that are live on the tile at each chosen step.
     pub counts: Vec<u64>,
-    /// Bytes of the live variables, code included.
+    /// Bytes of the variables that are live on the tile at each chosen step, code included.
     pub bytes: Vec<u64>,
-    /// Bytes of all variables of the tile that are live on every step; one number.
+    /// Bytes of all variables of the tile that are live on every step of the program: one number
+    /// for the tile.
     pub always_live: u64,
-    /// The bytes by category, most bytes first.
+    /// The live bytes by category, the category with the highest bytes at any chosen step first.
     pub categories: Vec<CategoryAtSteps>,
-    /// The bytes by layer, in the order of the report's layers. Variables of several layers count
-    /// in each. Empty if there would be too many numbers.
+    /// The live bytes by layer, one entry for each layer of the report, in its order. A variable of
+    /// several layers counts in each of them. Empty if the report would have too many numbers.
     pub layers: Vec<LayerAtSteps>,
-    /// Bytes of the variables that are assigned to no layer, but to every stage.
+    /// Bytes at each chosen step of the variables that no layer uses, and that count in every
+    /// stage.
     pub in_every_stage: Vec<u64>,
-    /// The largest variables, the largest first: at least the 20 largest at each step and the 10
-    /// largest of each layer.
+    /// The largest variables of the tile, the largest first: usually the 20 largest at each chosen
+    /// step and the 10 largest of each layer.
     pub variables: Vec<VariableAtSteps>,
 }
 
-/// One category of lowered variables.
+/// The live bytes of one category of variables on a tile, at each chosen step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CategoryAtSteps {
-    /// Its name, such as `variable`.
+    /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
-    /// Live bytes at each chosen step.
+    /// Bytes of the category's variables that are live on the tile at each chosen step.
     pub bytes: Vec<u64>,
 }
 
-/// One layer.
+/// The live bytes of one layer on a tile, at each chosen step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerAtSteps {
-    /// The layer's name.
+    /// The name of the layer; `null` for the first pseudo-layer.
     pub name: Option<String>,
-    /// Live bytes at each chosen step.
+    /// Bytes of the layer's variables that are live on the tile at each chosen step.
     pub bytes: Vec<u64>,
 }
 
-/// A lowered variable, and the chosen steps at which it is live.
+/// A lowered variable, and those of the chosen steps at which it is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableAtSteps {
-    /// The variable.
+    /// The name, the category, the size and the layers of the variable.
     #[serde(flatten)]
     pub variable: LiveVariable,
-    /// Is it live on every step of the program?
+    /// Whether the variable is live on every step of the program.
     pub is_always_live: bool,
-    /// Ranges of chosen steps at which it is live, both ends inclusive, ascending. Between chosen
-    /// steps it may be dead.
+    /// Ranges of steps at whose chosen steps the variable is live, as their first and last chosen
+    /// step, both inclusive, ascending. Between two chosen steps of a range the variable may be
+    /// dead.
     pub live: Vec<(u32, u32)>,
 }
 
-/// Returns the indices of at most about `max_points` of the points (step, bytes), ascending. The
-/// curve is cut into pieces of equally many points; the first, the lowest, the highest and the last
-/// point of each piece stay, so that no peak is lost.
+/// Thins a curve of (step, bytes) points to about `max_points` points, and returns the indices of
+/// the points to keep, ascending. The curve is cut into pieces with equal numbers of points; the
+/// first, the lowest, the highest and the last point of each piece stay, so that no peak is lost.
 pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     if points.len() <= max_points {
         return (0..points.len()).collect();
@@ -202,8 +211,8 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     kept
 }
 
-/// Returns the indices of the first, the lowest, the highest and the last point, without
-/// duplicates, ascending. Of equal points the first one is taken.
+/// Returns the indices of the first, the lowest, the highest and the last of the (step, bytes)
+/// points, ascending and without duplicates. Of points with equal bytes, the first one counts.
 fn corners(points: &[(u32, u64)]) -> impl Iterator<Item = usize> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);

@@ -9,7 +9,7 @@ use super::table::{Form, Table};
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};
 
-/// Writes the heading, then all sections that the Markdown form has.
+/// Writes the report as Markdown: a heading, and all sections that Markdown has.
 pub fn text(report: &Report) -> String {
     let mut text = heading(report);
     // The section of the last list item, and whether its list is still open.
@@ -65,7 +65,7 @@ fn footer(report: &Report) -> String {
     )
 }
 
-/// Writes a table with numbers aligned to the right.
+/// Writes a table in Markdown, with numbers aligned to the right.
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let names = table.columns.iter().map(|column| column.name.to_string());
@@ -89,7 +89,7 @@ fn table(table: &Table) -> String {
     text
 }
 
-/// Writes a sentence that begins with a capital letter.
+/// Writes a sentence in Markdown, with a capital letter at its start.
 fn formatted(report: &Report, sentence: &Sentence) -> String {
     let phrase = |phrase: &Phrase| match phrase {
         Phrase::Text(text) => text.clone(),

@@ -93,90 +93,96 @@ use crate::witnesses::{Contradiction, are_refused, judge, refuse_close};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The form and version that a document states.
+/// The format that a JSON document states in its field `format`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DocumentFormat {
-    /// A report of this tool.
+    /// A report of PopLiner: `popliner-report`.
     #[default]
     #[serde(rename = "popliner-report")]
     PoplinerReport,
 }
 
-/// The version of the documents that this tool writes and reads.
+/// The version of the JSON report that this program writes, and the only version that it reads.
 pub const VERSION: u32 = 3;
 
-/// The results of a run.
+/// The results of one run: the recorded memory, the layers, and what was requested, such as a
+/// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
+/// empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// Always `popliner-report`.
+    /// The format of the document, always `popliner-report`.
     pub format: DocumentFormat,
-    /// The version of this document.
+    /// The version of the report format. It grows when a field is removed or changes its meaning.
     #[schemars(extend("const" = VERSION))]
     pub version: u32,
     /// The files and options that the report was made from.
     pub provenance: Provenance,
-    /// The memory that the compiler recorded.
+    /// The memory that the compiler recorded in the profile, and the limit in bytes of each tile.
     pub memory: RecordedMemory,
-    /// The pseudo-layers around the layers, which determine the meaning of the name `null`. With
-    /// `out-with-in`, a list of layers that begins with `null` ends with `"Out"`, since the first
-    /// IPU runs both.
+    /// The pseudo-layers around the model's layers, which determine the meaning of the layer name
+    /// `null`. With `out-with-in`, the first IPU runs both In and Out: a list of layers that begins
+    /// with `null` (In) then ends with `"Out"`.
     pub pseudo_layers: PseudoLayers,
-    /// Every layer as a stage of its own, in order, with the pseudo-layers. With `out-with-in`, the
-    /// first entry is In and Out together.
+    /// The memory of each layer as a stage of its own, in layer order, with the pseudo-layers. With
+    /// `out-with-in`, the first entry is In and Out together. Empty for a recorded compilation
+    /// (`fit`).
     pub layers: Vec<LayerMemory>,
-    /// The pipeline that the memory of stages is computed for, if the requested search supports
-    /// pipelines.
+    /// The pipeline for which the memory of stages is computed. `null` without a search, with the
+    /// greedy solver, and with the classic memory model.
     pub pipeline: Option<PipelineFacts>,
-    /// The split and its verdict, when one was requested.
+    /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
     pub split: Option<Split>,
-    /// The micro-batch that all numbers of stages and steps are estimated for, if it is not the
-    /// profile's (`--at-micro-batch`).
+    /// The micro-batch for which all bytes and cycles of stages and steps are estimated
+    /// (`--at-micro-batch`); `null` if the micro-batch is the profile's.
     pub estimate: Option<Estimate>,
-    /// The proof that the split is the best.
+    /// The proof that the split is the best; `null` if no split was requested.
     pub proof: Option<Proof>,
-    /// Why there is no split that fits, and what would help.
+    /// Why no split fits, and what would help; `null` if a split fits or none was requested.
     pub refusal: Option<Refusal>,
-    /// Comparison of a given split with the best one.
+    /// The comparison of a split that the user gave with the best split; `null` if none was given.
     pub given: Option<GivenSplit>,
-    /// The constraints on the split, as the user gave them.
+    /// The constraints on the split, such as pins, as the user gave them.
     pub constraints: Vec<String>,
     /// Weights that several layers use, most bytes first.
     pub tied_weights: Vec<TiedWeightFacts>,
-    /// Groups of layers that share variables, most bytes first.
+    /// Groups of layers that use the same always-live variables, most bytes first.
     pub shared_variables: Vec<SharedVariables>,
-    /// The boundaries between stages; empty without a split.
+    /// The boundaries between consecutive stages of the split, in order; empty without a split.
     pub cuts: Vec<Cut>,
-    /// The memory of the whole model over the steps of the program; `null` if the profile has no
+    /// The live bytes of the whole model at each step of the program; `null` if the profile has no
     /// steps.
     pub liveness: Option<Liveness>,
-    /// The live variables at chosen steps, if a page was requested and the profile can be read for
-    /// names.
+    /// The variables that are live at the steps that a page draws; `null` unless a page was
+    /// requested and the profile can be read again for the names of variables.
     pub live_steps: Option<LiveSteps>,
-    /// The best split for each number of IPUs, if requested.
+    /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
     pub sweep: Option<Sweep>,
-    /// The whole configurations that fit, if requested.
+    /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless requested.
     pub plan: Option<PlanFacts>,
-    /// The bytes of every other split, if a split and a page were requested.
+    /// The bytes and cycles of other splits, which a page needs when the reader moves cuts; `null`
+    /// unless a split and a page were requested.
     pub what_if: Option<WhatIf>,
-    /// The time of one step of the pipeline, if the profile has cycles and a split was requested.
+    /// The time of one step of the split's pipeline; `null` without cycles in the profile, or
+    /// without a split.
     pub step: Option<StepFacts>,
-    /// Cycles of layers and stages, if the profile has cycles.
+    /// The cycles of each layer and stage; `null` if the profile has no cycles.
     pub execution: Option<Execution>,
-    /// Whether a recorded compilation fits, IPU by IPU, if requested. Then the report has no layers
-    /// and no split.
+    /// Whether a recorded compilation fits, IPU by IPU (`--fit`); `null` unless requested. Then the
+    /// report has no layers and no split.
     pub fit: Option<Fit>,
-    /// Warnings about unusual files, or about layers that fit badly, as sentences.
+    /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
     pub warnings: Vec<String>,
-    /// Contradictions in the profile. If one of them is refused, there is no verdict, and nothing
-    /// is said to fit.
+    /// Contradictions between statements of the profile. If one of them is refused, which means
+    /// that it could change the verdict, then there is no verdict, and nothing is marked as
+    /// fitting.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Stands in place of a verdict if the data does not support one.
+/// The text that takes the place of a verdict if the data does not support one.
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// Returns a report that has only recorded memory.
+    /// Makes a report with only the recorded memory and the provenance; other sections are empty.
     fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
             version: VERSION,
@@ -186,18 +192,20 @@ impl Report {
         }
     }
 
-    /// Does a step take no more than `--max-step-ms`? True without a limit or a known time.
+    /// Returns whether a step takes at most the time of `--max-step-ms`. True without that limit,
+    /// and if the time of the step is unknown.
     pub fn is_in_time(&self) -> bool {
         self.step.as_ref().is_none_or(|step| step.is_within)
     }
 
-    /// Is there a verdict? False if a contradiction in the profile is refused.
+    /// Returns whether the report may say that something fits. False if a contradiction in the
+    /// profile is refused, since it could change the verdict.
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
     }
 
-    /// Returns the warnings for people: first the warnings that affect the verdict, in full, then
-    /// all others, shortened if long.
+    /// Returns the warnings as text for people: first the contradictions, in full, since they
+    /// affect the verdict, then all other warnings, shortened if they are long.
     fn warnings_for_people(&self) -> Vec<String> {
         let judged = judge(&self.contradictions, true).unwrap_or_default();
         let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
@@ -210,8 +218,9 @@ impl Report {
             .collect()
     }
 
-    /// Returns the free bytes behind each verdict, below 0 if something does not fit. Verdicts that
-    /// do not rest on bytes are left out.
+    /// Returns the free bytes on which the verdicts of the split, the sweep, the plan and the
+    /// compilation rest: one number for each verdict, below 0 if something does not fit. Leaves out
+    /// verdicts with another reason, such as too few IPUs.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
@@ -230,8 +239,8 @@ impl Report {
         of_bytes.map(|(_, free)| free).collect()
     }
 
-    /// Marks everything as not fitting if there is no verdict. Contradictions that are large enough
-    /// to change a verdict refuse it.
+    /// Refuses contradictions that are large enough to change a verdict. If any contradiction is
+    /// refused, marks every split, IPU and compilation of the report as not fitting.
     fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
@@ -255,7 +264,7 @@ impl Report {
         self
     }
 
-    /// Returns the heading: whether the model, or its compilation, fits.
+    /// Returns the heading of the report: whether the model, or its recorded compilation, fits.
     fn heading(&self) -> String {
         match &self.fit {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),
@@ -267,7 +276,7 @@ impl Report {
         }
     }
 
-    /// Returns the JSON Schema of the document, which is also in `schema/report-v3.schema.json`.
+    /// Returns the JSON Schema of the report, which is also in `schema/report-v3.schema.json`.
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(json::Document<'static>)
     }

@@ -1,4 +1,4 @@
-//! The pipeline of the stages, and the memory that other pipelines would need.
+//! The pipeline of the stages, and the memory that the model would need in other pipelines.
 
 use super::build::Inputs;
 use super::recorded::sum;
@@ -9,37 +9,41 @@ use crate::search::{Candidate, SearchResult, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The pipeline, why it was chosen, and the splits that other pipelines would need.
+/// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineFacts {
-    /// The pipeline. With the schedule `none`, stages are parts of the one-IPU compilation.
+    /// The pipeline that runs the split. With the schedule `none` there is no pipeline: a stage has
+    /// the memory of its layers in the one-IPU compilation.
     #[serde(flatten)]
     pub pipeline: Pipeline,
-    /// Is the place of the state the first one in which the model fits?
+    /// Whether the place of optimizer state is the first place of `--optimizer-state auto` in which
+    /// the model fits.
     pub state_is_first_fit: bool,
-    /// Bytes of the state that is not on the chip, over all tiles of all stages, before it is
-    /// divided among replicas; `null` if all state is on the chip.
+    /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
+    /// before the state is divided among replicas; `null` if all state is on the chip.
     pub state_bytes: Option<u64>,
-    /// Was the schedule left open, and chosen among the framework's schedules?
+    /// Whether the user left the schedule open, so that it was chosen automatically.
     pub schedule_by_default: bool,
-    /// Was the recomputation left open, and chosen with the schedule?
+    /// Whether the user left the recomputation open, so that it was chosen automatically.
     pub recompute_by_default: bool,
-    /// How the profile was recorded. Tensors that were loaded or gathered are in it only while they
-    /// are used, and with recomputation it has only the activations that are kept. Without gradient
-    /// accumulation, accumulators are added for the updated weights.
+    /// How the profile was recorded. If tensors were loaded from outside the IPUs or gathered from
+    /// replicas, the profile has them only while they are used. If activations were recomputed, it
+    /// has only the activations that are kept. If gradients were not accumulated, the predicted
+    /// bytes include accumulators for the updated weights.
     pub recording: Recording,
-    /// Does the profile have a backward pass?
+    /// Whether the profile has a backward pass.
     pub is_training: bool,
-    /// Bytes on the fullest tile of this split without recomputation; `null` if nothing is
-    /// recomputed.
+    /// Bytes on the fullest tile that this split would need without recomputation; `null` if the
+    /// pipeline recomputes nothing.
     pub without_recomputation: Option<u64>,
-    /// The best splits in other pipelines, in the order in which a user would try them; empty if
-    /// they were not searched.
+    /// The best split in each of several other pipelines, in the order in which a user would try
+    /// them; empty if other pipelines were not searched.
     pub alternatives: Vec<BestSplit>,
 }
 
 impl PipelineFacts {
-    /// Returns the options that request the schedule and the recomputation, if the tool chose them.
+    /// Returns the options that request the chosen schedule and recomputation explicitly, such as
+    /// `--schedule=popart`; empty if the user chose both, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let Pipeline {
             schedule,
@@ -53,54 +57,58 @@ impl PipelineFacts {
         schedule.into_iter().chain(recompute).collect()
     }
 
-    /// Does the pipeline train the model?
+    /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
+    /// schedule is not `none`.
     pub(super) fn trains(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }
 
-/// A stage of the split in the pipeline.
+/// The bytes that a pipeline adds to one stage of the split.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagePipeline {
-    /// Number of forward pipeline stages after the stage.
+    /// Number of forward pipeline stages that run after this stage. Out counts as one if it runs on
+    /// the first IPU. 0 without a pipeline.
     pub depth: u32,
-    /// Number of additional copies of the stash.
+    /// Number of copies of each stashed tensor that the stage keeps in addition to the tensor.
     pub copies: u64,
     /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
     /// possible; `null` if that makes no difference.
     pub late_restores: Option<u64>,
-    /// The largest variables that the stage stashes on its fullest tile.
+    /// The largest variables that the stage stashes on its fullest tile, at most 5, the largest
+    /// first.
     pub stashed: Vec<LiveVariable>,
-    /// The weight update, if optimizer state is not on the chip between updates.
+    /// The bytes of the stage in the weight update; `null` if optimizer state stays on the chip.
     pub update: Option<StageUpdate>,
 }
 
-/// The bytes of a stage during the update of the weight that takes the most, on the tile with the
-/// most bytes.
+/// The bytes of a stage during the weight update, on the tile with the most bytes, in the update of
+/// the weights that need the most there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageUpdate {
-    /// The tile.
+    /// The tile of the stage that has the most bytes during the update.
     pub tile: u32,
-    /// All bytes on `tile` during the update, with landing pads for all state of the weight.
+    /// All bytes on `tile` during the update, with landing pads for all optimizer state of the
+    /// weights.
     pub bytes: u64,
-    /// Bytes on `tile` with a pad for one tensor of state at a time, which may be enough for the
-    /// compiler.
+    /// All bytes on `tile` during the update, with a landing pad for only one tensor of optimizer
+    /// state at a time, which may be enough for the compiler.
     pub at_least: u64,
-    /// Bytes on the fullest tile in the forward and backward passes, without the state.
+    /// Bytes on the fullest tile of the stage in the forward and backward passes.
     pub in_passes: u64,
-    /// The part of `bytes` that only this update needs: loaded state, landing pads, gathered
-    /// tensors, and the update's own tensors.
+    /// The part of `bytes` that only the update needs: loaded state, landing pads, gathered
+    /// tensors, and tensors that the update makes.
     pub taken: u64,
-    /// The updated weights, as far as they have names.
+    /// The names of the updated weights; a weight without a name is left out.
     pub weights: Vec<String>,
-    /// Does the update of the weights need more bytes on the fullest tile than the passes? The
+    /// Whether the update needs more bytes on its fullest tile than the passes on theirs. The
     /// stage's peak is then in the update.
     pub decides: bool,
 }
 
 impl Inputs<'_> {
-    /// Returns the facts about the pipeline; `None` if the solver or the memory model has no
-    /// pipelines.
+    /// Returns the pipeline for the report; `None` for the greedy solver and for the classic memory
+    /// model, which have no pipelines.
     pub(super) fn pipeline(&self, found: &SearchResult<'_>) -> Option<PipelineFacts> {
         let request = &found.costs.request();
         let knows_pipelines =
@@ -130,7 +138,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the bytes of optimizer state kept off the chip; `None` if state is on the chip.
+    /// Returns the bytes of optimizer state that is kept off the chip or sharded, over all tiles;
+    /// `None` if all state is on the chip.
     fn state_bytes(&self) -> Option<u64> {
         if self.memory.pipeline().state == StatePlace::OnChip {
             return None;
@@ -139,7 +148,7 @@ impl Inputs<'_> {
         Some(sum(&state))
     }
 
-    /// Returns the memory of a stage during the weight update.
+    /// Returns the bytes of a stage in the weight update; `None` if optimizer state is on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
@@ -158,7 +167,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the depth, copies and update of a stage in the pipeline; `None` if it keeps nothing.
+    /// Returns the copies and the update of a stage, still without the names of stashed variables;
+    /// `None` if there is no pipeline and optimizer state is on the chip.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

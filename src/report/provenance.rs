@@ -6,70 +6,75 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// The files and options that a report was made from.
+/// The origin of a report: the files, the options and the program that made it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// The version of the tool.
+    /// The version of popliner that made the report.
     pub popliner: String,
-    /// The arguments of the run, without the name of the command.
+    /// The command-line arguments of the run, without the name of the command.
     pub arguments: Vec<String>,
-    /// The files that were read.
+    /// The files that the run read.
     pub files: Files,
-    /// The memory model: `full` or `classic`; `recorded` if nothing was predicted.
+    /// The memory model of the predictions: `full` or `classic`; `recorded` if nothing was
+    /// predicted.
     pub memory_model: String,
-    /// The regex that found the layers; `null` if none was used.
+    /// The regex by which the names of operations were assigned to layers; `null` if none was used.
     pub layer_name_regex: Option<String>,
-    /// The machine that the model was compiled for.
+    /// The IPU that the model was compiled for.
     pub target: TargetFacts,
     /// The version of Poplar that compiled the model; `null` if unknown.
     pub poplar: Option<String>,
-    /// The time of the compilation in the profile's format; `null` if unknown.
+    /// The time of the compilation, as the profile writes it; `null` if unknown.
     pub compiled: Option<String>,
-    /// Options of the compilation that are not defaults; `null` if the profile does not have them.
+    /// Options of the compilation and of the target that are not defaults; `null` if the report has
+    /// no record of them.
     pub options: Option<Vec<BuildOption>>,
-    /// The contents of `framework.json` beside the profile.
+    /// The contents of `framework.json`, a file that the framework writes beside the profile;
+    /// `null` if there is no such file.
     pub framework: Option<Value>,
-    /// The contents of `app.json` beside the profile.
+    /// The contents of `app.json`, a file that the application writes beside the profile; `null` if
+    /// there is no such file.
     pub app: Option<Value>,
 }
 
-/// The files that were read.
+/// The paths of the files that a run read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
-    /// The profile, or the saved model.
+    /// The path of the profile, or of the saved model.
     pub profile: String,
-    /// The debug contexts; `null` for a saved model, which contains them.
+    /// The path of the debug contexts (`debug.cbor`); `null` if none was read, such as for a saved
+    /// model, which contains them.
     pub debug: Option<String>,
-    /// Was the profile a saved model?
+    /// Whether `profile` is a model that `--save-to-file` wrote.
     pub saved_model: bool,
 }
 
-/// The machine that the model was compiled for.
+/// The IPU that the model was compiled for, as the profile describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
-    /// Number of tiles.
+    /// Number of tiles that the model was compiled for, over all IPUs.
     pub tiles: u32,
-    /// Bytes of memory of each tile.
+    /// Bytes of memory on each tile.
     pub bytes_per_tile: u64,
-    /// Cycles per second; `null` if unknown.
+    /// The clock frequency of the IPU in cycles per second; `null` if unknown.
     pub clock_hz: Option<u64>,
 }
 
-/// An option that is not a default.
+/// An option of Poplar that was set to another value than its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildOption {
-    /// The owner of the option: `compilation` or `target`.
+    /// The options that this one belongs to: `compilation` or `target`.
     pub of: String,
-    /// The option's name.
+    /// The name of the option.
     pub name: String,
-    /// The option's value.
+    /// The value that the option was set to.
     pub value: String,
 }
 
 impl Files {
-    /// Returns the files that were read.
+    /// Makes the record of a profile and its debug contexts, with `saved_model` set to false.
     pub fn of(profile: &Path, debug: Option<&Path>) -> Self {
         Self {
             profile: profile.to_string_lossy().into_owned(),
@@ -80,8 +85,8 @@ impl Files {
 }
 
 impl Provenance {
-    /// Returns the provenance of a profile and its files, without the arguments and the memory
-    /// model.
+    /// Collects the origin of a report from the target, from how the profile was made, and from the
+    /// files. The arguments, the memory model and the regex are still missing.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
         let compilation = ("compilation", &made.compilation_options);
         let lists = [compilation, ("target", &made.target_options)].into_iter();

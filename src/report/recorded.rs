@@ -10,35 +10,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The memory that the compiler recorded.
+/// The memory that the compiler recorded in the profile, and the limit that it is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
     /// reserve.
     pub limit: u64,
-    /// Totals by tile; `null` if the profile does not record them.
+    /// The recorded bytes of each tile; `null` if the profile does not have them.
     pub tiles: Option<TileTotals>,
-    /// Bytes by category, in the order of the profile; empty if it has none.
+    /// The recorded bytes of each category of variables, in the order of the profile; empty if the
+    /// profile does not have them.
     pub categories: Vec<CategoryBytes>,
-    /// How much of the fullest tile the model explains; `null` if nothing was recorded.
+    /// How much of the recorded bytes of the fullest tile the memory model explains; `null` if no
+    /// bytes were recorded, or if the report is an estimate for another micro-batch.
     pub coverage: Option<CoverageFacts>,
-    /// The bytes on each tile, if a page was requested and bytes of tiles were recorded.
+    /// The recorded bytes of each tile by category and by variable; `null` unless a page was
+    /// requested and the profile has the bytes of tiles.
     pub tile_map: Option<TileMap>,
 }
 
-/// The bytes that the compiler counted on each tile (`memory_by_tile`). Lists have one entry for
-/// each tile.
+/// The bytes that the compiler counted on each tile (table `memory_by_tile`). Lists have one entry
+/// for each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileTotals {
-    /// The fullest tile; the first one of a tie.
+    /// The tile with the most bytes in use; the first one of a tie.
     pub fullest: u32,
-    /// Distinct bytes in use, without gaps.
+    /// Bytes in use on each tile, without the gaps between variables. Variables that share an
+    /// address count once.
     pub total: Vec<u64>,
-    /// Bytes in use with the gaps between variables; `null` if unknown.
+    /// Bytes in use on each tile, with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<Vec<u64>>,
-    /// Bytes of variables that are live on every step.
+    /// Bytes on each tile of the variables that are live on every step of the program.
     pub always_live: Vec<u64>,
-    /// The highest bytes of other variables at one step.
+    /// The highest bytes at any one step, on each tile, of the variables that are not live on every
+    /// step.
     pub not_always_live: Vec<u64>,
 }
 
@@ -46,147 +51,158 @@ pub struct TileTotals {
 /// different steps all count, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CategoryBytes {
-    /// The category's name in the profile, such as `vertexCode`.
+    /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
-    /// Bytes over all tiles.
+    /// Bytes of the category, summed over all tiles.
     pub all_tiles: u64,
-    /// Bytes on the fullest tile by recorded totals; `null` if these are unknown.
+    /// Bytes of the category on the tile with the most recorded bytes; `null` if the totals of
+    /// tiles are unknown.
     pub fullest_tile: Option<u64>,
 }
 
-/// The bytes on each tile, by category and by variable, for a page.
+/// The recorded bytes of each tile by category and by variable, for the map of tiles on a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileMap {
-    /// The categories that have bytes, most bytes first.
+    /// The categories that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
-    /// Number of other categories with bytes. The smallest ones are left out if there would be too
-    /// many numbers.
+    /// Number of categories with bytes that are not in `categories`: the smallest ones are left out
+    /// if the report would have too many numbers.
     pub left_out: u32,
-    /// The largest variables of the fullest tiles; `null` without the profile's names of variables,
-    /// which a file of `--save-to-file` lacks.
+    /// The largest variables of the fullest tiles; `null` without names of variables, which a file
+    /// of `--save-to-file` and the report on a compilation lack.
     pub variables: Option<TileVariables>,
 }
 
-/// The recorded bytes of one category (`memory_by_category`).
+/// The recorded bytes of one category on each tile (table `memory_by_category`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileCategory {
-    /// The category's name in the profile, such as `vertexCode`.
+    /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
-    /// Bytes of all variables of the category, by tile.
+    /// Bytes of all variables of the category, one number for each tile.
     pub bytes: Vec<u64>,
-    /// The part of `bytes` at addresses that several variables share, each at other steps; empty if
-    /// no tile has any. The other bytes of all categories are at most the bytes in use on a tile.
+    /// The part of `bytes` at addresses that several variables share, each at other steps, one
+    /// number for each tile; empty if no tile has any. Less these parts, the bytes of all
+    /// categories are at most the bytes in use on a tile.
     pub overlapped: Vec<u64>,
 }
 
-/// The largest variables of tiles.
+/// The largest variables on each of the fullest tiles, with their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileVariables {
-    /// Upper bound on variables listed for a tile.
+    /// Upper bound on the variables listed for each tile.
     pub most: u32,
-    /// The tiles whose variables are listed, the fullest first: all tiles, or as many as there is
-    /// room for.
+    /// The numbers of the tiles whose variables are listed, the fullest first: all tiles, or the
+    /// 2,000 fullest ones.
     pub tiles: Vec<u32>,
-    /// The names and categories of the variables. Several tiles can have variables of one name.
+    /// The distinct names and categories of the listed variables, to which `largest` refers by
+    /// index. Several tiles can have variables of one name.
     pub kinds: Vec<VariableKind>,
     /// For each tile of `tiles`, its largest variables, the largest first and equal ones in the
-    /// order of the profile, each as an index of `kinds` and its bytes.
+    /// order of the profile. Each is an index of `kinds` and the bytes of the variable.
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
-/// The facts that variables on several tiles share.
+/// The properties that variables on several tiles have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct VariableKind {
-    /// The name, such as `weights#0`.
+    /// The name of the variables, such as `weights#0`.
     pub name: String,
-    /// The name of the category, such as `variable`.
+    /// The category of the variables in the profile, such as `variable`.
     pub category: String,
-    /// Is the variable live on every step?
+    /// Whether the variables are live on every step of the program.
     pub always_live: bool,
 }
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerMemory {
-    /// The layer's name; `null` for the first position.
+    /// The name of the layer; `null` for the first position of the layer order, which is In or
+    /// None.
     pub name: Option<String>,
-    /// Bytes summed over all tiles, each tile at its own peak.
+    /// Bytes of the layer summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// The bytes by kind of contents.
+    /// The bytes of `total` by what they hold, such as variables or code.
     pub parts: Parts,
-    /// The layer's fullest tile; the first one of a tie.
+    /// The tile with the most bytes of the layer; the first one of a tie.
     pub fullest_tile: u32,
-    /// Bytes on the fullest tile.
+    /// Bytes of the layer on its fullest tile.
     pub fullest_tile_bytes: u64,
-    /// The path of the layer's module, as the framework writes it; `null` if unknown.
+    /// The path of the layer's module in the model's code, as the framework writes it; `null` if
+    /// unknown.
     pub module: Option<String>,
 }
 
-/// Cycles of layers and stages, as far as the profile has them.
+/// The cycles of layers and stages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
-    /// Where the cycles come from.
+    /// Whether the cycles were measured or estimated.
     pub source: ExecutionSource,
-    /// Cycles of everything, each run once.
+    /// Cycles of one run of the whole program: the sum of all layers, `unplaced` and `other`.
     pub total: u64,
-    /// Cycles by layer, in the order of the report's layers.
+    /// The cycles of each layer, in the order of the report's layers.
     pub layers: Vec<LayerCycles>,
-    /// Cycles by stage; empty without a split.
+    /// The cycles of each stage of the split, in order; empty without a split.
     pub stages: Vec<StageCycles>,
     /// Cycles of compute sets and exchanges that are assigned to no layer.
     pub unplaced: u64,
     /// The part of `unplaced` that exchanges between tiles take.
     pub unplaced_exchange: u64,
-    /// Executed cycles of stream copies, syncs and control flow; 0 for estimates. All layers,
-    /// `unplaced` and `other` add up to `total`.
+    /// Measured cycles of stream copies, syncs and control flow, which belong to no layer; 0 if the
+    /// cycles are estimates.
     pub other: u64,
 }
 
-/// Where cycles come from.
+/// The origin of the cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
-    /// Measured steps of a run.
+    /// The steps of a run, as the profile measured them.
     ExecutedSteps,
-    /// Estimates of the compiler.
+    /// The compiler's estimates.
     CompileTimeEstimates,
 }
 
 /// The cycles of one layer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCycles {
-    /// The layer.
+    /// The name of the layer; `null` for the first position of the layer order.
     pub name: Option<String>,
-    /// Cycles of the layer.
+    /// Cycles of the layer's compute sets and exchanges.
     pub cycles: u64,
-    /// The time of the cycles, in milliseconds; `null` if the profile lacks the target's clock.
+    /// The time of the layer's cycles in milliseconds; `null` if the profile lacks the target's
+    /// clock.
     pub milliseconds: Option<f64>,
-    /// The part of `cycles` that exchanges between tiles take; compute sets take the rest.
+    /// The part of the layer's `cycles` that exchanges between tiles take; compute sets take the
+    /// rest.
     pub exchange: u64,
-    /// The layer's cycles by pass.
+    /// The layer's cycles by pass: forward, backward, recomputed and update.
     pub passes: PassCycles,
 }
 
 /// The cycles of one stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageCycles {
-    /// The stage.
+    /// The number of the stage, from 0.
     pub stage: u32,
     /// Cycles of the stage's layers, each counted once.
     pub cycles: u64,
-    /// Cycles of a micro-batch, with recomputation in the pipeline and without the update.
+    /// Cycles that the stage takes for one micro-batch in the pipeline, with recomputation and
+    /// without the weight update; `null` without a pipeline.
     pub micro_batch_cycles: Option<u64>,
-    /// The time of a micro-batch, in milliseconds; `null` if the profile lacks the target's clock.
+    /// The time of `micro_batch_cycles` in milliseconds; `null` without a pipeline, or if the
+    /// profile lacks the target's clock.
     pub micro_batch_milliseconds: Option<f64>,
-    /// The part of `cycles` that exchanges between tiles take; compute sets take the rest.
+    /// The part of the stage's `cycles` that exchanges between tiles take; compute sets take the
+    /// rest.
     pub exchange: u64,
-    /// The stage's cycles by pass; cycles of the update are for a step. `null` without a
-    /// pipeline.
+    /// The stage's cycles by pass. The cycles of the update are for a whole step, all others for
+    /// one micro-batch. `null` without a pipeline.
     pub passes: Option<PassCycles>,
 }
 
 impl RecordedMemory {
-    /// Collects the recorded memory of all tiles and of each category.
+    /// Collects the recorded bytes of each tile and of each category, without a map of the tiles.
+    /// `limit` is the limit in bytes of a tile.
     pub(in crate::report) fn new(
         limit: u64,
         tiles: &[RecordedTile],
@@ -215,7 +231,8 @@ impl RecordedMemory {
 }
 
 impl CategoryBytes {
-    /// Sums a category over `tiles`.
+    /// Sums the bytes of a category over the tiles of a range, and takes those of the `fullest`
+    /// tile apart.
     pub(super) fn new(
         category: &RecordedCategory,
         tiles: Range<usize>,
@@ -246,7 +263,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the memory of each position as a stage of its own.
+    /// Returns the memory of each position of the layer order (In, the layers, Out) as a stage of
+    /// its own. Empty if only the split was requested.
     pub(super) fn layers(&self) -> Vec<LayerMemory> {
         if !self.is_full() {
             return Vec::new();
@@ -268,7 +286,8 @@ impl Inputs<'_> {
         bands.collect()
     }
 
-    /// Returns the cycles of layers, and of stages as sums of their layers' cycles.
+    /// Returns the cycles of each layer and of each stage of the split; `None` if the profile has
+    /// no cycles. If the report is an estimate for another micro-batch, so are the cycles.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
         let estimate = self.search.and_then(|found| found.estimate);
@@ -324,12 +343,12 @@ impl Inputs<'_> {
     }
 }
 
-/// Adds numbers. The sum of a damaged report that overflows is `u64::MAX`.
+/// Returns the sum of the numbers, or `u64::MAX` if it overflows, as in a damaged report.
 pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// Returns the index of the highest number, the first one of a tie; `None` without numbers.
+/// Returns the index of the highest number; the first one of a tie. `None` without numbers.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     let highest = bytes.iter().max()?;
     (0u32..)

@@ -1,4 +1,5 @@
-//! The content of each section of a report. A function gives the blocks of its section in a form.
+//! The content of each section of a report. A function makes the blocks of its section in a form of
+//! output.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Phrase, Sentence, names};
@@ -7,22 +8,23 @@ use super::{Estimate, Report, plan, plan_table, step, sweep_table, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A piece of a section.
+/// One piece of a section of the report, such as a sentence or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Block {
-    /// Whether the model fits (`None` without a verdict), and a sentence about it. Markdown leaves
-    /// it out: the heading of the report says whether the model fits.
+    /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
+    /// Markdown leaves it out, since its heading says whether the model fits.
     Verdict(Option<bool>, Option<Sentence>),
-    /// A line, one of several.
+    /// A sentence on a line of its own, one of several such lines.
     Line(Sentence),
-    /// A line that belongs to the one before it.
+    /// A sentence on a line that explains the line or paragraph before it, and is indented on a
+    /// terminal.
     Under(Sentence),
-    /// A sentence that stands alone.
+    /// A sentence that is a paragraph.
     Paragraph(Sentence),
-    /// A heading that names the subject of the next blocks; only Markdown shows it.
+    /// A heading that names the subject of the next blocks. Only Markdown shows it.
     Label(&'static str),
-    /// A table.
+    /// A table with typed columns.
     Table(Table),
 }
 
@@ -56,8 +58,8 @@ pub(super) fn ipus(report: &Report, _: Form) -> Vec<Block> {
     table_if(report.fit.is_some(), || fit_tables::ipus(report))
 }
 
-/// Says whether the model or the compilation fits, what is nearest to the limit or over it, and
-/// which layers no number of IPUs makes fit.
+/// Makes the section that says whether the model or the compilation fits, which stage or IPU is
+/// nearest to its limit or over it, and which layers fit on no number of IPUs.
 pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(fit) = &report.fit {
@@ -95,7 +97,8 @@ pub(super) fn estimate(report: &Report, _: Form) -> Vec<Block> {
     lines(report.estimate.iter().flat_map(Estimate::sentences))
 }
 
-/// Says where the most memory is, how long a step takes, and whether fewer IPUs would be enough.
+/// Makes the section that says which stage needs the most memory, how long a step takes, and
+/// whether fewer IPUs would be enough.
 pub(super) fn step_of(report: &Report, _: Form) -> Vec<Block> {
     let memory = sentences::most_memory(report).into_iter();
     let split = report
@@ -118,8 +121,8 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tied_weights(report))
 }
 
-/// Compares a given split with the best one. A terminal shows the constraints that it breaks
-/// elsewhere.
+/// Makes the section that compares a split that the user gave with the best one. A terminal shows
+/// the constraints that the split breaks elsewhere.
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
@@ -129,8 +132,8 @@ pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
     )
 }
 
-/// Says why nothing fits and what would help. Layers that are too large by themselves are in the
-/// verdict, so the reasons are left out then.
+/// Makes the section that says why nothing fits and what would help. Leaves out the reasons if
+/// layers are too large by themselves, since the verdict names these layers.
 pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let Some(refusal) = &report.refusal else {
         return Vec::new();
@@ -158,7 +161,8 @@ pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
     )
 }
 
-/// Are the differences from the prediction shown? If the cuts differ, only programs read them.
+/// Returns whether a form shows the differences of a compilation from its prediction, stage by
+/// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
 fn says_something(report: &Report, form: Form) -> bool {
     let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
     against.is_some_and(|against| form == Form::Csv || against.cut_elsewhere.is_none())
@@ -176,7 +180,8 @@ pub(super) fn differences(report: &Report, _: Form) -> Vec<Block> {
     lines(against.flat_map(of_fit::against))
 }
 
-/// Readers of Markdown see only parts that differ.
+/// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.
+/// Markdown has only the parts that differ.
 pub(super) fn parts(report: &Report, form: Form) -> Vec<Block> {
     let parts = match form {
         Form::Markdown => fit_tables::changed_parts,
@@ -193,7 +198,8 @@ pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
     vec![Block::Table(sweep_table(report))]
 }
 
-/// A terminal shows the recommendation as a verdict.
+/// Makes the section with the configuration that `--plan` recommends. A terminal shows it as a
+/// verdict.
 pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let found = plan::recommended(report).into_iter();
@@ -208,7 +214,8 @@ pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
     lines(plan::tried(report))
 }
 
-/// A terminal has the table as a result on standard output.
+/// Makes the section of the configurations of `--plan`. A terminal has their table on standard
+/// output, so only sentences are shown here.
 pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || plan_table(report));
     let lines = lines(plan::sentences(report)).into_iter();
@@ -219,7 +226,7 @@ pub(super) fn explanation(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::explain(report))
 }
 
-/// Readers of Markdown see only the largest layers.
+/// Makes the table of layers. Markdown has only the largest layers.
 pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,

@@ -8,39 +8,40 @@ use super::{Report, section_blocks};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A section of a report.
+/// A section of a report, which several forms of output can have.
 #[derive(Debug)]
 pub struct Section {
-    /// The section's name in one word.
+    /// The name of the section in one word.
     pub id: &'static str,
-    /// The section's heading.
+    /// The heading of the section.
     pub title: &'static str,
-    /// The part of a terminal's output in which the section is shown.
+    /// The part of a terminal's output that contains the section.
     pub part: Part,
     forms: &'static [Form],
     blocks: fn(&Report, Form) -> Vec<Block>,
 }
 
-/// The parts of a terminal's output, which are shown at different times of a run.
+/// The parts of a terminal's output, which a run prints at different times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Whether the model fits.
+    /// The sentence that says whether the model fits.
     Verdict,
-    /// The table of the split or the compilation.
+    /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
-    /// Sentences about the split or the compilation.
+    /// The sentences about the split or the compilation.
     Answer,
-    /// The proof of the split, which is optional.
+    /// The sentences that prove the split, which are printed only on request.
     Proof,
-    /// The recommended configuration.
+    /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
-    /// Whole configurations.
+    /// The sentences about all configurations of `--plan`.
     Plan,
-    /// How each stage uses memory.
+    /// The sentences of `--explain`: how each stage uses memory.
     Explanation,
-    /// How much of the recorded memory the model explains, at the very end.
+    /// The sentence that says how much of the recorded memory the model explains, printed at the
+    /// very end.
     Coverage,
-    /// Sections that only documents show.
+    /// No part of a terminal's output: only documents, such as Markdown, show the section.
     Document,
 }
 
@@ -52,8 +53,8 @@ const TERMINAL: &[Form] = &[Form::Terminal];
 const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
-/// Declares the sections, each with its name, its heading, its part of a terminal's output, the forms
-/// that have it, and the function of `section_blocks` that makes its blocks.
+/// Declares the sections. A line has a section's name, its heading, its part of a terminal's
+/// output, the forms that have it, and the function of `section_blocks` that makes its content.
 macro_rules! sections {
     ($($id:literal $title:literal $part:ident $forms:ident $blocks:ident;)*) => {
         [$(Section {
@@ -66,7 +67,7 @@ macro_rules! sections {
     };
 }
 
-/// All sections, in order.
+/// All sections of a report, in the order in which forms show them.
 pub(super) static SECTIONS: [Section; 24] = sections![
     "verdict" "Verdict" Verdict PEOPLE verdict;
     "split" "Split" Table ALL split;
@@ -95,12 +96,13 @@ pub(super) static SECTIONS: [Section; 24] = sections![
 ];
 
 impl Section {
-    /// Does this form have the section?
+    /// Returns whether a form of output has the section.
     pub(super) fn is_in(&self, form: Form) -> bool {
         self.forms.contains(&form)
     }
 
-    /// Returns the section's blocks in a form; empty if the form or the report does not have it.
+    /// Returns the content of the section in a form of output; empty if the form or the report does
+    /// not have the section. Documents leave out tables without rows.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
         if !self.is_in(form) {
             return Vec::new();
@@ -118,18 +120,18 @@ impl Section {
     }
 }
 
-/// A section as data, for the page and for other readers of the JSON form.
+/// A section of a report as data, for the page and for other readers of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct SectionData {
-    /// The section's identifier.
+    /// The name of the section in one word.
     id: &'static str,
-    /// The section's heading.
+    /// The heading of the section.
     title: &'static str,
-    /// The section's sentences, each in phrases, and its tables.
+    /// The content of the section: sentences in phrases, and tables, in order.
     blocks: Vec<Block>,
 }
 
-/// Returns all sections of the page that have content, in order.
+/// Returns all sections of the report that have content for the page, in order.
 pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
     let sections = SECTIONS.iter().map(|section| SectionData {
         id: section.id,
@@ -141,7 +143,8 @@ pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
         .collect()
 }
 
-/// Returns the blocks of the wanted sections that a form has, in order, each with its section.
+/// Returns the content of the sections that `is_wanted` accepts, as one form of output has it, in
+/// order. Each block comes with its section.
 pub(super) fn blocks(
     report: &Report,
     form: Form,
@@ -154,7 +157,7 @@ pub(super) fn blocks(
     })
 }
 
-/// Returns the tables that a form has, in order.
+/// Returns the tables of all sections, as one form of output has them, in order.
 pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
     let tables = blocks(report, form, |_| true).filter_map(|(_, block)| match block {
         Block::Table(table) => Some(table),

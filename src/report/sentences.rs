@@ -1,9 +1,10 @@
-//! The sentences that several forms show, each written once.
+//! The sentences that several forms of output show, each written once.
 //!
-//! `format!` makes them, and marks each [`Phrase`] that is put in: numbers, and names from files. A
-//! [`Sentence`] has the phrases apart. The terminal writes amounts in the requested units; Markdown
-//! and the page escape names. Sentences begin with a small letter and have no full stop. Forms add
-//! these if they need them.
+//! `format!` makes them. Each [`Phrase`] that it puts in, such as a number or a name from a file,
+//! is marked in the text. A [`Sentence`] is the text separated into phrases, so that a form can
+//! write each kind in its own way: the terminal writes amounts in the requested units, and Markdown
+//! and the page escape names. Sentences begin with a small letter and have no full stop. A form
+//! adds both if it needs them.
 
 mod explain;
 mod pipeline;
@@ -23,42 +24,43 @@ use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
-/// A sentence in phrases.
+/// A sentence as a list of phrases, each of which an output form writes in its own way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
 }
 
-/// A phrase of a sentence.
+/// A phrase of a sentence: text of this program, or a value that is put in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Phrase {
-    /// Text of this program.
+    /// Text that this program wrote, which needs no escaping.
     Text(String),
-    /// An amount, such as `1,024 bytes`.
+    /// A number of bytes, written with its unit, such as `1,024 bytes`.
     Amount(u64),
-    /// Bytes without a unit, such as `1,024`.
+    /// A number of bytes, written without a unit, such as `1,024`.
     Bytes(u64),
-    /// A number of things, or the index of one.
+    /// A number of things, such as tiles, or the index of one thing.
     Count(u64),
-    /// Text that may come from a file.
+    /// A name that may come from a file, so it must be escaped.
     Name(String),
-    /// Several names in one text, each already shortened.
+    /// Several names in one text, such as `a, b and c`, each already shortened to a readable
+    /// length.
     List(String),
-    /// Text that can be typed, such as an option.
+    /// Text that a user can type, such as an option.
     Code(String),
-    /// The layers of a stage.
+    /// The names of the layers of one stage.
     Layers(LayerNames),
-    /// The layers of all stages.
+    /// The names of the layers of each stage of a split.
     Stages(Vec<LayerNames>),
 }
 
-/// Stands before and after a phrase in text. JSON has no such character.
+/// The character before and after each marked phrase in a text. It cannot be in JSON.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between marks.
+    /// Writes the phrase as JSON between two marks, for [`Sentence::from`].
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(formatter, "{MARK}{json}{MARK}")
@@ -66,7 +68,7 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates text and marked phrases.
+    /// Separates a text into its unmarked pieces and its marked phrases.
     fn from(text: String) -> Self {
         let pieces = text.split(MARK).enumerate();
         let phrases = pieces.filter_map(|(place, piece)| match place % 2 {
@@ -79,40 +81,41 @@ impl From<String> for Sentence {
     }
 }
 
-/// A name that may come from a file.
+/// Makes a phrase from a name that may come from a file.
 pub(super) fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }
 
-/// Text that can be typed, such as an option.
+/// Makes a phrase from text that a user can type, such as an option.
 pub(super) fn code(code: impl Into<String>) -> Phrase {
     Phrase::Code(code.into())
 }
 
-/// The layers of a stage.
+/// Makes a phrase from the names of the layers of one stage.
 pub(super) fn layers(layers: &LayerNames) -> Phrase {
     Phrase::Layers(layers.clone())
 }
 
-/// The layers of all stages.
+/// Makes a phrase from the names of the layers of each stage of a split.
 pub(super) fn stages(stages: &[LayerNames]) -> Phrase {
     Phrase::Stages(stages.to_vec())
 }
 
-/// Joins phrases or sentences into one text with commas.
+/// Joins phrases or sentences into one text, with commas between.
 pub(super) fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
     let all: Vec<String> = all.map(|one| one.to_string()).collect();
     all.join(", ")
 }
 
-/// Returns `text` followed by `names` with commas between; `None` without names.
+/// Returns `text` followed by `names`, which are separated by commas; `None` if there are no names.
 pub(super) fn names(text: &str, names: &[String]) -> Option<String> {
     let all = with_commas(names.iter().map(code));
     (!names.is_empty()).then(|| format!("{text}{all}"))
 }
 
 impl Sentence {
-    /// Returns the sentence with a capital letter at its start.
+    /// Writes the first letter of the sentence in upper case, unless it begins with a name or
+    /// number.
     pub(super) fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = capital(text);
@@ -120,7 +123,8 @@ impl Sentence {
         self
     }
 
-    /// Writes the sentence for a terminal: amounts in `units`, and whole lists of stages.
+    /// Writes the sentence for a terminal, with amounts in `units`, and with control characters in
+    /// names escaped.
     pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         let phrase = |phrase: &Phrase| match phrase {
             Phrase::Text(text) => text.clone(),
@@ -136,7 +140,7 @@ impl Sentence {
     }
 }
 
-/// Returns the heading of a report: whether the model fits.
+/// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
 pub(super) fn verdict(report: &Report) -> String {
     let Some(split) = &report.split else {
         return "Memory of the model".to_string();
@@ -160,7 +164,8 @@ pub(super) fn verdict(report: &Report) -> String {
     }
 }
 
-/// Gives the layers of each stage, and either how many IPUs they fit on or why they do not fit.
+/// Writes the layers of each stage of a split, followed by the number of IPUs that they fit on, or
+/// by the reason why they do not fit. Without a verdict (`fits` is `None`), only the layers.
 pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     let layers = stages(&split.layers());
     match fits {
@@ -170,7 +175,7 @@ pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Strin
     }
 }
 
-/// Says on how many IPUs a split fits.
+/// Writes on how many IPUs a split fits, with a hint if the framework needs a power of two.
 fn fits_on(report: &Report, split: &Split) -> String {
     let count = split.stages.len();
     let line = format!("fits on {}", counted(count, "IPU"));
@@ -188,7 +193,8 @@ fn fits_on(report: &Report, split: &Split) -> String {
     }
 }
 
-/// Says which stage is nearest to its limit; `None` if the split does not fit.
+/// Says which stage has the fewest free bytes, and how full it is; `None` if the split does not
+/// fit.
 pub(super) fn most_memory(report: &Report) -> Option<String> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let stage = split.nearest_to_limit()?;
@@ -199,8 +205,8 @@ pub(super) fn most_memory(report: &Report) -> Option<String> {
     ))
 }
 
-/// Warns if more than 98 % of the limit is taken: exchange code between IPUs, which a profile of
-/// one IPU lacks, may not fit.
+/// Warns if more than 98 % of the limit is taken, since code for exchange between IPUs, which a
+/// profile of one IPU lacks, may then not fit. `None` if less is taken, or more than the limit.
 pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {
@@ -212,7 +218,7 @@ pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     })
 }
 
-/// Says that fewer IPUs than the split uses are enough.
+/// Says that the split would fit on fewer IPUs than it uses; `None` if it would not.
 pub(super) fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let fewest = split.fewest_ipus?;
@@ -251,7 +257,7 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> String {
     format!("{begin} tile {tile} of stage {number} is {over} over the limit of {limit}")
 }
 
-/// Says for each position that it is too large for any number of IPUs.
+/// Says, for each layer that exceeds the limit as a stage of its own, that more IPUs do not help.
 pub(super) fn too_large(report: &Report) -> Vec<String> {
     let is_by_regex = report.provenance.layer_name_regex.is_some();
     let help = match &*report.provenance.memory_model {
@@ -279,8 +285,8 @@ pub(super) fn too_large(report: &Report) -> Vec<String> {
     too_large.collect()
 }
 
-/// Says how much of the fullest tile is explained, and by what, and how much of it is assigned to
-/// several positions only because they use it.
+/// Says how much of the recorded bytes of the fullest tile the model attributes to layers, to other
+/// operations and to every stage, and how much counts in several stages only because these use it.
 pub(super) fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -301,8 +307,8 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> String {
     )
 }
 
-/// Says whether the split is proven to be the best, by which numbers, and what lower numbers would
-/// need; `None` without a proof.
+/// Says whether the split is proven to be the best, by which numbers, and how many stages lower
+/// numbers would need; `None` if the search proved nothing.
 pub(super) fn proof(proof: &Proof) -> Option<String> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
@@ -333,7 +339,7 @@ pub(super) fn proof(proof: &Proof) -> Option<String> {
     (proof.optimal || proof.step_at_least.is_some()).then_some(text)
 }
 
-/// Gives a difference in bytes with its sign, in parentheses.
+/// Writes a difference in bytes with its sign, in parentheses.
 fn in_parentheses(change: i64) -> String {
     let sign = if change < 0 { "-" } else { "+" };
     format!("({sign}{})", Bytes(change.unsigned_abs()))

@@ -7,159 +7,168 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The split and its verdict.
+/// A split of the model into pipeline stages, and whether it fits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
-    /// Does every stage fit, is every layer in a stage, and are there enough IPUs?
+    /// Whether every stage is within its limit, every layer is in a stage, all constraints hold,
+    /// and there are enough IPUs.
     pub fits: bool,
-    /// Bytes that a stage may take on each tile.
+    /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// Upper bound on stages: one for each IPU.
+    /// Number of IPUs for the split, and so the highest number of stages.
     pub max_stages: u32,
-    /// Bytes that a stage may take on each tile, by IPU, if they differ. Then `limit` is the
-    /// highest one.
+    /// Bytes that a stage may take on each tile, one number for each IPU, if the IPUs have
+    /// different limits; otherwise `null`.
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs that are enough and that the framework accepts; `null` if they were not
-    /// searched, such as for a given split.
+    /// The smallest number of IPUs on which the model fits and that the framework accepts; `null`
+    /// if it was not searched, such as for a split that the user gave.
     pub fewest_ipus: Option<u32>,
-    /// Was the split given, to be compared with the best one?
+    /// Whether the user gave the split, to compare it with the best one.
     pub is_given: bool,
-    /// The stages, in order.
+    /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
-    /// The modules that each position of the layer order calls in the model's code. Out is after
-    /// all layers, even if it runs on the first IPU.
+    /// For each position of the layer order (In, the layers, Out), the modules that it calls in the
+    /// model's code. Out comes after all layers, even if it runs on the first IPU.
     pub modules: Vec<ModuleCalls>,
-    /// Layers that the search could not place in a stage.
+    /// Layers that the search could not place in any stage.
     pub unplaced: LayerNames,
-    /// Layers that are over the limit by themselves.
+    /// Layers that exceed the limit even as a stage of their own; empty if the split fits.
     pub too_large: Vec<LayerMemory>,
 }
 
-/// One pipeline stage.
+/// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
-    /// The stage's number, which is the number of its IPU.
+    /// The number of the stage, from 0, which is also the number of its IPU.
     pub stage: u32,
-    /// The stage's first layer.
+    /// The name of the stage's first layer; `null` for the first pseudo-layer.
     pub layer_from: Option<String>,
-    /// The stage's last layer, except an Out that runs on the first IPU.
+    /// The name of the stage's last layer; `null` for the first pseudo-layer. An Out that runs on
+    /// the first IPU is not counted.
     pub layer_to: Option<String>,
-    /// All layers of the stage, in order.
+    /// The names of all layers of the stage, in order.
     pub layers: LayerNames,
-    /// Positions of the layers in the order of the report's layers; the end is exclusive.
+    /// The indices of the stage's layers in the report's list of layers; the end is exclusive.
     pub positions: Range<u32>,
-    /// Does Out run on the stage?
+    /// Whether Out, the operations after the last layer, runs in the stage.
     pub has_out: bool,
-    /// Predicted bytes summed over all tiles, each tile at its own peak.
+    /// Predicted bytes of the stage summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// The bytes by kind of contents.
+    /// The bytes of `total` by what they hold, such as variables or code.
     pub parts: Parts,
-    /// The tile that decides whether the stage fits.
+    /// The tile that needs the most bytes, which decides whether the stage fits.
     pub fullest_tile: FullestTile,
-    /// How full the tiles of the stage are.
+    /// The distribution of bytes over the tiles of the stage.
     pub tiles: Fullness,
-    /// Bytes over the steps of the program, summed over all tiles at each step; `null` if the stage
+    /// Bytes of the stage at each step of the program, summed over all tiles; `null` if the stage
     /// has no steps.
     pub all_tiles_curve: Option<Curve>,
-    /// Bytes over the steps on the fullest tile.
+    /// Bytes of the stage at each step of the program on its fullest tile; `null` if the stage has
+    /// no steps.
     pub fullest_tile_curve: Option<Curve>,
-    /// The stage in the pipeline; `null` without a pipeline.
+    /// The stash and the weight update of the stage; `null` if there is no pipeline and optimizer
+    /// state is on the chip.
     pub pipeline: Option<StagePipeline>,
-    /// The largest variables on the fullest tile at its peak; `null` if their names are unknown,
-    /// such as in a saved model.
+    /// The largest variables on the fullest tile of the stage at its peak; `null` if names of
+    /// variables are unavailable, such as in a saved model.
     pub peak_variables: Option<PeakVariables>,
 }
 
-/// The fullest tile of a stage; the first one of a tie.
+/// The fullest tile of a stage; of several equally full tiles, the first one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FullestTile {
-    /// Its number.
+    /// The number of the tile, from 0.
     pub tile: u32,
-    /// Predicted bytes: the sum of all parts.
+    /// Predicted bytes of the stage on the tile: the sum of all fields of `parts`.
     pub bytes: u64,
     /// Bytes that the stage may take on the tile.
     pub limit: u64,
-    /// The limit less the bytes; below 0 if the stage does not fit.
+    /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the stage does not
+    /// fit.
     pub free: i64,
-    /// The predicted bytes by kind of contents.
+    /// The predicted bytes on the tile by what they hold, such as variables or code.
     pub parts: Parts,
-    /// The code in the overhead, which every stage needs; its other parts are 0. `null` by the classic rules.
+    /// The code that every stage needs, by kind, as far as it is part of the tile's overhead. All
+    /// other fields are 0. `null` for the classic memory model.
     pub overhead_code: Option<TileParts>,
-    /// The first step at which live variables take the most bytes on this tile; `null` if the stage
-    /// has no steps.
+    /// The first step at which live variables of the stage take the most bytes on the tile; `null`
+    /// if the stage has no steps.
     pub peak_step: Option<u32>,
 }
 
-/// How full the tiles of a stage are, each tile at its own peak.
+/// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fullness {
-    /// Bytes that half of the tiles do not exceed.
+    /// The lowest number of bytes that at least half of the tiles do not exceed.
     pub median: u64,
-    /// Bytes that 95 % of the tiles do not exceed.
+    /// The lowest number of bytes that at least 95 % of the tiles do not exceed.
     pub percentile_95: u64,
-    /// Number of tiles by bytes, in buckets of equal width. 20 buckets reach up to the limit; the
-    /// last one has all tiles above it.
+    /// The number of tiles in each range of bytes, ascending. 20 ranges of equal width reach from 0
+    /// to the limit; one more, if needed, has all tiles over the limit.
     pub histogram: Vec<Bucket>,
 }
 
-/// Tiles that are about equally full.
+/// The number of tiles whose bytes are in one range of a histogram.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bucket {
-    /// The fewest bytes of a tile in the bucket.
+    /// The lowest number of bytes that counts in this range of the histogram.
     pub from: u64,
-    /// The most bytes of a tile in the bucket, inclusive.
+    /// The highest number of bytes that counts in this range of the histogram, inclusive.
     pub to: u64,
-    /// Number of tiles in the bucket.
+    /// Number of tiles whose bytes are in this range of the histogram.
     pub tiles: u32,
 }
 
-/// The boundary between two stages.
+/// The boundary between two consecutive stages of a split.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cut {
-    /// The stage before it.
+    /// The number of the stage before the cut.
     pub after_stage: u32,
-    /// The last layer before it.
+    /// The name of the last layer before the cut; `null` for the first pseudo-layer.
     pub layer_before: Option<String>,
-    /// The first layer after it.
+    /// The name of the first layer after the cut.
     pub layer_after: Option<String>,
-    /// Bytes of the distinct variables that cross the cut in either direction, also to or from
-    /// stages further away.
+    /// Bytes of all variables that cross the cut in either direction, over all tiles. Each variable
+    /// counts once. Variables between stages further away count too.
     pub bytes: u64,
-    /// Bytes of always-live variables that both sides use: each side needs a copy.
+    /// Bytes over all tiles of the always-live variables that layers on both sides of the cut use,
+    /// so that each side needs a copy.
     pub duplicated: u64,
-    /// The effect of moving one layer across the cut, for each side that keeps another layer; empty
-    /// if it was not computed.
+    /// The effect of moving the last layer before the cut, or the first one after it, to the other
+    /// side, unless that leaves a stage empty. Empty if the effects were not computed.
     pub moves: Vec<Move>,
 }
 
-/// The effect of moving the layer at a cut across it.
+/// The effect on memory of moving one layer across a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Move {
-    /// The moved layer; In and Out if both are one position.
+    /// The name of the moved layer; two names if In and Out are one position.
     pub layers: LayerNames,
-    /// The stage that the layer moves to.
+    /// The number of the stage that the layer moves to.
     pub to_stage: u32,
-    /// Bytes on the fullest tile of the stage before the cut and of the stage after it, after the
-    /// move.
+    /// Bytes after the move on the fullest tile of the stage before the cut, and of the stage after
+    /// it.
     pub fullest_tile_bytes: [u64; 2],
-    /// The differences of `fullest_tile_bytes` from the current split, below 0 for less.
+    /// How much the two numbers of `fullest_tile_bytes` grow by the move, below 0 for less memory.
     pub change: [i64; 2],
 }
 
 impl Split {
-    /// Returns the layers of each stage.
+    /// Returns the names of the layers of each stage.
     pub fn layers(&self) -> Vec<LayerNames> {
         let stages = self.stages.iter();
         stages.map(|stage| stage.layers.clone()).collect()
     }
 
-    /// Returns the stage with the fullest tile; the first one of a tie.
+    /// Returns the stage whose fullest tile needs the most bytes; the first one of a tie. `None`
+    /// without stages.
     pub fn fullest(&self) -> Option<&Stage> {
         let stages = self.stages.iter().rev();
         stages.max_by_key(|stage| stage.fullest_tile.bytes)
     }
 
-    /// Returns the stage with the fewest free bytes below its limit; the first one of a tie.
+    /// Returns the stage with the fewest free bytes on its fullest tile, which is the one furthest
+    /// over its limit if any is; the first one of a tie. `None` without stages.
     pub fn nearest_to_limit(&self) -> Option<&Stage> {
         self.stages
             .iter()
@@ -168,7 +177,7 @@ impl Split {
 }
 
 impl Stage {
-    /// Returns the stage's layers without pseudo-layers, in order.
+    /// Returns the names of the stage's layers, in order, without In and Out.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);
         let layers = self.layers[..count].iter();
@@ -176,11 +185,11 @@ impl Stage {
     }
 }
 
-/// Number of buckets up to the limit.
+/// Number of ranges of a histogram from 0 up to the limit.
 const BUCKETS: u64 = 20;
 
-/// Counts tiles by bytes, which are ascending, in the buckets that [`Fullness::histogram`]
-/// describes.
+/// Counts tiles by their bytes, which are in ascending order, in the ranges that
+/// [`Fullness::histogram`] describes.
 pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let mut buckets: Vec<Bucket> = (0..BUCKETS)

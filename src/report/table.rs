@@ -6,107 +6,111 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Rows under typed columns, which each form shows in its own way.
+/// A table with typed columns, which each form of output shows in its own way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
-    /// The table's name, for when several are printed.
+    /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
     pub name: &'static str,
-    /// The meaning of layer names in the table.
+    /// The pseudo-layers of the report, which determine the layer that has no name in the table.
     #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
-    /// The columns.
+    /// The columns of the table, in order.
     pub columns: Vec<Column>,
-    /// The rows.
+    /// The rows of the table, in order.
     pub rows: Vec<Row>,
-    /// The names of the columns for people, in order, with commas between; all columns if empty.
-    /// Names in parentheses are left out at a terminal, which has short lines.
+    /// The names of the columns that people see, in order, with commas between; all columns if
+    /// empty. A terminal, which has short lines, leaves out names in parentheses.
     #[serde(skip)]
     pub for_people: &'static str,
-    /// The numbers of bars beside the rows; empty without bars.
+    /// The bars that a terminal draws beside the rows, one for each row; empty without bars.
     #[serde(skip)]
     pub bars: Vec<RowBar>,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Column {
-    /// The column's name.
+    /// The name of the column.
     pub name: Cow<'static, str>,
-    /// The kind of value in its cells.
+    /// The kind of value in the cells of the column, which determines how they are shown.
     pub kind: Kind,
-    /// The place of the column's numbers in the JSON form: a JSON pointer that is appended to the
-    /// row's, or in which `{}` stands for the row's; empty if they have no place.
+    /// The place of the column's values in the JSON form, as a JSON pointer that is appended to the
+    /// pointer of the row. If it contains `{}`, the pointer of the row is put in there instead.
+    /// Empty if the values have no place.
     pub at: Cow<'static, str>,
-    /// The forms and values with which the column is shown.
+    /// The forms and the values with which the column is shown.
     #[serde(skip)]
     pub when: When,
 }
 
-/// The forms and the values with which a column is shown.
+/// The forms of output and the values with which a column is shown. People read all forms except
+/// CSV, which programs read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Always.
+    /// In every form, whatever the values are.
     Always,
-    /// Only to people, if any row is neither 0 nor empty. Programs compute the column themselves.
+    /// Only to people, and only if some value is neither 0 nor empty. Programs can compute the
+    /// values.
     ForPeople,
-    /// To programs always; to people if any row is neither 0 nor empty.
+    /// To programs always; to people only if some value is neither 0 nor empty.
     NotZero,
-    /// Only if any row is neither 0 nor empty.
+    /// To programs and people only if some value is neither 0 nor empty.
     NotZeroAnywhere,
-    /// To programs always; to people if some row has at least 1 % of the limit.
+    /// To programs always; to people only if some value is at least 1 % of the limit.
     OnePercent,
 }
 
-/// A form that shows tables.
+/// A form of output that shows tables and sections of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For people at a terminal, which has short lines.
+    /// Text on a terminal, which has short lines.
     Terminal,
-    /// For people who read Markdown.
+    /// A Markdown document.
     Markdown,
-    /// For people at a browser.
+    /// A page for the browser.
     Page,
-    /// For programs.
+    /// A CSV file, which programs read.
     Csv,
 }
 
-/// A bar beside a row: bytes, and the limit that they are compared with.
+/// A bar beside a row: the bytes that it shows, and the limit that they are compared with.
 pub type RowBar = (u64, u64);
 
-/// The kind of value in the cells of a column.
+/// The kind of value in the cells of a column, which determines how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Text.
+    /// Short text.
     Text,
-    /// Long names from a file.
+    /// Long names that come from a file.
     Name,
-    /// Layers.
+    /// Names of layers.
     Layers,
     /// A number of things, such as tiles or cycles, or the index of one.
     Count,
-    /// Bytes.
+    /// A number of bytes.
     Bytes,
-    /// The remaining bytes of a limit; below 0 if it is exceeded.
+    /// The free bytes below a limit; below 0 if the limit is exceeded.
     Free,
-    /// A difference in bytes.
+    /// A difference in bytes, which can be below 0.
     Change,
-    /// A share of a whole.
+    /// A share of a whole, in per cent.
     Share,
 }
 
-/// A row.
+/// A row of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The place of the row's facts in the JSON form, as a JSON pointer or a part of one.
+    /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
+    /// it has none.
     pub at: String,
-    /// One cell for each column.
+    /// The cells of the row, one for each column.
     pub cells: Vec<Cell>,
 }
 
 impl Column {
-    /// Returns the column's name as a key in JSON, such as `peak_memory`. A name from a file is
-    /// unchanged.
+    /// Returns the key of the column in JSON: its name in lower case with underscores, such as
+    /// `peak_memory`. A name that comes from a file is unchanged.
     pub(super) fn key(&self) -> String {
         let name = match &self.name {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
@@ -116,7 +120,8 @@ impl Column {
         words.collect::<Vec<_>>().join("_")
     }
 
-    /// Makes a column; `at` is the place of its numbers in the JSON form, or empty.
+    /// Makes a column that is always shown. `at` is the place of its values in the JSON form
+    /// ([`Column::at`]), or empty.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -126,13 +131,13 @@ impl Column {
         }
     }
 
-    /// Sets when the column is shown.
+    /// Sets the forms and values with which the column is shown.
     pub const fn shown(mut self, when: When) -> Self {
         self.when = when;
         self
     }
 
-    /// Does the column have numbers, which are aligned to the right?
+    /// Returns whether the cells of the column are numbers, which tables align to the right.
     pub fn is_number(&self) -> bool {
         matches!(
             self.kind,
@@ -142,7 +147,7 @@ impl Column {
 }
 
 impl Table {
-    /// Makes a table without rows.
+    /// Makes a table with a name and columns, but without rows.
     pub fn new(name: &'static str, columns: &[Column]) -> Self {
         Self {
             name,
@@ -154,13 +159,14 @@ impl Table {
         }
     }
 
-    /// Adds a row; `at` is its place in the JSON form.
+    /// Adds a row with a cell for each column. `at` is the row's place in the JSON form
+    /// ([`Row::at`]).
     pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
         let at = at.into();
         self.rows.push(Row { at, cells });
     }
 
-    /// Keeps only these columns, in this order.
+    /// Keeps only the columns with these names, in the order of `names`.
     ///
     /// # Panics
     /// When the table has no column with one of the names.
@@ -173,7 +179,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// Removes the column with this name.
+    /// Removes the column with this name, if there is one.
     pub fn without(self, name: &str) -> Self {
         let places = 0..self.columns.len();
         let places: Vec<usize> = places
@@ -182,7 +188,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// Keeps the columns that `form` shows, in its order.
+    /// Keeps the columns that a form of output shows, in the form's order.
     pub fn shown_in(self, form: Form) -> Self {
         let names = self.for_people.split(", ").filter(|name| !name.is_empty());
         let shown = names.filter_map(|name| match name.strip_prefix('(') {
@@ -208,7 +214,8 @@ impl Table {
         }
     }
 
-    /// Removes columns that are 0, empty or too small in all rows, if `When` hides such columns.
+    /// Removes the columns that [`When`] hides from people, since all their values are 0, empty or
+    /// too small.
     pub fn without_zeros(self) -> Self {
         let limits = self.bars.iter().map(|&(_, limit)| limit);
         let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
@@ -219,8 +226,8 @@ impl Table {
         })
     }
 
-    /// Keeps the columns that `is_kept` accepts. Its second argument is the column's largest
-    /// number: 0 if all cells are empty, and `u128::MAX` if a cell is no number.
+    /// Keeps the columns that `is_kept` accepts. Its second argument is the largest absolute value
+    /// in the column: 0 if all cells are empty, and `u128::MAX` if some cell is no number.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             let numbers = self.rows.iter().map(|row| match &row.cells[place] {
@@ -236,7 +243,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// Keeps the columns with these indices, in this order.
+    /// Keeps the columns with these indices, in the order of `places`.
     fn at(mut self, places: &[usize]) -> Self {
         self.columns = chosen(&self.columns, places);
         for row in &mut self.rows {
@@ -245,7 +252,8 @@ impl Table {
         self
     }
 
-    /// Makes a square matrix of bytes with the layers' names on both sides.
+    /// Makes a square matrix of bytes: `layers` has the names of the columns and of the rows, and
+    /// `cells` has the bytes of each row.
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let columns = layers.iter().map(|layer| Column {
             name: Cow::Owned(layer.clone()),
@@ -262,7 +270,7 @@ impl Table {
         table
     }
 
-    /// Returns the rows as programs read them.
+    /// Returns the cells of each row as text for programs.
     #[cfg(test)]
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
         let order = self.pseudo_layers;

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// How results are written.
+/// The format in which results are written (`--format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
     /// Aligned columns on a terminal; otherwise JSON for --solve and TSV for tables.
@@ -27,7 +27,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format that `auto` means for a terminal or for another output.
+    /// Returns the format to write in. `Auto` becomes `Table` on a terminal, and stays `Auto`
+    /// otherwise.
     pub fn on(self, is_terminal: bool) -> Self {
         match self {
             Format::Auto if is_terminal => Format::Table,
@@ -37,7 +38,8 @@ impl Format {
 }
 
 impl Table {
-    /// Writes all rows: aligned, as JSON, or as lines under a header.
+    /// Writes all rows of the table in a format: in aligned columns, as JSON, or as delimited lines
+    /// under a header. `Auto` means TSV.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -50,7 +52,8 @@ impl Table {
         }
     }
 
-    /// Writes one JSON array that has an object for each row; keys are the names of the columns.
+    /// Writes the table as a JSON array with one object for each row, whose keys are the names of
+    /// the columns in lower case with underscores.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let object = |row: &Row| -> serde_json::Map<String, Value> {
             let cells = self.columns.iter().zip(&row.cells);
@@ -65,7 +68,8 @@ impl Table {
         )
     }
 
-    /// Returns a cell as a JSON value.
+    /// Returns a cell as a JSON value: `null` for an empty cell, a number if it fits into 64 bits,
+    /// an array of names for the layers of a stage.
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             let names = self.pseudo_layers.names_of(layers).into_iter();
@@ -90,7 +94,8 @@ impl Table {
         }
     }
 
-    /// Writes the header and all rows. In both formats, cells are quoted by the rules of CSV.
+    /// Writes a header with the names of the columns, and all rows, separated by `delimiter`. Cells
+    /// are quoted by the rules of CSV with either delimiter.
     fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
@@ -109,8 +114,8 @@ impl Table {
     }
 }
 
-/// Keeps the kind of an I/O error, which the library's own conversion hides. A closed pipe is
-/// recognized by its kind.
+/// Converts an error of the CSV library to an I/O error of the same kind, by which callers
+/// recognize a closed pipe. The library's own conversion hides the kind.
 fn without_wrapping(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -118,11 +123,11 @@ fn without_wrapping(error: csv::Error) -> io::Error {
     }
 }
 
-/// Writes all tables that the CSV form has, for a spreadsheet. Each follows a line with its name,
+/// Writes all CSV tables of a report, for a spreadsheet. Each table follows a line with its name,
 /// such as `# stages`. A report on a model has the table of stages, if there is a split, and the
 /// table of layers; a report on a compilation has the tables that standard output has. All bytes
-/// are exact; the limit of a stage is the limit of its IPU. Cells of missing numbers are empty, such
-/// as cycles if the profile has none. `In`, `Out` and `None` are the pseudo-layers.
+/// are exact; the limit of a stage is the limit of its IPU. Cells of missing numbers are empty,
+/// such as cycles if the profile has none. `In`, `Out` and `None` are the pseudo-layers.
 ///
 /// # Errors
 /// When `out` cannot be written to.

@@ -42,8 +42,8 @@ const STAGES: [Field<Stage>; 32] = fields![Stage;
     ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report)).into()),
 ];
 
-/// Makes the table of stages: a row each, with the parts of its fullest tile. Empty without a
-/// split.
+/// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
+/// by what they hold. No rows without a split.
 pub fn stages(report: &Report) -> Table {
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let fullest = stages.map(|stage| &stage.fullest_tile);
@@ -66,7 +66,7 @@ fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
     Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
 }
 
-/// Returns the time of cycles in milliseconds, or the cycles if the clock is unknown.
+/// Writes cycles as a time in milliseconds, or as a number of cycles if the clock is unknown.
 pub(super) fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
         Some(clock) => {
@@ -94,7 +94,8 @@ const LAYERS: [Field<LayerMemory>; 14] = fields![LayerMemory;
     Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
 ];
 
-/// Makes the table of layers: a row for each position of the layer order as a stage of its own.
+/// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
+/// its memory as a stage of its own.
 pub(super) fn layers(report: &Report) -> Table {
     Table {
         for_people: "Layer, Peak memory, Of the limit, All tiles",
@@ -102,10 +103,10 @@ pub(super) fn layers(report: &Report) -> Table {
     }
 }
 
-/// Upper bound on layers in a list of the largest.
+/// Upper bound on rows in the table of the largest layers.
 const LARGEST: usize = 5;
 
-/// Makes the table of the largest layers, the largest first.
+/// Makes the table of at most 5 layers, with the most bytes on the fullest tile first.
 pub(super) fn largest_layers(report: &Report) -> Table {
     let mut table = layers(report);
     let rows = std::mem::take(&mut table.rows).into_iter();
@@ -129,7 +130,8 @@ const CUTS: [Field<Cut>; 4] = fields![Cut;
     Always "Doubled by it" Bytes (.duplicated),
 ];
 
-/// Makes the table of cuts: a row each.
+/// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
+/// it.
 pub(super) fn cuts(report: &Report) -> Table {
     Table {
         for_people: "Cut, Between the layers, Over it",
@@ -143,13 +145,14 @@ fn sides_of(cut: &Cut, report: &Report) -> String {
     format!("{before} and {after}")
 }
 
-/// Names the cut after a stage.
+/// Names the cut after a stage by its two IPUs, such as `IPU 0 to 1`.
 pub(super) fn over(stage: u32) -> String {
     format!("IPU {stage} to {}", u64::from(stage) + 1)
 }
 
 impl Report {
-    /// Returns the stage that contains a position of the layer order.
+    /// Returns the number of the stage of the split that contains a position of the layer order
+    /// (In, the layers, Out); `None` if no stage does.
     pub(super) fn stage_of(&self, position: usize) -> Option<u32> {
         let mut stages = self.split.iter().flat_map(|split| &split.stages);
         let position = u32::try_from(position).ok()?;

@@ -13,7 +13,8 @@ use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Returns the lines of the wanted sections, each with its section.
+/// Writes the sections that `is_wanted` accepts for a terminal. Returns one text for each block,
+/// which may have several lines, with its section.
 pub fn sections<'a>(
     report: &'a Report,
     look: &'a TextStyle,
@@ -24,15 +25,15 @@ pub fn sections<'a>(
     lines.collect()
 }
 
-/// Writes the sections of these parts.
+/// Writes the sections that belong to these parts of a terminal's output.
 pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
     let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
     let lines: Vec<String> = sections.map(|(_, line)| line).collect();
     lines.join("\n")
 }
 
-/// Writes a block as one or more lines; `None` for a block that only documents show. All amounts have
-/// the unit of the limit.
+/// Writes a sentence or table of a section for a terminal; `None` for a heading, which only
+/// documents show. All amounts have the unit that suits the limit.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
     let units = look.units.for_bytes(limit);
@@ -46,7 +47,8 @@ fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     }
 }
 
-/// Writes `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason.
+/// Writes a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason.
+/// `fits` is `None` if the report has no verdict.
 fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
     let (tone, word) = match fits {
         Some(true) => (Severity::Good, "SUCCESS:"),
@@ -61,41 +63,42 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
     }
 }
 
-/// The style of text for people.
+/// How text for people is written: units, colours and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStyle {
-    /// The units of amounts.
+    /// The units in which amounts of memory are written.
     pub units: Units,
-    /// The screen; `None` for a pipe or a file.
+    /// The terminal that shows the text; `None` for a pipe or a file.
     pub screen: Option<Screen>,
-    /// The width that is requested for a pipe or a file (`COLUMNS`), in columns.
+    /// The width in columns that the user requests for a pipe or a file (environment variable
+    /// `COLUMNS`).
     pub columns: Option<usize>,
 }
 
-/// A terminal.
+/// The properties of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
-    /// The width in columns.
+    /// The width of the terminal in columns.
     pub width: usize,
-    /// May text be coloured?
+    /// Whether text may be coloured.
     pub colour: bool,
-    /// Can the terminal show characters that are not ASCII?
+    /// Whether the terminal can show characters that are not ASCII.
     pub unicode: bool,
 }
 
-/// The severity that a colour expresses.
+/// The severity of a text, which its colour expresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// A good result.
+    /// A good result, shown in green.
     Good,
-    /// Something that deserves attention.
+    /// Something that deserves attention, shown in yellow.
     Notable,
-    /// Something is wrong.
+    /// Something that is wrong, shown in red.
     Bad,
 }
 
 impl TextStyle {
-    /// Colours `text` by severity, if the screen has colours.
+    /// Colours `text` by severity, if the terminal has colours.
     pub fn toned(&self, tone: Severity, text: &str) -> String {
         if !self.screen.is_some_and(|screen| screen.colour) {
             return text.to_string();
@@ -109,13 +112,14 @@ impl TextStyle {
         format!("{style}{text}{style:#}")
     }
 
-    /// Returns the width in columns, if it is known.
+    /// Returns the width of the terminal in columns, or else the width that the user requested;
+    /// `None` if neither is known.
     pub fn width(&self) -> Option<usize> {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Breaks lines that are wider than the screen, between words. A single word that is wider,
-    /// such as a path, stays whole.
+    /// Breaks lines that are wider than the terminal, between words. A single word that is wider,
+    /// such as a path, stays whole. Without a known width, `text` stays as it is.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
             Some(width) => {

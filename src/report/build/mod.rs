@@ -17,28 +17,29 @@ use crate::report::StepFacts;
 use crate::search::SearchResult;
 use std::ops::Range;
 
-/// The inputs of a report.
+/// The inputs of a report on a model.
 #[derive(Debug)]
 pub struct Inputs<'a> {
-    /// The model.
+    /// The operations, variables and steps of the model.
     pub model: &'a Model,
-    /// The layer of each operation.
+    /// The layer that each operation belongs to by its name.
     pub layering: &'a Layering,
-    /// The positions that operations and variables are assigned to, and the layer order.
+    /// The layer order (In, the layers, Out), and the positions in it that operations and variables
+    /// are assigned to.
     pub placement: &'a Placement,
-    /// The memory of the model.
+    /// The bytes of the layers, tile by tile.
     pub memory: &'a MemoryModel<'a>,
-    /// The result of a search, when one was requested.
+    /// The result of a search; `None` if neither a split nor anything else was searched for.
     pub search: Option<&'a SearchResult<'a>>,
-    /// The live curves, from [`Peaks::new`].
+    /// The curves of live bytes, from [`Peaks::new`].
     pub peaks: Peaks,
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
-    /// How much is computed beside the split.
+    /// How much the report has beside the split.
     pub detail: Detail,
-    /// How the report is made.
+    /// The files and options that the report is made from.
     pub provenance: Provenance,
-    /// Warnings about the files and the layers.
+    /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
 }
 
@@ -47,19 +48,19 @@ pub struct Inputs<'a> {
 pub enum Detail {
     /// The split, its proof or refusal, and the recorded memory.
     Split,
-    /// Everything except data that only a page shows.
+    /// Everything except the data that only a page shows.
     #[default]
     Full,
-    /// Everything.
+    /// Everything, with the data that only a page shows.
     Page,
 }
 
 impl Report {
-    /// Makes the report. `lookup` reads the profile again for the names of variables; without it
-    /// the report has only names that a saved model contains.
+    /// Makes the report on a model. `lookup` reads the profile again for the names of variables;
+    /// without it the report has only the names that a saved model contains.
     ///
     /// # Errors
-    /// When the profile cannot be read again, or has changed since.
+    /// When the profile cannot be read again, or has changed since it was first read.
     pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, FileError> {
         // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
@@ -83,7 +84,7 @@ impl Report {
         Ok(report.without_unearned_verdict())
     }
 
-    /// Adds the result of a search.
+    /// Adds to the report what a search returned, such as the split and its proof.
     fn with_search(
         self,
         inputs: &Inputs<'_>,
@@ -127,12 +128,12 @@ impl Inputs<'_> {
         self.detail >= Detail::Full
     }
 
-    /// Returns the half-open range of positions of each stage of the split.
+    /// Returns the half-open range of positions of each stage of the split; empty without a split.
     pub(super) fn stages(&self) -> &[Range<usize>] {
         self.search.map_or(&[], |found| &found.shown.stages)
     }
 
-    /// Returns the weights that several layers use, and the stages of the split that have them.
+    /// Returns the weights that several layers use, each with the stages of the split that use it.
     fn tied_weights(&self) -> Vec<TiedWeightFacts> {
         let positions = &self.placement.positions;
         let facts = |tie: &WeightTie| {

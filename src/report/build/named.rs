@@ -15,38 +15,45 @@ use crate::search::{AdviceFor, Answer};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Upper bound on variables named at a peak.
+/// Upper bound on variables that are listed for a peak.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on variables named where the most memory is lacking.
+/// Upper bound on variables that are listed for the tile that exceeds its limit most.
 const MAX_LACKING: usize = 3;
-/// Upper bound on variables named in the stash of a stage.
+/// Upper bound on variables that are listed for the stash of a stage.
 const MAX_STASHED: usize = 5;
 
-/// Variables with their names, for all parts of a report.
+/// The variables that a report lists by name.
 #[derive(Debug, Default)]
 pub(in crate::report) struct NamedVariables {
-    /// Variables that are live at the peak of the whole model; `None` if the peak is unknown.
+    /// The variables that are live on the fullest tile of the whole model at its peak; `None` if
+    /// their names or the peak are unknown.
     pub(super) at_peak: Option<PeakVariables>,
-    /// For each stage, the variables that are live at its peak.
+    /// For each stage, the variables that are live on its fullest tile at its peak; `None` for a
+    /// stage without steps.
     pub(super) at_peaks_of_stages: Vec<Option<PeakVariables>>,
     /// For each stage, the largest variables that it stashes on its fullest tile.
     pub(super) stashed: Vec<Vec<LiveVariable>>,
-    /// If nothing fits, the largest variables where the most memory is lacking.
+    /// The largest variables on the tile that exceeds its limit most, at its peak; empty if a split
+    /// fits.
     pub(in crate::report) lacking: Vec<LiveVariable>,
-    /// Variables that are live at chosen steps, for a page; `None` without steps.
+    /// The variables that are live at the steps that a page draws; `None` if no page was requested,
+    /// or if the profile has no steps.
     pub(super) live_steps: Option<LiveSteps>,
-    /// Largest variables of tiles, for a page; `None` if no tile was recorded.
+    /// The largest variables of each of the fullest tiles; `None` if no page was requested, or if
+    /// the profile has no totals of tiles.
     pub(super) of_tiles: Option<TileVariables>,
 }
 
-/// A tile and step to examine, and the positions of the stage; `None` for the whole model.
+/// A tile and a step whose live variables are listed, and the positions of the stage that they
+/// belong to. `None` stands for the whole model.
 type Place<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
-    /// Looks up all named variables at once if the profile can be read again.
+    /// Finds the variables that the report lists, and looks up their names in the profile. Without
+    /// `lookup`, returns only the variables that a saved model contains.
     ///
     /// # Errors
-    /// When the profile cannot be read again, or has changed since.
+    /// When the profile cannot be read again, or has changed since it was first read.
     pub(super) fn named(
         &self,
         lookup: Option<&ProfileLookup>,
@@ -57,7 +64,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the named variables that a saved model contains.
+    /// Returns the listed variables that a saved model contains: those at the peak of the whole
+    /// model.
     fn saved_variables(&self) -> NamedVariables {
         let found = self.model.memory_peak.as_ref();
         NamedVariables {
@@ -122,8 +130,9 @@ impl Inputs<'_> {
         Ok(self.with_live(found, live))
     }
 
-    /// Returns the place where the most memory is lacking, the peak of the whole model, and the
-    /// peak of each stage.
+    /// Returns the tiles and steps whose live variables are listed: the peak of the stage that
+    /// exceeds its limit most, if no split fits, then the peak of the whole model, then the peak of
+    /// each stage.
     fn places(&self) -> Vec<Place<'_>> {
         let advice = self.advice_for();
         let lacking = advice.map(|advice| {
@@ -137,7 +146,8 @@ impl Inputs<'_> {
         lacking.into_iter().chain(whole).chain(of_stages).collect()
     }
 
-    /// Returns the advice, if nothing fits.
+    /// Returns the changes that would free memory, and the stage that they are for; `None` if a
+    /// split fits.
     fn advice_for(&self) -> Option<&AdviceFor> {
         match &self.search?.answer {
             Answer::Refused(refused) => refused.advice.as_ref(),
@@ -145,7 +155,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the stages of the split, if there are live curves.
+    /// Returns the stages of the split (their positions and their memory); none if the model has no
+    /// steps.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let found = self
             .search
@@ -155,7 +166,8 @@ impl Inputs<'_> {
             .flat_map(|found| found.shown.stages.iter().zip(&found.shown.memory))
     }
 
-    /// Returns the sums of the variables that are live at a place, and the variables to name.
+    /// Returns the variables that are live at a tile and step: first their number and bytes, then
+    /// the largest ones, whose names are still to be looked up.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -176,7 +188,8 @@ impl Inputs<'_> {
         (sums, live)
     }
 
-    /// Returns, for each stage, the largest variables that it stashes on its fullest tile.
+    /// Returns, for each stage, at most 5 variables that it stashes on its fullest tile, the
+    /// largest first.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         let computed: Vec<_> = self.stages_with_steps().collect();
         let placed = PlacedStage::of_split(self.stages());
@@ -196,7 +209,8 @@ impl Inputs<'_> {
         stashed.collect()
     }
 
-    /// Adds the variables that are live at the places of [`places`](Self::places), in that order.
+    /// Puts the live variables, which are in the order of [`places`](Self::places), into the fields
+    /// of `named` for peaks.
     fn with_live(&self, named: NamedVariables, live: Vec<PeakVariables>) -> NamedVariables {
         let mut live = live.into_iter();
         let lacking = self.advice_for().and_then(|_| live.next());
@@ -222,7 +236,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the variables at the peak that a saved model contains.
+    /// Returns the variables at the peak of the whole model that a saved model contains.
     fn at_memory_peak(&self, found: &MemoryPeak) -> PeakVariables {
         let largest = found.variables.iter().take(MAX_VARIABLES);
         PeakVariables {
@@ -257,7 +271,7 @@ fn peak_variables(
     }
 }
 
-/// Returns the tile and step of a stage's peak.
+/// Returns the fullest tile of a stage, and the step of its peak (0 for a stage without steps).
 fn place_of_peak(stage: &StageMemory) -> LivePlace {
     LivePlace {
         tile: stage.max_tile() as u32,

@@ -15,19 +15,22 @@ const MAX_POINTS: usize = 1000;
 /// Approximate upper bound on points in the curves of all stages together.
 const MAX_STAGE_POINTS: usize = 12_000;
 
-/// Live curves of the whole model and of stages.
+/// The curves of live bytes over steps, of the whole model and of each stage of the split.
 #[derive(Debug, Default)]
 pub struct Peaks {
-    /// The fullest tile of the whole model, and the model's curves; `None` without steps.
+    /// The fullest tile of the whole model, and the model's curves over all tiles and on this tile;
+    /// `None` if the model has no steps or only the split was requested.
     whole: Option<(u32, LiveCurves)>,
-    /// Curves of each stage; `None` for a stage without steps.
+    /// The curves of each stage over all tiles and on its fullest tile; `None` for a stage without
+    /// steps.
     stages: Vec<Option<LiveCurves>>,
-    /// The fullest tile of each stage.
+    /// The number of the fullest tile of each stage.
     pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
-    /// Computes the curves that a report with this detail has.
+    /// Computes the curves of the whole model and of the stages that `search` returned. Empty if
+    /// `detail` requests only the split.
     pub fn new(
         model: &Model,
         memory: &MemoryModel<'_>,
@@ -50,14 +53,15 @@ impl Peaks {
         peaks
     }
 
-    /// Returns the fullest tile of the whole model and the step of its peak; `None` without steps.
+    /// Returns the fullest tile of the whole model and the step of its peak; `None` without curves.
     pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
         let (tile, curves) = self.whole.as_ref()?;
         let step = curves.on_tile.peak().1;
         Some(LivePlace { tile: *tile, step })
     }
 
-    /// Returns the whole model on its fullest tile; `None` without steps.
+    /// Returns the curves of the whole model and its fullest tile, for the choice of steps that a
+    /// page draws; `None` without curves.
     pub(super) fn whole<'a>(&'a self, inputs: &'a Inputs<'a>) -> Option<FullestTileOfModel<'a>> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(FullestTileOfModel {
@@ -68,7 +72,7 @@ impl Peaks {
         })
     }
 
-    /// Returns the live bytes of the whole model; `None` without steps.
+    /// Returns the live bytes of the whole model at each step, thinned; `None` without curves.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(Liveness {
@@ -82,8 +86,8 @@ impl Peaks {
         })
     }
 
-    /// Returns the curves of a stage: over all tiles, and on its fullest tile; `None` without
-    /// steps.
+    /// Returns the thinned curves of a stage: over all tiles, and on its fullest tile. `None` if
+    /// the stage has no steps.
     pub(super) fn of_stage(&self, stage: usize) -> Option<[Curve; 2]> {
         let curves = self.stages.get(stage)?.as_ref()?;
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
@@ -91,8 +95,8 @@ impl Peaks {
     }
 }
 
-/// Returns the fullest tile by recorded totals, or by all variables if no totals were recorded; the
-/// first one of a tie.
+/// Returns the tile with the most recorded bytes, or if no totals were recorded, with the most
+/// bytes of variables; the first one of a tie.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let sum = |tile| -> u64 {
@@ -109,7 +113,7 @@ fn fullest_tile(model: &Model) -> u32 {
 }
 
 impl Curve {
-    /// Converts a curve, thinned to about `max_points` points.
+    /// Converts a curve for the report, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
         let kept = thin(&curve.points, max_points);
         let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();

@@ -79,7 +79,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the code on a tile that every stage has; `None` by the classic rules.
+    /// Returns the code on a tile that every stage needs, by kind; `None` by the classic rules.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
@@ -112,7 +112,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the memory of a position as a stage of its own.
+    /// Describes the memory of one position of the layer order (In, the layers, Out) as a stage of
+    /// its own.
     pub(in crate::report) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
         let parts = memory.sums();
         LayerMemory {
@@ -129,8 +130,10 @@ impl Inputs<'_> {
         }
     }
 
-    /// For each cut, returns the bytes that cross it and the shared bytes that it duplicates. If
-    /// ranges over the limit were evaluated, also the effect of moving a layer across the cut.
+    /// Describes each cut of the split: the bytes that cross it and the always-live bytes that it
+    /// duplicates. If the search also evaluated ranges over the limit, adds the effect of moving a
+    /// layer across the cut. `shared` has groups of layers (positions) with the bytes that all
+    /// layers of a group use.
     pub(super) fn cuts(&self, found: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
@@ -155,8 +158,9 @@ impl Inputs<'_> {
         found.shown.stages.windows(2).enumerate().map(cut).collect()
     }
 
-    /// Returns the effect of moving the last layer before a cut, or the first one after it, across
-    /// it.
+    /// Returns the effect of moving the last layer before a cut, or the first one after it, to the
+    /// other side. `number` is the stage before the cut, and `sides` has the positions of both
+    /// stages.
     fn moves(&self, found: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let now = [0, 1].map(|side| found.shown.memory[number + side].max_tile_bytes());
@@ -181,13 +185,15 @@ impl Inputs<'_> {
 }
 
 impl Fullness {
-    /// Summarizes how full the tiles of a stage are against `limit`.
+    /// Computes the distribution of a stage's bytes over its tiles. `limit` is the limit in bytes
+    /// of a tile.
     fn new(memory: &StageMemory, limit: u64) -> Self {
         let tiles = 0..memory.tiles.len();
         Self::of(tiles.map(|tile| memory.tile_bytes(tile)), limit)
     }
 
-    /// Summarizes how full tiles with these bytes are against `limit`.
+    /// Computes the distribution of bytes over tiles, given the bytes of each tile. `limit` is the
+    /// limit in bytes of a tile.
     pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
         let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();

@@ -6,17 +6,18 @@ use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Upper bound on numbers of bytes by tile and category in a report: some 4 MB of JSON. All
+/// Upper bound on the numbers (categories times tiles) in a map of tiles: some 4 MB of JSON. All
 /// categories of 16 IPUs stay below it.
 const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on variables listed for each tile.
 pub(super) const MAX_VARIABLES: usize = 10;
-/// Upper bound on tiles with listed variables: all tiles of one IPU, or the fullest of several.
+/// Upper bound on tiles whose variables are listed: all tiles of one IPU, or the fullest of
+/// several.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// Makes the map of all `tiles`; `None` without tiles. `variables` are the largest variables of
-    /// tiles, if their names are available.
+    /// Makes the map of all `tiles`, with their bytes by category; `None` without tiles.
+    /// `variables` has the largest variables of the fullest tiles, if their names are available.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
@@ -68,12 +69,13 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Returns the tiles whose variables are listed: the fullest recorded ones.
+    /// Returns the numbers of the tiles whose variables are listed: at most 2,000, the fullest
+    /// first.
     pub(super) fn tiles(model: &Model) -> Vec<u32> {
         fullest(&model.recorded.tiles, MAX_TILES)
     }
 
-    /// Returns the largest variables with bytes on each of `tiles`.
+    /// Returns at most 10 variables with bytes on each of `tiles`, the largest first.
     pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
         let largest = |&tile: &u32| {
             let variables = lists.of(tile).take(MAX_VARIABLES);
@@ -82,7 +84,8 @@ impl TileVariables {
         tiles.iter().map(largest).collect()
     }
 
-    /// Joins the variables in `found` with their `names`, which are in order, tile after tile.
+    /// Adds names and categories to the variables in `found`, which has a list for each of `tiles`.
+    /// `names` has one name for each variable, tile after tile.
     pub(super) fn named(
         lookup: &ProfileLookup,
         classes: &LiveClasses,
@@ -104,7 +107,8 @@ impl TileVariables {
         Self::new(tiles, found.iter().map(of_tile).collect())
     }
 
-    /// Puts the kinds of the variables in `found`, one entry for each of `tiles`, into one list.
+    /// Puts the distinct names and categories of `found`, which has a list for each of `tiles`,
+    /// into one list, and replaces each by its index there.
     fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
@@ -129,7 +133,8 @@ impl TileVariables {
     }
 }
 
-/// Returns at most `count` tiles, the fullest first; equally full tiles by number.
+/// Returns the numbers of at most `count` tiles, those with the most recorded bytes first. Equally
+/// full tiles are in ascending order.
 fn fullest(recorded: &[RecordedTile], count: usize) -> Vec<u32> {
     let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
     tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));

@@ -8,9 +8,10 @@ use crate::escape::printable;
 use crate::model::PseudoLayers;
 use std::ops::Range;
 
-/// Returns the layers of each block, as ranges of indices of `names`. A layer belongs to the block
-/// whose name is the beginning of the layer's name, up to the first number. If no name has a
-/// number, each layer is a block.
+/// Groups consecutive layers, which have these names, into blocks, such as the blocks of a
+/// transformer. Returns a range of indices of `names` for each block. Layers are in one block if
+/// their names begin with the same text up to the first number. If no name has a number, each layer
+/// is a block.
 pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<usize>> {
     let names: Vec<&str> = names.into_iter().collect();
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
@@ -29,7 +30,8 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
 }
 
 /// Returns the beginning of a layer's name up to the first part that is a number, such as
-/// `encoder.3` of `encoder.3.attention`. Repeated calls of a module have a number after `@`.
+/// `encoder.3` of `encoder.3.attention`; `None` without such a part. Repeated calls of a module
+/// have a number after `@`.
 fn block(name: &str) -> Option<&str> {
     let is_number = |part: &str| {
         let mut numbers = part.split('@');
@@ -46,8 +48,9 @@ fn block(name: &str) -> Option<&str> {
     None
 }
 
-/// Returns, for each position, `item` for the first layer of a block and an empty string for any
-/// other. Adds notes on layers that are not counted, and warns of stages that begin inside a block.
+/// Returns, for each position of the layer order, `item` for the first layer of a block and an
+/// empty string for any other layer. Adds notes on layers outside blocks, on In and Out and on
+/// unused IPUs, and warns of stages that begin inside a block.
 pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
     let layers: Vec<(u32, &str)> = pipeline.layers().collect();
     let blocks = blocks(layers.iter().map(|&(_, name)| name));
@@ -87,7 +90,8 @@ pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -
     items
 }
 
-/// Notes the order in which blocks are counted if their names do not tell it, and missing numbers.
+/// Adds a note on the order in which blocks are counted, unless their names show it, or on missing
+/// numbers of blocks.
 fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_>) {
     let firsts: Vec<&str> = blocks.iter().map(|range| layers[range.start].1).collect();
     let names = unique_names(&firsts);
@@ -107,8 +111,8 @@ fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_
     }
 }
 
-/// Returns a name for each block, given the first layer of each: the beginning of its name that all
-/// layers of the block share, or the layer's own name where several blocks share the beginning.
+/// Returns a name for each block, given the name of the first layer of each: its beginning up to
+/// the first number, or the whole name if several blocks have the same beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let is_shared = |name: &str| {
@@ -125,7 +129,8 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     firsts.iter().map(unique).collect()
 }
 
-/// Returns the parts of Graphcore's BERT for TensorFlow 2 at each position: In, blocks and Out.
+/// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
+/// BERT for TensorFlow 2, such as `"emb"` for In and `"hid"` for a block.
 pub(super) fn parts_of_bert(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) -> Vec<String> {
     const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
     let mut items = items(pipeline, "\"hid\"", notes);
@@ -142,7 +147,7 @@ pub(super) fn parts_of_bert(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) -> Ve
 }
 
 impl Pipeline<'_> {
-    /// Is the model a ViT, by the names of its modules?
+    /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub(super) fn is_vit(self) -> bool {
         let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
         let mut modules = self.split.modules.iter();
@@ -150,7 +155,8 @@ impl Pipeline<'_> {
     }
 }
 
-/// Notes the constraint of generation, which compiles the encoder and the decoder separately.
+/// Adds notes on text generation, which compiles the encoder and the decoder separately, so that no
+/// stage may contain layers of both. No notes for models without an encoder and a decoder.
 pub(super) fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
     let layers: Vec<(u32, &str)> = pipeline.layers().collect();

@@ -1,6 +1,6 @@
-//! Keras on IPUs: every call of a layer has a pipeline stage, stages count
-//! from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
-//! lists its calls in the order in which they run.
+//! Keras on IPUs: every call of a layer has a pipeline stage, stages count from 0 without gaps, and
+//! `device_mapping` has the IPU of each stage. A model lists its calls in the order in which they
+//! run.
 
 use super::lines::{Lines, STAGE};
 use super::pipeline::Pipeline;
@@ -8,19 +8,21 @@ use crate::escape::{printable, quoted};
 use crate::model::{Framework, PseudoLayers};
 
 impl<'a> Pipeline<'a> {
-    /// Returns the names of the Keras layers that a position calls.
+    /// Returns the names of the Keras layers that a position of the layer order calls; empty if
+    /// another framework recorded the profile.
     fn keras_layers(self, position: u32) -> &'a [String] {
         let calls = self.calls(position, Framework::Tensorflow);
         calls.map_or(&[], |calls| &calls.top)
     }
 
-    /// Was the profile recorded with TensorFlow?
+    /// Returns whether the profile was recorded with TensorFlow.
     pub(super) fn is_keras(self) -> bool {
         let facts = self.report.pipeline.as_ref();
         facts.is_some_and(|facts| facts.recording.framework == Framework::Tensorflow)
     }
 
-    /// Returns the first Keras layer that a position calls and no earlier position calls.
+    /// Returns the first Keras layer that a position of the layer order calls and no earlier
+    /// position calls; `None` if there is none.
     pub(super) fn keras_begin(self, position: u32) -> Option<&'a String> {
         let mut layers = self.keras_layers(position).iter();
         let is_new =
@@ -28,7 +30,8 @@ impl<'a> Pipeline<'a> {
         layers.find(is_new)
     }
 
-    /// Does each layer begin with a new Keras layer? False if one Keras layer spans several layers.
+    /// Returns whether the profile has the name of a Keras layer at which each layer begins. False
+    /// if one Keras layer spans several layers, or if the user gave the names (`--module`).
     pub(super) fn has_keras_names(self) -> bool {
         let is_free = self.is_keras() && self.modules.layer.is_none();
         is_free
@@ -38,8 +41,8 @@ impl<'a> Pipeline<'a> {
     }
 }
 
-/// Returns the names to write for a position: `given` by the user, or else Keras layers `known`
-/// from the profile, or else the layer.
+/// Returns the Keras layers to write for a position: the name that the user gave, or else the names
+/// from the profile, or else the name of the layer.
 fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<String> {
     match (given, known) {
         (Some(given), _) => vec![given],
@@ -48,7 +51,8 @@ fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<St
     }
 }
 
-/// Writes an entry for each Keras layer.
+/// Writes the dictionary `pipeline_stages`, which has the stage of each Keras layer, and notes on
+/// Keras layers that are unknown or run in several stages.
 pub(super) fn stages(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let (modules, has_names) = (pipeline.modules, pipeline.has_keras_names());
     let known = |place| {

@@ -9,14 +9,16 @@ use crate::wording::grouped;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Slots in a line, where a number is put in: the stage of the line's position.
+/// Stands in a line for the stage of the line's position.
 pub(super) const STAGE: &str = "\0stage\0";
-/// The last stage.
+/// Stands in a line for the number of the last stage.
 pub(super) const LAST_STAGE: &str = "\0last-stage\0";
-/// Number of IPUs without a stage. If it is 0, the line is left out.
+/// Stands in a line for the number of IPUs without a stage. If there are none, the line is left
+/// out.
 pub(super) const FREE: &str = "\0free\0";
 
-/// A line of a form. Without conditions, every split has the line.
+/// A line of configuration with values to put in, and the conditions on the splits that have the
+/// line. Without conditions, every split has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
     /// The text of the line in pieces. Every second piece names a value to put in: `stage` (the
@@ -25,38 +27,43 @@ pub struct Line {
     /// (IPUs without a stage) or `shortfall` (why the split does not fit). If there is no value for
     /// `free` or `shortfall`, the line is left out.
     text: Vec<String>,
-    /// The position in the layer order that the line is about.
+    /// The position of the layer order (0 for In) whose stage is put in, or that `begins` is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
-    /// Is the line for splits in which a stage begins at `position`, or for the others?
+    /// If true, only splits in which a stage begins at `position` have the line; if false, only
+    /// splits in which none begins there. The first stage does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<bool>,
-    /// The numbers of stages with which the line is there, both inclusive.
+    /// The lowest and the highest number of stages of the splits that have the line, both
+    /// inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
-    /// Is the line a note of a form without comments?
+    /// Whether the line is a note for the user beside the text to paste, since the form has no
+    /// comments.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     pub(super) note: bool,
-    /// The item of a list at each position, or an empty string. If there are several stages, items
-    /// after all positions are a list of their own.
+    /// The item of a list at each position of the layer order, or an empty string, for the values
+    /// `counts`, `numbers` and `lists`. If there are several stages, items after all positions are
+    /// a list of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     items: Vec<String>,
 }
 
-/// Collects the lines of one split, or of every split of its layers.
+/// Collects the lines of configuration for one split, or for every split of the same layers.
 pub(super) struct Lines<'a> {
     pipeline: Pipeline<'a>,
-    /// What a note's line begins with; `None` for lines that are not notes.
+    /// The text at the beginning of each line if the lines are notes; `None` for lines to paste.
     mark: Option<&'static str>,
-    /// The item of a list at each position, for lines with numbers or lists of items.
+    /// The item of a list at each position of the layer order, for lines that contain lists or
+    /// their lengths.
     pub(super) items: Vec<String>,
     pub(super) all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
-    /// Begins a list of notes, which begin with `mark`, or of lines of the form itself.
+    /// Makes an empty list of notes, which all begin with `mark`, or of lines to paste (`None`).
     pub(super) fn new(pipeline: Pipeline<'a>, mark: Option<&'static str>) -> Self {
         Self {
             pipeline,
@@ -71,27 +78,30 @@ impl<'a> Lines<'a> {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Adds a line in which the stage of a position is put in.
+    /// Adds a line that every split has, into which the stage of a position of the layer order is
+    /// put.
     pub(super) fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
-    /// Is a line needed if a stage begins at a position, or (`begins` is false) if none begins
-    /// there?
+    /// Returns whether a line is needed for splits in which a stage begins at a position (`begins`
+    /// is true), or for splits in which none begins there. Always true if the lines are for every
+    /// split.
     pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
         let pipeline = self.pipeline;
         pipeline.most_stages.is_some() || pipeline.split.begins_at(position) == begins
     }
 
-    /// Adds a line for splits with a stage that begins at a position, or (`begins` is false)
-    /// without one.
+    /// Adds a line for splits in which a stage begins at a position (`begins` is true), or for
+    /// splits in which none begins there.
     pub(super) fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
         if self.wants((position, begins)) {
             self.push(text, Some(position), Some(begins), None);
         }
     }
 
-    /// Adds a line that depends on the number of stages; `None` leaves it out.
+    /// Adds lines that depend on the number of stages. `text` returns the line for a number of
+    /// stages, or `None` to leave it out.
     pub(super) fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let (first, last) = self.pipeline.numbers_of_stages();
         let mut from = first;
@@ -108,7 +118,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line for splits of several stages in which Out runs on the first one.
+    /// Adds a line for splits of several stages in which Out runs on the first IPU.
     pub(super) fn if_out_returns(&mut self, text: &str) {
         let pipeline = self.pipeline;
         self.by_stages(|stages| pipeline.out_returns(stages).then(|| text.to_string()));
@@ -144,7 +154,8 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the line for a split, without a line feed; `None` if the split does not have it.
+    /// Returns the line with the values for a split put in, without a line feed; `None` if a value
+    /// is missing.
     pub(super) fn of(&self, pipeline: Pipeline<'_>) -> Option<String> {
         let pieces = self.text.iter().enumerate();
         let pieces = pieces.map(|(place, piece)| match place % 2 {
@@ -197,7 +208,7 @@ impl Line {
 }
 
 impl Line {
-    /// Returns the items of each stage.
+    /// Returns the items of the list that each stage of the split has.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         let of_stage = |stage: &crate::report::Stage| {
             let positions = stage.positions.clone();
@@ -210,13 +221,13 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the index of the stage that contains a position.
+    /// Returns the number of the stage that contains a position of the layer order.
     fn stage_of(&self, position: u32) -> usize {
         let before = |stage: &&crate::report::Stage| stage.positions.end <= position;
         self.stages.iter().take_while(before).count()
     }
 
-    /// Does a stage other than the first begin at a position?
+    /// Returns whether a stage other than the first begins at a position of the layer order.
     fn begins_at(&self, position: u32) -> bool {
         let mut later = self.stages.iter().skip(1);
         later.any(|stage| stage.positions.start == position)

@@ -33,7 +33,7 @@ use clap::ValueEnum;
 use lines::Lines;
 use pipeline::Pipeline;
 
-/// In what form a split is written.
+/// The form in which a split is written as configuration (`--emit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// How many layers each IPU gets, as YAML for Graphcore's examples.
@@ -54,18 +54,20 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the form's name on the command line.
+    /// Returns the name of the form on the command line, such as `poptorch`.
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or(String::new(), |value| value.get_name().to_string())
     }
 
-    /// Returns the name of the form's section on standard output.
+    /// Returns the name of the section on standard output that has the form, such as
+    /// `emit-poptorch`.
     pub fn section(self) -> String {
         format!("emit-{}", self.name())
     }
 
-    /// Returns the form that fits a framework; [`Form::Examples`] if the framework is unknown.
+    /// Returns the form for models of a framework; [`Form::Examples`] if the framework is unknown
+    /// or has no form of its own.
     pub fn of_framework(framework: Option<Framework>) -> Self {
         match framework {
             Some(Framework::Poptorch) => Form::Poptorch,
@@ -76,19 +78,21 @@ impl Form {
     }
 }
 
-/// A split in a form. Each line ends with a line feed.
+/// A split written as configuration. Each line ends with a line feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Emitted {
-    /// The text to paste, with notes as comments where the form has comments.
+    /// The text to paste. If the form has comments, notes for the user are comments at its
+    /// beginning.
     pub text: String,
-    /// The notes of a form without comments.
+    /// Notes for the user if the form has no comments; otherwise empty.
     pub notes: String,
 }
 
-/// Writes the split of a report in a form; empty without a split.
+/// Writes the split of a report in a form; empty if the report has no split. `modules` has the
+/// names of modules that the user gave.
 ///
 /// # Errors
-/// [`EmitError`] when the form cannot hold the layers or `modules`.
+/// [`EmitError`] when the form cannot express the layers or `modules`.
 pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitted, EmitError> {
     let Some(split) = &report.split else {
         return Ok(Emitted::default());
@@ -111,11 +115,11 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitte
     })
 }
 
-/// Returns the lines of the configuration for each split that the page can show, which has the
-/// layers of the report's split and at most `most_stages` stages; empty if the report has no split.
+/// Returns the lines of a form for every split into at most `most_stages` stages of the layers in
+/// the report's split, for the page, in which cuts are moved. Empty if the report has no split.
 ///
 /// # Errors
-/// [`EmitError`] when the form cannot hold the layers.
+/// [`EmitError`] when the form cannot express the layers.
 pub(super) fn lines(
     form: Form,
     report: &Report,

@@ -5,23 +5,23 @@ use crate::message::BadValue;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How to write the module of a layer in Python.
+/// The end of an error: how to write the module of a layer in Python.
 const MODULE_FORMS: &str = "write [{}] for a number, [\"{}\"] for a key, or a valid Python name";
 
-/// Why a split cannot be written in a form of `--emit`.
+/// The reason why a split cannot be written in a form of `--emit`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EmitError {
-    /// A layer's name cannot be used in the template of `--module`.
+    /// The template that the user gave (`--module`) does not make a valid Python name for a layer.
     #[error("--module: with layer {layer} it would be {module}, but {reason}; {MODULE_FORMS}")]
     NoModuleName {
-        /// The layer's name.
+        /// The name of the layer.
         layer: String,
-        /// The template with the layer's name in it.
+        /// The template with the layer's name put in.
         module: String,
-        /// Why that module cannot be used.
+        /// The reason why `module` is not valid.
         reason: &'static str,
     },
-    /// The split does not say where Out runs.
+    /// The user named the first module of Out (`--module-out`), but the memory model has no Out.
     #[error(
         "--module-out: this memory model has no Out, and the operations after the layers run with \
          the last layer; leave the option out"
@@ -29,16 +29,17 @@ pub enum EmitError {
     NoOut,
 }
 
-/// Names of modules in the model's code, as far as the user gave them.
+/// The names of modules in the model's code that the user gave; `None` for names that were not
+/// given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Modules<'a> {
-    /// The model.
+    /// The name of the whole model (`--module-root`).
     pub root: Option<&'a str>,
-    /// The template for the module of a layer.
+    /// The template for the module of a layer (`--module`).
     pub layer: Option<&'a ModuleTemplate>,
-    /// The first module of In, such as the embedding.
+    /// The first module of In, such as the embedding (`--module-in`).
     pub before: Option<&'a str>,
-    /// The first module of Out, such as the head.
+    /// The first module of Out, such as the head (`--module-out`).
     pub after: Option<&'a str>,
 }
 
@@ -51,7 +52,7 @@ fn one_line(name: &str) -> Result<(), BadValue> {
     Ok(())
 }
 
-/// A text with one `{}`, which a layer's name replaces.
+/// A text with one `{}`, for which a layer's name is put in, such as `model.encoder.layer[{}]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleTemplate {
     before: String,
@@ -77,7 +78,7 @@ impl FromStr for ModuleTemplate {
     }
 }
 
-/// Reads the name of a module in the model's code.
+/// Checks the name of a module in the model's code, and returns it without spaces around.
 ///
 /// # Errors
 /// If the name is empty, or has control characters.
@@ -92,12 +93,13 @@ pub fn module_name(name: &str) -> Result<String, BadValue> {
 }
 
 impl ModuleTemplate {
-    /// Returns the module's name for a layer as plain text.
+    /// Returns the template with a layer's name put in, as plain text.
     pub fn text(&self, layer: &str) -> String {
         format!("{}{layer}{}", self.before, self.after)
     }
 
-    /// Returns the module for a layer as an expression in Python.
+    /// Returns the template with a layer's name put in, as a Python expression. A number in
+    /// brackets is written without leading zeros.
     ///
     /// # Errors
     /// [`EmitError::NoModuleName`] when Python would read another name, or reject the expression.
@@ -130,7 +132,8 @@ impl ModuleTemplate {
     }
 }
 
-/// Returns the module with this path below the model as an expression in Python.
+/// Returns a Python expression for the module at a path below the model `root`, such as
+/// `model.encoder.layer[3]` for `encoder.layer.3`.
 pub(super) fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
@@ -145,7 +148,7 @@ pub(super) fn attribute(root: &str, path: &str) -> String {
     module
 }
 
-/// Keywords of Python, which a module's name may equal.
+/// The keywords of Python, which a module's name may equal but an expression may not contain.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -153,15 +156,15 @@ const KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// Returns digits without zeros in front, as Python writes numbers; `None` for other text.
+/// Returns digits without leading zeros, as Python writes numbers; `None` for other text.
 fn index(layer: &str) -> Option<&str> {
     let is_number = !layer.is_empty() && layer.bytes().all(|byte| byte.is_ascii_digit());
     let digits = layer.trim_start_matches('0');
     is_number.then_some(if digits.is_empty() { "0" } else { digits })
 }
 
-/// Can `part` be in a Python name, or (`starts`) begin one? Only ASCII is allowed, since Python
-/// reads some other letters as different ones.
+/// Returns whether `part` can be in a Python name or, if `starts`, begin one. Only ASCII is
+/// allowed, since Python reads some other letters as different ones.
 fn is_name(part: &str, starts: bool) -> bool {
     let allowed = |c: char| c == '_' || c.is_ascii_alphanumeric();
     let first = part.chars().next();

@@ -1,5 +1,5 @@
-//! The split that a form of configuration is written for, its pipeline, and what its configuration depends
-//! on.
+//! The split that a form of configuration is written for, its pipeline, and what its configuration
+//! depends on.
 
 use super::module::Modules;
 use crate::memory::{self, Recompute, Schedule};
@@ -8,29 +8,30 @@ use crate::report::sentences::Sentence;
 use crate::report::{Report, Split, Units};
 use crate::time::USUAL_MICRO_BATCHES;
 
-/// The layers whose outputs are kept when others are recomputed.
+/// The layers whose outputs are kept as checkpoints, from which recomputation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checkpoints {
     None,
-    /// Every layer.
+    /// Every layer is a checkpoint.
     Layers,
-    /// The last layer of each stage except the last stage, in PopART without a pipeline.
+    /// The last layer of each stage except the last stage is a checkpoint, as PopART without a
+    /// pipeline needs it.
     Stages,
 }
 
-/// A split to write, and the report that contains it.
+/// A split that is written as configuration, with the report that contains it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pipeline<'a> {
     pub(super) report: &'a Report,
     pub(super) split: &'a Split,
     pub(super) modules: &'a Modules<'a>,
-    /// With a number, the lines of every split of the same layers into at most that number of
-    /// stages are written; `None` for the one split.
+    /// If a number, the configuration is written for every split of the same layers into at most
+    /// this number of stages. If `None`, only for `split`.
     pub(super) most_stages: Option<usize>,
 }
 
 impl<'a> Pipeline<'a> {
-    /// Returns every layer with its position, in order, without pseudo-layers.
+    /// Returns each layer with its position in the layer order, without In and Out.
     pub(super) fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         let stages = self.split.stages.iter();
         let all = stages.flat_map(|stage| stage.positions.clone().zip(&stage.layers));
@@ -38,14 +39,14 @@ impl<'a> Pipeline<'a> {
         named.filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// Returns the position of Out, if it has a position of its own.
+    /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
     pub(super) fn out(self) -> Option<u32> {
         let last = self.split.stages.last()?.positions.end.checked_sub(1);
         last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that a position calls; `None` if another framework recorded the profile,
-    /// since its names are not module names in this form.
+    /// Returns the modules that a position of the layer order calls; `None` if another framework
+    /// than `framework` recorded the profile, since its names are no module names in this form.
     pub(super) fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let facts = self.report.pipeline.as_ref();
         let is_known = facts.is_none_or(|facts| facts.recording.framework == framework);
@@ -55,24 +56,24 @@ impl<'a> Pipeline<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the position of Out (the operations after the layers) in [`calls`](Self::calls).
+    /// Returns the index of Out, the operations after the layers, for [`calls`](Self::calls).
     pub(super) fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// Returns the lowest and the highest number of stages of the splits to write.
+    /// Returns the lowest and the highest number of stages of the splits that are written.
     pub(super) fn numbers_of_stages(self) -> (usize, usize) {
         let stages = self.split.stages.len();
         self.most_stages.map_or((stages, stages), |most| (1, most))
     }
 
-    /// Returns the number of forward pipeline stages: one for each IPU, and one more if Out runs on
-    /// the first IPU.
+    /// Returns the number of forward pipeline stages of a split into `stages`: one for each IPU,
+    /// and one more if Out runs on the first IPU.
     pub(super) fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
 
-    /// Lists the IPU of each forward pipeline stage, with commas between.
+    /// Lists the IPU of each forward pipeline stage of a split into `stages`, with commas between.
     pub(super) fn ipus_of_stages(self, stages: usize) -> String {
         let returns = self.out_returns(stages).then_some(0);
         let ipus: Vec<String> = (0..stages)
@@ -82,7 +83,8 @@ impl<'a> Pipeline<'a> {
         ipus.join(", ")
     }
 
-    /// Returns the pipeline that the memory of the stages was computed for, if it trains the model.
+    /// Returns the pipeline that the memory of the stages was computed for; `None` unless it trains
+    /// the model.
     pub(super) fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         facts
@@ -92,8 +94,8 @@ impl<'a> Pipeline<'a> {
 
     /// Returns the number of micro-batches over which a training pipeline of this many stages
     /// accumulates gradients: the number of the step whose time is shown, rounded as the schedule
-    /// requires (PopART's schedule if none was chosen). `None` for inference or an unknown use of
-    /// the model.
+    /// requires (PopART's schedule if none was chosen). `None` for inference, or if the report has
+    /// no pipeline.
     pub(super) fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
@@ -108,25 +110,25 @@ impl<'a> Pipeline<'a> {
         Some(schedule.accumulation(least, wanted))
     }
 
-    /// Is the model known to be used only for inference?
+    /// Returns whether the profile is known to have no backward pass.
     pub(super) fn is_inference(self) -> bool {
         let facts = self.report.pipeline.as_ref();
         facts.is_some_and(|facts| !facts.is_training)
     }
 
-    /// Do stages of a training pipeline run one after the other?
+    /// Returns whether the stages of a training pipeline run one after the other.
     pub(super) fn is_sequential(self) -> bool {
         self.training()
             .is_some_and(|training| training.schedule == Schedule::Sequential)
     }
 
-    /// Returns the number of replicas that share the weights.
+    /// Returns the number of replicas that share optimizer state, at least 1.
     pub(super) fn replicas(self) -> u64 {
         self.training()
             .map_or(1, |training| training.replicas.max(1))
     }
 
-    /// Returns the layers whose outputs are kept when others are recomputed.
+    /// Returns the layers whose outputs the pipeline keeps as checkpoints for recomputation.
     pub(super) fn checkpoints(self) -> Checkpoints {
         match self
             .training()
@@ -138,7 +140,8 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// With this many stages, does Out run on the first IPU after the last stage on another?
+    /// Returns whether Out runs on the first IPU after the last stage has run on another, in a
+    /// split into `stages`.
     pub(super) fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }

@@ -7,7 +7,8 @@ use super::pipeline::Pipeline;
 use crate::escape::quoted;
 use crate::model::Framework;
 
-/// Writes the module at which each IPU except the first begins.
+/// Writes the entries of `pipeline_splits`: for each IPU except the first, the module at which it
+/// begins.
 pub(super) fn entries(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     for (position, layer) in pipeline.layers() {
         let given = pipeline.modules.layer.map(|template| template.text(layer));
@@ -21,7 +22,8 @@ pub(super) fn entries(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     }
 }
 
-/// Returns the first module without parts that a position calls, or its first Keras layer.
+/// Returns the innermost module at which a position of the layer order begins, with slashes in its
+/// path, or for TensorFlow the first Keras layer that the position calls.
 fn module(pipeline: Pipeline<'_>, position: u32) -> Option<String> {
     if pipeline.is_keras() {
         return pipeline.keras_begin(position).cloned();

@@ -6,7 +6,8 @@ use super::lines::{Lines, STAGE};
 use super::pipeline::Pipeline;
 use crate::escape::printable;
 
-/// Writes the virtual graph and the pipeline stage of each layer.
+/// Writes the Python context of PopART's builder that sets the virtual graph and the pipeline stage
+/// of each layer.
 pub(super) fn layers(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     for (position, layer) in pipeline.layers() {
         let layer = printable(layer);

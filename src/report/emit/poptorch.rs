@@ -9,7 +9,7 @@ use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 impl<'a> Pipeline<'a> {
-    /// Returns the name of the model in the user's code.
+    /// Returns the name of the model in the user's code: `model` unless the user gave another one.
     pub(super) fn root(self) -> &'a str {
         self.modules.root.unwrap_or("model")
     }
@@ -18,13 +18,15 @@ impl<'a> Pipeline<'a> {
         module::attribute(self.root(), path)
     }
 
-    /// Returns the modules that a position calls.
+    /// Returns the modules that a position of the layer order calls; `None` unless the profile was
+    /// recorded with PopTorch.
     fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
         self.calls(position, Framework::Poptorch)
     }
 }
 
-/// Writes a `BeginBlock` at `module`, or at a module that a note asks the user to write.
+/// Writes a `BeginBlock` at `module`. If it is `None`, writes a placeholder with a comment that
+/// tells the user to replace it with `what`.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
@@ -34,7 +36,7 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     }
 }
 
-/// Writes the position that begins each block, in execution order.
+/// Writes a `BeginBlock` at the module that begins each stage, in execution order.
 pub(super) fn blocks(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,
@@ -90,7 +92,8 @@ pub(super) fn blocks(
     Ok(())
 }
 
-/// Warns of a stage that begins with operations outside any module of their own.
+/// Warns that a stage begins with operations that belong to no module of the stage, which a
+/// `BeginBlock` would leave on the IPU before.
 fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
     let Some(calls) = pipeline.torch_calls(position) else {
         return;
@@ -114,7 +117,8 @@ fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
     notes.begin((position, true), &text);
 }
 
-/// Writes the checkpoints, which keep the outputs of layers that are not recomputed.
+/// Writes Python code that makes checkpoints of the layers' outputs, so that recomputation starts
+/// there, and notes on layers whose module is unknown.
 pub(super) fn checkpoints(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,

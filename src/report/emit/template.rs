@@ -27,11 +27,12 @@ impl Form {
     }
 }
 
-/// The notes that every form has. The first one warns of a split that does not fit.
+/// The template of the notes that every form begins with, such as the warning about a split that
+/// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// Writes the notes that every form has, and the lines of this form, for every split that `pipeline`
-/// has.
+/// Fills the template of the common notes and the template of a form. Adds notes to `notes` and
+/// lines to paste to `text`, for every split that `pipeline` stands for.
 pub(super) fn write<'a>(
     form: Form,
     pipeline: Pipeline<'a>,
@@ -77,7 +78,7 @@ pub(super) fn write<'a>(
     Ok(())
 }
 
-/// Separates the conditions of a line from the rest.
+/// Separates the conditions in brackets at the beginning of a template's line from the rest.
 fn conditions_of(line: &str) -> (&str, &str) {
     let conditions = line.strip_prefix('[').and_then(|line| line.split_once(']'));
     conditions.map_or(("", line), |(conditions, line)| {
@@ -93,8 +94,8 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Does a condition hold for a split into this many stages? `None` if no condition has the
-    /// name.
+    /// Returns whether the condition with this name holds for a split into `stages`; `None` if no
+    /// condition has the name.
     fn condition(self, name: &str, stages: usize) -> Option<bool> {
         let (training, order) = (self.training(), self.report.pseudo_layers);
         let state = training.map(|training| training.state);
@@ -131,7 +132,8 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Puts the values for a split into this many stages into a line; `None` if one is unknown.
+    /// Puts the values for a split into `stages` into a template's line; `None` if a value is
+    /// missing, so that the line is left out.
     fn filled(self, line: &str, stages: usize) -> Option<String> {
         let mut pieces = line.split('$');
         let mut text = pieces.next()?.to_string();
@@ -144,7 +146,8 @@ impl Pipeline<'_> {
         Some(text)
     }
 
-    /// Returns one of the two sentences about the estimate.
+    /// Returns the sentence with this index (0 or 1) about the estimate for another micro-batch;
+    /// `None` if the report is no estimate.
     fn estimate(self, number: usize) -> Option<String> {
         let sentences = self.report.estimate?.sentences();
         let sentence = sentences.into_iter().nth(number)?;
@@ -184,7 +187,7 @@ impl Pipeline<'_> {
     }
 }
 
-/// Names the first module of a part.
+/// Writes a clause that names the first module of In or Out; empty if the user did not give it.
 fn starting_with(module: Option<&str>) -> String {
     module.map_or(String::new(), |module| format!(", starting with {module}"))
 }

@@ -2,10 +2,10 @@
 //!
 //! Style and scripts are files of this folder. The scripts (`scripts`) show the report. The code
 //! here puts the report into the document, within a bound on its size, and tells a browser without
-//! scripts whether the model fits. Large data is compressed, and if it is still too large, parts that
-//! only drawings need are left out. A policy in the head allows only the one script whose hash it
-//! names, and no requests. Without a report the document opens a report that the reader chooses or
-//! drops.
+//! scripts whether the model fits. Large data is compressed, and if it is still too large, parts
+//! that only drawings need are left out. A policy in the head allows only the one script whose hash
+//! it names, and no requests. Without a report the document opens a report that the reader chooses
+//! or drops.
 
 #[cfg(test)]
 mod tests;
@@ -20,12 +20,12 @@ use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
-/// The document, with names in double braces where text is put in.
+/// The HTML document, in which names in double braces stand for text that is put in.
 const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
-/// All scripts, in order: each one uses the ones before it.
+/// The scripts of the page, in order. Each one uses only scripts before it, or is called later.
 const SCRIPT: &str = concat!(
     "'use strict';\n",
     include_str!("scripts/report.js"),
@@ -48,7 +48,8 @@ const SCRIPT: &str = concat!(
     include_str!("scripts/page.js"),
 );
 
-/// Returns the content security policy: the page may draw itself and run its own script.
+/// Returns the content security policy of the page, which allows its own style and script by their
+/// hashes, and no requests.
 fn policy() -> String {
     let [style, script] = [STYLE, SCRIPT].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
@@ -57,14 +58,14 @@ fn policy() -> String {
     )
 }
 
-/// Writes the page of a report.
+/// Writes the page that shows a report, as one HTML document.
 pub fn text(report: &Report) -> String {
     let title = report.heading();
     let data = within(report, MAX_DATA);
     document(&title, &without_scripts(report), &data)
 }
 
-/// Writes the page without a report, which opens reports.
+/// Writes the page without a report, which opens reports that the reader chooses.
 pub fn viewer() -> String {
     document(
         "Reports",
@@ -73,7 +74,8 @@ pub fn viewer() -> String {
     )
 }
 
-/// Puts the texts into the document.
+/// Puts a title, a text for browsers without scripts, and the element with the report into the
+/// page.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
     let mut pieces = DOCUMENT.split("{{");
     let mut text = pieces.next().unwrap_or_default().to_string();
@@ -86,7 +88,7 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // A test finds it.
+            // An unknown name stays in the page, where a test finds it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -94,7 +96,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
     text
 }
 
-/// Writes the verdict, the split and the warnings for a browser that runs no scripts.
+/// Writes the verdict, the table of the split or the compilation, and the warnings as plain text,
+/// for a browser that runs no scripts.
 fn without_scripts(report: &Report) -> String {
     let stages = report.split.iter().map(|_| {
         let stages = super::tables::stages(report);
@@ -114,7 +117,7 @@ fn without_scripts(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// Escapes text for elements and attributes.
+/// Escapes text for HTML elements and attributes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -129,13 +132,14 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Upper bound on the data of a page, in bytes.
+/// Upper bound on the size of a report in a page, in bytes, as it is written there.
 const MAX_DATA: usize = 2_200_000;
-/// Data up to this size, in bytes, is not compressed, so that people can read it in the page.
+/// The largest size of a report in bytes that is not compressed, so that people can read it in the
+/// page.
 const SMALL: usize = 100_000;
 
-/// The parts of a report that a page leaves out, one after the other, until the data is within the
-/// bound.
+/// Functions that each remove a part of a report that only drawings need. They are applied in order
+/// until the report is small enough for a page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
     // The bytes of each layer at each step, except on the fullest tile.
     |report| {
@@ -164,7 +168,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // All other ranges of layers: cuts cannot be moved.
+    // All other ranges of layers, so that cuts cannot be moved.
     |report| report.what_if = None,
     // The variables at each step.
     |report| report.live_steps = None,
@@ -174,8 +178,8 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 
-/// Returns an element that contains the report, in at most `most` bytes, or as small as possible. Fast compression is tried
-/// first.
+/// Returns an HTML element that contains the report, in at most `most` bytes, or in as few as
+/// possible. Fast compression is tried first; then parts of the report are left out.
 fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
     if text.len() <= most {

@@ -10,13 +10,13 @@ use crate::report::{
 };
 use crate::wording::{counted, displayed, listed, share};
 
-/// Upper bound on variables named at a peak.
+/// Upper bound on variables that are listed for the peak of a stage.
 const VARIABLES: usize = 5;
-/// Upper bound on groups of layers that share variables.
+/// Upper bound on listed groups of layers that share variables.
 const GROUPS: usize = 5;
 
-/// Returns a paragraph for each stage and each cut, and one for variables that layers share. Each
-/// line has its indent.
+/// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, other
+/// pipelines, and the variables that layers share. Subordinate lines are indented.
 pub(in crate::report) fn explain(report: &Report) -> Vec<String> {
     let pseudo_layers = report.pseudo_layers;
     let stages = report.split.iter().flat_map(|split| &split.stages);
@@ -67,7 +67,8 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-/// Says how much memory the update of a stage needs.
+/// Says how many bytes a stage needs in the weight update, and in the passes; `None` if optimizer
+/// state is on the chip.
 fn of_update(stage: &Stage) -> Option<String> {
     let update = stage.pipeline.as_ref()?.update.as_ref()?;
     let [bytes, passes, least] = [update.bytes, update.in_passes, update.at_least].map(Amount);
@@ -82,8 +83,8 @@ fn of_update(stage: &Stage) -> Option<String> {
     ))
 }
 
-/// Sentences about a stage's stash: the number of copies of each stashed variable, and the names
-/// of these variables. Empty if the stage stashes none.
+/// Says how many copies of each stashed variable a stage keeps, and lists the largest of these
+/// variables. Empty if the stage keeps no copies.
 fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let pipeline = stage.pipeline.as_ref();
     let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
@@ -110,8 +111,8 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     [head].into_iter().chain(stashed).collect()
 }
 
-/// Says how many bytes are added for accumulators, which recording with gradient accumulation would
-/// make exact.
+/// Says how many predicted bytes are for accumulators that the profile lacks, since it was recorded
+/// without gradient accumulation; `None` if there are none.
 fn accumulation(report: &Report) -> Option<String> {
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
@@ -193,10 +194,11 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
     [head].into_iter().chain(groups).collect()
 }
 
-/// Upper bound on tied weights with names.
+/// Upper bound on tied weights that are listed by name.
 const MAX_TIED: usize = 5;
 
-/// Lists the weights that several layers use, most bytes first.
+/// Lists at most 5 of the weights that several layers use, most bytes first, and the number of the
+/// others.
 pub(in crate::report) fn tied_weights(report: &Report) -> Vec<String> {
     let all = &report.tied_weights;
     let named = all.iter().take(MAX_TIED);
@@ -209,7 +211,7 @@ pub(in crate::report) fn tied_weights(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Says which layers use a tied weight, and which IPUs have it.
+/// Says which layers use a tied weight, and which IPUs have a copy of it.
 fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> String {
     let names = pseudo_layers.names_of(&tied.layers);
     let names: Vec<String> = names.into_iter().map(displayed).collect();

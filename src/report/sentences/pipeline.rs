@@ -1,5 +1,5 @@
-//! Sentences about the pipeline of the stages, about the memory that other pipelines would need, and
-//! about another micro-batch.
+//! Sentences about the pipeline of the stages, about the memory that other pipelines would need,
+//! and about another micro-batch.
 
 use super::{Amount, Count, code, in_parentheses, name, stages};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
@@ -8,7 +8,8 @@ use crate::report::step::three_digits;
 use crate::report::{BestSplit, Estimate, PipelineFacts, Report, StageUpdate};
 use crate::wording::{counted, grouped};
 
-/// Says which pipeline was chosen and why, and how the profile was recorded.
+/// Says which pipeline the split runs in and who chose it, what the way of recording means for its
+/// bytes, and whether the weight update decides the peak.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
@@ -25,7 +26,7 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Names the place of optimizer state, unless it is on the chip and not sharded.
+/// Says where optimizer state is between updates; empty if it is on the chip and not sharded.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let mut text = String::new();
     if facts.pipeline.state != StatePlace::OnChip {
@@ -37,7 +38,8 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     text
 }
 
-/// Says that the profile has no optimizer state to move elsewhere.
+/// Says that the profile has no optimizer state that could be kept off the chip; `None` if it has
+/// some.
 fn no_state(facts: &PipelineFacts) -> Option<String> {
     let state = facts.pipeline.state;
     (facts.state_bytes == Some(0)).then(|| {
@@ -48,7 +50,8 @@ fn no_state(facts: &PipelineFacts) -> Option<String> {
     })
 }
 
-/// Says that the update of weights decides the peak, so that moving state gains nothing.
+/// Says that a stage needs the most memory in the weight update, so that state kept elsewhere does
+/// not lower its peak.
 fn deciding(stage: u32, update: &StageUpdate) -> String {
     let of = match update.weights.as_slice() {
         [] => String::new(),
@@ -67,7 +70,7 @@ fn deciding(stage: u32, update: &StageUpdate) -> String {
     )
 }
 
-/// Names the pipeline, and says whether the tool chose it.
+/// Names the pipeline, and says whether it was requested or chosen automatically.
 fn chosen(facts: &PipelineFacts) -> String {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         _ if facts.pipeline.schedule == Schedule::None => return named(facts),
@@ -83,7 +86,8 @@ fn chosen(facts: &PipelineFacts) -> String {
     format!("{} ({why}{found})", named(facts))
 }
 
-/// Names the pipeline; if there is none, says why.
+/// Names the schedule, the recomputation, the type of accumulators and the place of optimizer
+/// state. Without a pipeline, says why there is none.
 pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = elsewhere(facts);
@@ -115,7 +119,8 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
     format!("pipeline: schedule {schedule}{recompute}{accumulators}{elsewhere}")
 }
 
-/// Says which numbers are less exact because of how the profile was recorded.
+/// Says what the profile lacks because of how it was recorded, and what is added instead; `None`
+/// for the usual recording, which accumulates gradients without recomputation.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
     let state = match (facts.recording.loads_state, facts.recording.gathers_state) {
         (false, false) => "",
@@ -146,7 +151,8 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Says how to turn on recomputation if the tool chose it, and what the split needs without it.
+/// Says that the pipeline recomputes activations by default, and how many bytes the split needs
+/// without it; `None` if the user chose the recomputation, or nothing is recomputed.
 fn by_default(facts: &PipelineFacts) -> Option<String> {
     let bytes = Amount(facts.without_recomputation?);
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
@@ -161,7 +167,7 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Returns a line for each other pipeline, if the split fits in the chosen one.
+/// Returns, for a split that fits, a line about the best split in each other pipeline.
 pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<String> {
     let line = |other: &BestSplit| match other.fits {
         true => needing(other, ""),
@@ -170,7 +176,8 @@ pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<String> 
     facts.alternatives.iter().map(line).collect()
 }
 
-/// Says whether the best split with changed options fits, its memory, and the time of a step.
+/// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
+/// and how long a step takes.
 pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
     match alternative.fits {
         true => needing(alternative, " it fits:"),
@@ -178,7 +185,8 @@ pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
     }
 }
 
-/// Gives the memory that the best split needs with other options, and the time of its step.
+/// Says how many bytes the best split with other options needs on its fullest tile, and how long a
+/// step takes. `verdict` is put in after the options.
 fn needing(alternative: &BestSplit, verdict: &str) -> String {
     let options = code(&*alternative.options);
     let (split, bytes) = (
@@ -193,7 +201,8 @@ fn needing(alternative: &BestSplit, verdict: &str) -> String {
     )
 }
 
-/// Gives the time of a step, if the split fits.
+/// Says how long a step of another split takes; `None` if the split does not fit or the time is
+/// unknown.
 fn time(alternative: &BestSplit) -> Option<String> {
     let step = alternative.step.as_ref().filter(|_| alternative.fits)?;
     let time = three_digits(step.milliseconds?);
@@ -210,7 +219,7 @@ fn time(alternative: &BestSplit) -> Option<String> {
 }
 
 impl Estimate {
-    /// Adds to a heading that the numbers are an estimate.
+    /// Adds to the heading of a report that its numbers are an estimate for another micro-batch.
     pub(in crate::report) fn of_heading(self, heading: &str) -> String {
         format!(
             "{heading}, by an estimate for micro-batches of {}",
@@ -218,7 +227,8 @@ impl Estimate {
         )
     }
 
-    /// Says that the numbers are an estimate, and gives the largest micro-batch that fits.
+    /// Returns two sentences: that the numbers are an estimate for another micro-batch, and the
+    /// largest micro-batch that fits by the same estimate.
     pub(in crate::report) fn sentences(&self) -> [String; 2] {
         let [wanted, recorded] = [self.micro_batch, self.recorded_micro_batch].map(Count);
         let largest = match self.largest_micro_batch.map(Count) {

@@ -8,7 +8,7 @@ use crate::report::{
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
-/// Gives the proof that no split fits.
+/// Says why no split fits, such as how many IPUs are needed at least.
 pub(in crate::report) fn proves(refusal: &Refusal) -> String {
     match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
@@ -26,7 +26,8 @@ pub(in crate::report) fn proves(refusal: &Refusal) -> String {
     }
 }
 
-/// Lists ranges of layers over the limit, then constraints that keep layers together or apart.
+/// Lists what prevents a split: the ranges of layers that exceed the limit, the constraints that
+/// keep layers together, and the cuts that constraints require.
 pub(in crate::report) fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
@@ -37,7 +38,8 @@ pub(in crate::report) fn obstacles(refusal: &Refusal) -> Vec<String> {
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
-/// Says how many IPUs are needed, as ranges of layers that cannot share an IPU.
+/// Says that at least `needed` IPUs are needed, since ranges of layers exceed the limit and each
+/// range needs a cut of its own.
 fn too_few(refusal: &Refusal, needed: u32) -> String {
     let (are, end) = match refusal.ranges.len() {
         1 => ("is", ""),
@@ -55,8 +57,8 @@ fn over_limit(range: &OverLimit) -> String {
     format!("{own}: {bytes} on tile {tile}{}", step.unwrap_or_default())
 }
 
-/// Returns what a user can do if no split fits, one sentence for each way, with the option to
-/// type.
+/// Returns what a user can do if no split fits, one sentence for each possibility, with the option
+/// to type: other pipelines, more IPUs, half the micro-batch, more memory, or dropped constraints.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let mut lines = Vec::new();
     let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);
@@ -98,7 +100,8 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String>
     lines
 }
 
-/// Says where the most memory is lacking, and which variables take the most of it.
+/// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
+/// there; `None` if a split fits.
 pub(in crate::report) fn in_the_way(report: &Report) -> Option<String> {
     let advice = report.refusal.as_ref()?.advice.as_ref()?;
     let (own, bytes, tile) = (layers(&advice.layers), Amount(advice.bytes), advice.tile);
@@ -110,7 +113,8 @@ pub(in crate::report) fn in_the_way(report: &Report) -> Option<String> {
     ))
 }
 
-/// Lists changes that free memory there, and that were not tried or are not enough by themselves.
+/// Lists changes that free memory on the tile that exceeds its limit most, and that were not tried
+/// or are not enough by themselves. Empty if a split fits.
 pub(in crate::report) fn advice(report: &Report) -> Vec<String> {
     let advice = report
         .refusal
@@ -132,8 +136,8 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<String> {
     changes.map(frees).collect()
 }
 
-/// Lists the largest variables where the most memory is lacking, or says in parentheses how to see
-/// them.
+/// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
+/// says how to see them.
 fn largest(report: &Report, advice: &AdviceFacts) -> String {
     let all = advice.largest.iter();
     let all = all.map(|variable| format!("{} {}", name(&variable.name), Amount(variable.bytes)));
@@ -144,7 +148,7 @@ fn largest(report: &Report, advice: &AdviceFacts) -> String {
     }
 }
 
-/// Describes a change, and the bytes that it frees.
+/// Describes a change of the model or its options, and the bytes that it frees.
 fn frees(advice: &Advice) -> String {
     let bytes = Amount(advice.frees);
     match advice.change {
@@ -184,7 +188,8 @@ fn frees(advice: &Advice) -> String {
     }
 }
 
-/// Names the constraints that prevent a split: `without --pin 1=0 and with wte untied`.
+/// Names the constraints without which a split fits, such as `without --pin 1=0 and with wte
+/// untied`.
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
         |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
@@ -198,7 +203,8 @@ fn without(relaxation: &RelaxationFacts) -> String {
     }
 }
 
-/// Compares a given split with the best one.
+/// Compares the split that the user gave with the best split by the bytes on their fullest tiles
+/// and by time; `None` if none was given.
 pub(in crate::report) fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let fits = match given.best.fits {
@@ -213,7 +219,8 @@ pub(in crate::report) fn given(report: &Report) -> Option<String> {
     ))
 }
 
-/// Gives the times of a step of the best split and of the given one, if both are known.
+/// Says how long a step takes with the best split and with the given split; empty if either time is
+/// unknown.
 fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let own = report.step.as_ref().and_then(|step| step.milliseconds);
     let best = given.best.step.as_ref();

@@ -7,14 +7,14 @@ use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
-/// Width of bars in columns. Narrower bars show nothing, and wider ones nothing more.
+/// The width of a bar in columns. A narrower bar shows nothing, and a wider one shows nothing more.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// Minimum width of the column of layers; other columns are removed to keep it.
+/// The width in columns that the column of layers keeps at least. Other columns are removed for it.
 const MIN_LAYERS: usize = 24;
 
-/// Writes a table with aligned columns. If it is too wide for the screen, columns on the right are
-/// removed, but never the layers, which then take several lines.
+/// Writes a table with aligned columns. If it is too wide for the terminal, columns on the right
+/// are removed, but never the layers, which then take several lines.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     let limits = rows.bars.iter().map(|&(_, limit)| limit);
@@ -57,7 +57,7 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-/// Returns the width of a table whose columns have these widths.
+/// Returns the width of a table in columns of text, from the widths of its columns.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     widths
         .map(|width| width + 2)
@@ -65,7 +65,8 @@ fn taken(widths: impl Iterator<Item = usize>) -> usize {
         .saturating_sub(1)
 }
 
-/// Lets the layers take several lines if they are too wide.
+/// Limits the table to `room` columns of text, and lets the names of layers take several lines.
+/// `kept` has the index in `rows` of each column of the table.
 fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(room.try_into().unwrap_or(u16::MAX));
@@ -78,7 +79,7 @@ fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
     }
 }
 
-/// Returns the highest number of bytes in any cell.
+/// Returns the highest number of bytes in any cell of the table.
 fn most_bytes(rows: &Rows) -> u64 {
     let cells = rows
         .rows
@@ -95,7 +96,8 @@ fn largest(bars: &[RowBar]) -> u64 {
     bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0)
 }
 
-/// Writes a table with amounts in the unit of `limit`. On a wide screen, each row has a bar.
+/// Writes a table with amounts in the unit that suits `limit`. On a wide terminal, each row has a
+/// bar.
 pub(super) fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -140,7 +142,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds a bar to each row of a table whose first line is its header, unless the bars would be too
+/// Adds a bar to each line except the first, which is the header, unless the bars would be too
 /// narrow.
 fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
@@ -156,12 +158,12 @@ fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usiz
     }
 }
 
-/// A share of the limit above this, in per cent, is highlighted.
+/// The share of the limit in per cent above which a bar is highlighted.
 const NOTABLE: u128 = 90;
 
-/// Draws `bytes` as a bar of `width` columns with a mark at `limit`. The whole width stands for
-/// `largest` or the limit, whichever is higher. A bar passes the mark if and only if the bytes are
-/// over the limit.
+/// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
+/// for `largest` or the limit, whichever is higher. The bar passes the mark if and only if the
+/// bytes are over the limit.
 fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
     let [full, free, mark] = signs(look);
     let cells = width.saturating_sub(1);
@@ -183,7 +185,8 @@ fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> 
     look.toned(tone(bytes, limit), &drawn)
 }
 
-/// Returns the characters of bars: taken, free, and the limit.
+/// Returns the characters that a bar is drawn with: for taken bytes, for free bytes, and for the
+/// limit.
 fn signs(look: &TextStyle) -> [&'static str; 3] {
     if look.screen.is_some_and(|screen| screen.unicode) {
         ["█", "·", "│"]

@@ -11,37 +11,39 @@ use spans::{BytesBySteps, Spans};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Upper bound on chosen steps.
+/// Upper bound on the steps that a page draws.
 const MAX_STEPS: usize = 400;
-/// The number of steps is not halved below this, however many variables are listed.
+/// The number of drawn steps is not halved below this, however many variables are listed.
 const MIN_STEPS: usize = 25;
-/// With more listed variables than this, fewer steps are chosen: each takes some 110 bytes of the
-/// page.
+/// If the fullest tile has more listed variables than this, fewer steps are drawn, since each
+/// listed variable takes some 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
-/// Upper bound on variables listed for each step, the largest first.
+/// Upper bound on variables listed for each drawn step, the largest first.
 const LARGEST_OF_STEP: usize = 20;
 /// Upper bound on variables listed for each layer, the largest first.
 const LARGEST_OF_LAYER: usize = 10;
-/// Upper bound on tiles beside the fullest one, taken from the stages.
+/// Upper bound on listed tiles beside the fullest one, taken from the fullest tiles of stages.
 const MAX_OTHERS: usize = 15;
-/// Number of tiles beside the fullest one when the stages have fewer.
+/// Number of listed tiles beside the fullest one if the stages have fewer.
 const MIN_OTHERS: usize = 3;
-/// Upper bound on sums (layers times steps) over all tiles; the fullest tile has its sums anyway.
+/// Upper bound on the sums of live bytes by layer and step, over all listed tiles. The fullest tile
+/// has its sums anyway.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on variables listed on the other tiles, divided equally among them.
+/// Upper bound on variables listed on all tiles beside the fullest one. Each tile has an equal
+/// share.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The live variables of the whole model on its fullest tile, where steps are chosen.
+/// The curves of the whole model and its fullest tile, by which the drawn steps are chosen.
 pub(super) struct FullestTileOfModel<'a> {
     pub(super) inputs: &'a Inputs<'a>,
     pub(super) tile: u32,
     pub(super) curves: &'a LiveCurves,
-    /// Live curves of each stage; `None` for a stage without steps.
+    /// The curves of live bytes of each stage; `None` for a stage without steps.
     pub(super) stages: &'a [Option<LiveCurves>],
 }
 
-/// The steps that the page draws, at most 400 of the program's, and the variables that are live
-/// there on the fullest tile and on the other tiles of the page.
+/// The at most 400 steps of the program that a page draws, and the variables that are live then on
+/// the fullest tile and on the other listed tiles.
 pub(super) struct ChosenSteps {
     steps: Vec<u32>,
     spans: Spans,
@@ -49,17 +51,17 @@ pub(super) struct ChosenSteps {
     others: Vec<OfTile>,
 }
 
-/// The variables of one tile.
+/// The variables of one tile of a page.
 struct OfTile {
     tile: u32,
-    /// All variables of the tile, the largest first.
+    /// All variables of the tile that may be live at the drawn steps, the largest first.
     variables: Vec<TileVariable>,
-    /// The variables that the page lists.
+    /// The variables of the tile that the page lists by name, the largest first.
     listed: Vec<TileVariable>,
 }
 
 impl ChosenSteps {
-    /// Returns the listed variables of all tiles, whose names must be looked up.
+    /// Returns the listed variables of all tiles, tile by tile, whose names must be looked up.
     pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         let tiles = [&self.fullest].into_iter().chain(&self.others);
         tiles.flat_map(|tile| &tile.listed)
@@ -67,8 +69,8 @@ impl ChosenSteps {
 }
 
 impl FullestTileOfModel<'_> {
-    /// Returns the variables that are live at the chosen steps. `names` are the names of the listed
-    /// variables, in order.
+    /// Computes the live bytes of each listed tile at the drawn steps, by variable, category and
+    /// layer. `names` yields the names of the listed variables, tile by tile.
     pub(super) fn live_steps(
         &self,
         lookup: &ProfileLookup,
@@ -103,7 +105,8 @@ impl FullestTileOfModel<'_> {
         }
     }
 
-    /// Sums the live bytes of a tile at each chosen step: all together, by category and by layer.
+    /// Computes the live bytes of one tile at each drawn step: the total, and the bytes by category
+    /// and by layer.
     fn tile_at_steps(
         &self,
         lookup: &ProfileLookup,
@@ -153,7 +156,7 @@ impl FullestTileOfModel<'_> {
         }
     }
 
-    /// Returns the bytes of the variables of a tile that are live on every step.
+    /// Returns the bytes of the variables of a tile that are live on every step of the program.
     fn always_live(&self, of_tile: &OfTile) -> u64 {
         let is_always =
             |variable: &&TileVariable| self.inputs.model.classes.is_always_live(variable.class);
@@ -161,7 +164,8 @@ impl FullestTileOfModel<'_> {
         always.map(|variable| variable.bytes).sum()
     }
 
-    /// Returns the listed variables of a tile, with their names.
+    /// Returns the listed variables of a tile with their names, and the drawn steps at which each
+    /// is live.
     fn variables(
         &self,
         lookup: &ProfileLookup,
@@ -180,7 +184,8 @@ impl FullestTileOfModel<'_> {
         of_tile.listed.iter().zip(names).map(variable).collect()
     }
 
-    /// Returns the name of the operation that a program belongs to.
+    /// Returns the name of the first operation that a program belongs to; `None` if it belongs to
+    /// none.
     fn operation(&self, program: &StepProgram) -> Option<String> {
         let operation = self
             .inputs
@@ -190,8 +195,8 @@ impl FullestTileOfModel<'_> {
         Some(operation.name.to_string())
     }
 
-    /// Returns the fullest tile, then up to [`MAX_OTHERS`] tiles of `stages`, and tiles of `all`
-    /// until there are [`MIN_OTHERS`].
+    /// Returns the tiles to list: the fullest tile, then up to [`MAX_OTHERS`] tiles of `stages`,
+    /// then tiles of `all` until there are [`MIN_OTHERS`] beside the fullest one.
     pub(super) fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
         let mut tiles = vec![self.tile];
         for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
@@ -204,8 +209,8 @@ impl FullestTileOfModel<'_> {
         tiles
     }
 
-    /// Chooses the steps, fewer if too many variables would be listed, and collects the variables
-    /// of `tiles` at these steps.
+    /// Chooses the steps to draw, fewer if too many variables would be listed, and collects the
+    /// variables of `tiles` that are live then. `None` if `tiles` is empty.
     pub(super) fn chosen(&self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps> {
         let variables = tiles.iter().map(|&tile| lists.of(tile).collect());
         let variables: Vec<Vec<TileVariable>> = variables.collect();
@@ -246,8 +251,9 @@ impl FullestTileOfModel<'_> {
         })
     }
 
-    /// Chooses at most `max_steps` steps, ascending: peaks, ends of curves, the start of the
-    /// backward pass and ends of layers first, then extremes of the curve.
+    /// Chooses at most `max_steps` steps to draw, ascending: first the steps of peaks, ends of
+    /// curves, the start of the backward pass and ends of layers, then of high and low points of
+    /// the curve.
     fn steps(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
@@ -283,7 +289,8 @@ impl FullestTileOfModel<'_> {
         inside.take(max_steps).collect()
     }
 
-    /// Returns the variables to list, in the order of `variables`.
+    /// Returns the variables of a tile to list by name, in the order of `variables`: for each drawn
+    /// step and for each layer, the largest ones.
     fn listed(&self, variables: &[TileVariable], spans: &Spans) -> Vec<TileVariable> {
         let mut of_step = vec![0; spans.steps];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
@@ -313,7 +320,8 @@ impl FullestTileOfModel<'_> {
     }
 }
 
-/// Describes the program of a step in one line.
+/// Describes the program of a step in one line, such as `OnTileExecute encoder/3/MatMul`; empty for
+/// `None`.
 fn program(program: Option<&StepProgram>) -> String {
     match program {
         None => String::new(),
@@ -323,7 +331,8 @@ fn program(program: Option<&StepProgram>) -> String {
 }
 
 impl LiveCurve {
-    /// Returns the bytes of variables that are live at a step of the window, but not on every step.
+    /// Returns the bytes of the variables that are live at a step of the curve, but not on every
+    /// step of the program.
     fn moving(&self, step: u32) -> u64 {
         let before = self.points.partition_point(|&(from, _)| from <= step);
         let point = before

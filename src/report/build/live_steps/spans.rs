@@ -1,11 +1,11 @@
-//! Chosen steps as places in a list, and sums of bytes over these places.
+//! Chosen steps as indices of a list, and sums of bytes over these indices.
 
 use crate::model::TileVariable;
 use crate::profile::LiveClasses;
 use rustc_hash::FxHashMap;
 
-/// For each liveness class, the chosen steps at which it is live, as half-open ranges of places in
-/// the list of steps.
+/// For each equivalence class of variables, the chosen steps at which it is live, as half-open
+/// ranges of indices in the list of chosen steps.
 pub(super) struct Spans {
     pub(super) steps: usize,
     by_class: FxHashMap<u32, Vec<(usize, usize)>>,
@@ -35,8 +35,9 @@ impl Spans {
     }
 }
 
-/// Converts ranges of steps to ranges of places in `steps`; ranges with no chosen step between them
-/// are merged.
+/// Converts half-open `ranges` of steps to half-open ranges of indices in `steps`, which is
+/// ascending. Ranges are merged if no chosen step is between them, and dropped if they contain
+/// none.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -51,7 +52,8 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Bytes at each chosen step, accumulated from ranges as differences between neighbours.
+/// A number for each chosen step, stored as the differences between consecutive steps, so that
+/// adding to a range of steps changes only two entries.
 #[derive(Clone)]
 pub(super) struct BytesBySteps(Vec<u64>);
 
@@ -60,8 +62,8 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds `number` at each place of the half-open ranges. A running sum wraps around and back, so
-    /// its totals are exact.
+    /// Adds `number` at each index of the half-open ranges. Differences may wrap around, but the
+    /// running sums are exact.
     pub(super) fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);
