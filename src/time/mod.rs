@@ -1,8 +1,8 @@
-//! Cycles of stages, and of the step of a pipeline (docs/model.md, "Time").
+//! Computes the cycles of stages, and the cycles of one step of a pipeline (docs/model.md, "Time").
 //!
-//! [`StageTimes`] has the cycles of any range of positions by pass, including recomputation.
-//! [`StepTime`] has the cycles of one step: all micro-batches through all stages, the copies
-//! between them, and the update.
+//! [`StageTimes`] has the cycles of any stage by pass, including recomputation. [`StepTime`] has
+//! the cycles of one step: all micro-batches through all stages, the copies between stages, and the
+//! weight update.
 
 mod slots;
 mod stage;
@@ -22,27 +22,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Micro-batches of a step if none are requested: the fewest that every schedule takes on 64 IPUs,
-/// so that times on any number of IPUs can be compared. A profile does not record them.
+/// Number of micro-batches of a step if the user gives none, since a profile does not record it:
+/// the fewest that every schedule needs on 64 IPUs, so that times on any number of IPUs can be
+/// compared.
 pub const USUAL_MICRO_BATCHES: u64 = 128;
 
-/// Numbers that a step depends on, besides the cycles of layers.
+/// Numbers that the time of a step depends on, besides the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
-    /// Micro-batches over which gradients are accumulated, or of an inference step; `None` for
+    /// Micro-batches of one step (over which training accumulates gradients); `None` for
     /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Bytes per second that an IPU can send over its links, and that it can receive at the same
-    /// time.
+    /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
-    /// Samples of a micro-batch.
+    /// Number of samples in a micro-batch; `None` if unknown.
     pub micro_batch: Option<u64>,
     /// Number of replicas that run side by side.
     pub replicas: u64,
-    /// Bytes per second that an IPU loads from, or stores to, memory off the chip; `None` if
+    /// Bytes per second that an IPU loads from memory off the chip, or stores there; `None` if
     /// unknown.
     pub streaming_bandwidth: Option<u64>,
-    /// Maximum duration of a step, in nanoseconds.
+    /// Maximum duration of a step in nanoseconds; `None` for any duration.
     pub max_nanoseconds: Option<u64>,
 }
 
@@ -59,75 +59,82 @@ impl Default for StepOptions {
     }
 }
 
-/// Cycles of ranges of positions as stages of a pipeline.
+/// The cycles of a model in a pipeline, from which those of any stage (range of positions: In,
+/// layers, Out) are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTimes {
     pipeline: Pipeline,
     is_training: bool,
-    /// By pass (forward, backward, update): prefix sums of cycles over positions.
+    /// By pass (forward, backward, update): prefix sums of the cycles of positions. Entry `i` is
+    /// the sum over the positions before `i`.
     before: [Vec<u128>; 3],
-    /// Prefix sums over positions of the forward cycles that run again if layers are recomputed one
+    /// Prefix sums of the forward cycles of positions that run again if layers are recomputed one
     /// by one: without Out, and without layers that have no backward pass, such as frozen ones.
     again_before: Vec<u128>,
-    /// Cycles of Out if it runs on the first IPU and so counts in the first position.
+    /// Cycles of Out if it runs on the first IPU, where they are part of the first position;
+    /// otherwise `None`.
     out_in_first: Option<Passes>,
-    /// Is Out the last position?
+    /// Whether Out is the last position.
     has_out: bool,
     options: StepOptions,
-    /// Clock of a tile in Hz; `None` if the profile lacks it.
+    /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
-    /// Bytes over the cut after each position but the last, in the forward and in the backward
-    /// pass; with one more entry for the cut before Out if Out is on the first IPU.
+    /// By position: bytes that a cut after it sends in the forward pass and in the backward pass;
+    /// without the last position. If Out is on the first IPU, one more entry for the cut between
+    /// the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
-    /// Prefix sums over positions of the bytes of optimizer state, which stages stream if it is off
-    /// the chip.
+    /// Prefix sums of the bytes of optimizer state of positions, which stages stream if the state
+    /// is off the chip; empty if it is not known.
     state_before: Vec<u128>,
 }
 
-/// The cycles of a micro-batch by position. A stage takes the sum of `once` over its positions and,
-/// if one of them `recomputes`, also the sum of the recomputation.
+/// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
+/// follow: the sum of `once` over its positions and, if any of them `recomputes`, also the sum of
+/// `recomputed` or `recomputed_last`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionCycles {
-    /// Cycles of the forward and the backward pass.
+    /// By position: cycles of the forward and the backward pass, without recomputation.
     pub once: Vec<u64>,
-    /// Cycles of recomputation in a stage that is not the last of the pipeline.
+    /// By position: cycles of recomputation, if the stage is not the last of the pipeline.
     pub recomputed: Vec<u64>,
-    /// Cycles of recomputation in the last stage of the pipeline.
+    /// By position: cycles of recomputation, if the stage is the last of the pipeline.
     pub recomputed_last: Vec<u64>,
-    /// Does a stage with the position recompute? Stages with only frozen layers do not.
+    /// By position: whether a stage with this position recomputes. Stages with only frozen layers
+    /// do not.
     pub recomputes: Vec<bool>,
-    /// Further numbers for the time of a step; `None` if Out runs on the first IPU, or if optimizer
-    /// state is streamed.
+    /// Further numbers from which the time of a step follows; `None` if Out runs on the first IPU,
+    /// or if optimizer state is streamed.
     pub step: Option<StepNumbers>,
-    /// Is Out in the first position? Then a pipeline of several stages ends there, and every stage
-    /// has a stage after it.
+    /// Whether Out is part of the first position, because it runs on the first IPU. Then Out is the
+    /// last stage of a pipeline of several stages, and every other stage has a stage after it.
     pub is_out_first: bool,
 }
 
-/// Numbers for the time of a step, beside the cycles of its stages.
+/// Numbers from which the time of a step follows, besides the cycles of its stages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepNumbers {
-    /// Cycles of the backward pass of a micro-batch, by position.
+    /// Cycles of the backward pass of one micro-batch, by position, without recomputation.
     pub backward: Vec<u64>,
-    /// Cycles of the weight update, by position.
+    /// Cycles of the weight update of one step, by position.
     pub update: Vec<u64>,
-    /// Do all IPUs update their weights at the same time?
+    /// Whether all IPUs update their weights at the same time; otherwise one IPU after the other.
     pub updates_side_by_side: bool,
-    /// Bytes over a cut after each position except the last, in the forward and in the backward
-    /// pass.
+    /// Bytes that a cut after each position sends in the forward pass and in the backward pass, by
+    /// position without the last.
     pub cut_bytes: Vec<[u64; 2]>,
-    /// Bytes per second that an IPU sends to a neighbour, and also receives from it.
+    /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
-    /// Micro-batches of a step by the number of stages, from 1.
+    /// Micro-batches of one step, by number of stages from 1.
     pub micro_batches: Vec<u64>,
 }
 
-/// Cycles as 64 bits; larger values saturate.
+/// Converts cycles to 64 bits; larger values become `u64::MAX`.
 pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
-/// Prefix sums: before each number, and after the last.
+/// Returns prefix sums: entry `i` is the sum of the first `i` numbers, and the last entry is the
+/// sum of all.
 fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
     let sums = all.scan(0u128, |sum, number| {
         *sum += u128::from(number);
@@ -136,28 +143,30 @@ fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
     [0].into_iter().chain(sums).collect()
 }
 
-/// Cycles of a stage: of its passes in one micro-batch, and of its update in one step.
+/// Cycles of a stage: of its passes on one micro-batch, and of its update in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Forward pass.
+    /// Cycles of the forward pass.
     pub forward: u128,
-    /// Backward pass.
+    /// Cycles of the backward pass, without recomputation.
     pub backward: u128,
-    /// Forward operations that run again before the backward pass.
+    /// Cycles of forward operations that run again for the backward pass.
     pub recomputed: u128,
-    /// Updates of weights, and streaming of their state.
+    /// Cycles of the weight update, including loading and storing optimizer state that is off the
+    /// chip.
     pub update: u128,
 }
 
 impl Passes {
-    /// Cycles of one micro-batch: all but the update.
+    /// Returns the cycles of one micro-batch: of all passes but the update.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
 }
 
 impl StageTimes {
-    /// Times of a model in `pipeline`. `cut_bytes` has the bytes over each cut
+    /// Computes the times of a model in `pipeline`. `cut_bytes` has the bytes that each cut sends,
+    /// in the forward and in the backward pass
     /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
     pub fn new(
         cycles: &CyclesByLayer,
@@ -201,7 +210,7 @@ impl StageTimes {
         }
     }
 
-    /// Times if stages may stream optimizer state, in bytes by position.
+    /// Adds the optimizer state that stages stream if it is off the chip: bytes by position.
     pub fn streaming(self, state: &[u64]) -> Self {
         Self {
             state_before: sums_before(state.iter().copied()),
@@ -209,7 +218,7 @@ impl StageTimes {
         }
     }
 
-    /// Times of the model in another pipeline.
+    /// Returns the times of the model in another pipeline.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,
@@ -217,25 +226,27 @@ impl StageTimes {
         }
     }
 
-    /// Clock of a tile in Hz; `None` if the profile lacks it.
+    /// Returns the clock frequency of a tile in Hz; `None` if the profile does not record it.
     pub fn clock_hertz(&self) -> Option<u64> {
         self.clock_hertz
     }
 
-    /// Number of positions.
+    /// Returns the number of positions (In, layers, Out).
     pub fn positions(&self) -> usize {
         self.before[0].len() - 1
     }
 
-    /// Do the cycles of a stage depend on the number of stages after it?
+    /// Returns whether the cycles of a stage depend on its number of later stages, because the last
+    /// stage recomputes less than others.
     pub fn is_by_depth(&self) -> bool {
         self.is_training && self.pipeline.recompute != Recompute::None
     }
 
-    /// Cycles of a micro-batch by position, which add up to the cycles of any stage.
+    /// Returns the cycles of one micro-batch by position, from which the cycles of any stage
+    /// follow.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
-        // In is counted as in a stage that also has the first layer.
+        // The recomputation of In counts as in a stage that also has the first layer.
         let recomputed = |is_last| {
             let sum = move |range: &Range<usize>| self.recomputed_among_others(range, is_last);
             positions().map(move |range| match range.start {

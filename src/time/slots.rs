@@ -1,35 +1,37 @@
-//! The passes that are active in each slot of a step (docs/model.md, "Time").
+//! Finds which stages work in each slot of a step (docs/model.md, "Time").
 //!
-//! A pass is the forward or the backward work of a stage on one micro-batch. In a slot each IPU
-//! works on its active passes; the slot ends when the last IPU is done. Pass k works on micro-batch
-//! n in slot k + n * e, where e is 1, or 2 if a micro-batch enters every second slot.
+//! A pass is the forward or the backward work of a stage on one micro-batch. In a slot, each IPU
+//! works on its active passes; the slot ends when the last IPU is done. Pass k of micro-batch n
+//! runs in slot k + n * e, where a micro-batch enters every e slots.
 
 use super::StageTimes;
 use crate::memory::Schedule;
 
-/// The order of passes in a pipeline, and the interval at which micro-batches enter.
+/// The order in which a micro-batch passes through the stages, and how often one enters the
+/// pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// The passes of a micro-batch.
+    /// The order of the forward and backward passes of a micro-batch.
     pub passes: PassOrder,
-    /// Number of slots between two micro-batches that enter; `None` if only one stage works at a
-    /// time.
+    /// A micro-batch enters the pipeline every this number of slots; `None` if only one stage works
+    /// at a time.
     pub every: Option<u64>,
 }
 
-/// The passes of a micro-batch.
+/// The order of the forward and backward passes of a micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassOrder {
-    /// The last stage runs forward and backward in one slot.
+    /// Forward through all stages, then backward; the last stage runs both passes in one slot.
     Together,
-    /// The last stage runs forward and backward in two slots.
+    /// Forward through all stages, then backward; the last stage runs each pass in a slot of its
+    /// own.
     Apart,
-    /// All stages only run forward.
+    /// Only forward through all stages.
     Forward,
 }
 
 impl StageTimes {
-    /// Order of passes, by the schedule of the pipeline.
+    /// Returns the order of passes that the schedule of the pipeline has.
     pub(crate) fn order(&self) -> Order {
         let (passes, every) = match self.pipeline.schedule {
             Schedule::Popart => (PassOrder::Together, Some(1)),
@@ -48,29 +50,31 @@ impl StageTimes {
     }
 }
 
-/// Slots with the same active passes.
+/// Slots of a step in which the same stages work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlotKind {
-    /// Number of slots of this kind.
+    /// Number of these slots in the step.
     pub count: u64,
-    /// By stage: does the stage run forward?
+    /// By stage: whether it runs a forward pass in these slots.
     pub forward: Vec<bool>,
-    /// By stage: does the stage run backward?
+    /// By stage: whether it runs a backward pass in these slots.
     pub backward: Vec<bool>,
 }
 
-/// All slots of a step.
+/// All slots of a step, grouped by the stages that work in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
-    /// Kinds of slots, in no particular order.
+    /// The kinds of slots, in no particular order.
     pub kinds: Vec<SlotKind>,
 }
 
-/// Stage that runs forward and stage that runs backward in a pass.
-type Work = (Option<usize>, Option<usize>);
+/// The stages that work on a micro-batch in one slot: the stage that runs forward, and the stage
+/// that runs backward; `None` if there is none.
+type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
-    /// The slots of a pipeline with `stages` stages.
+    /// Returns the slots of a step with this order of passes, number of stages and number of
+    /// micro-batches.
     pub(crate) fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
         let passes = passes(order, stages);
         let Some(every) = order.every else {
@@ -86,13 +90,13 @@ impl Slots {
         }
     }
 
-    /// The slots in which one micro-batch enters while all stages have work.
+    /// Returns the slots by which one more micro-batch lengthens a step while all stages have work.
     pub(crate) fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let passes = passes(order, stages);
         let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, 1);
         };
-        // In this slot all passes have begun and none has ended.
+        // In this slot, all passes have begun and none has ended.
         let full = (passes.len() as u64).saturating_sub(1);
         let of_turn = |slot| {
             let active = active_passes(&passes, slot, (every, u64::MAX));
@@ -105,22 +109,23 @@ impl Slots {
         }
     }
 
-    /// One slot for each pass on each micro-batch.
-    fn one_after_the_other(passes: &[Work], stages: usize, micro_batches: u64) -> Self {
+    /// Returns the slots if only one stage works at a time: one slot for each pass on each
+    /// micro-batch.
+    fn one_after_the_other(passes: &[ActiveStages], stages: usize, micro_batches: u64) -> Self {
         let of_pass = |pass| SlotKind::new(micro_batches, stages, std::iter::once(pass));
         Self {
             kinds: passes.iter().map(of_pass).collect(),
         }
     }
 
-    /// Number of slots.
+    /// Returns the number of slots in the step.
     pub(crate) fn count(&self) -> u128 {
         self.kinds.iter().map(|kind| u128::from(kind.count)).sum()
     }
 }
 
 impl SlotKind {
-    fn new<'a>(count: u64, stages: usize, active: impl Iterator<Item = &'a Work>) -> Self {
+    fn new<'a>(count: u64, stages: usize, active: impl Iterator<Item = &'a ActiveStages>) -> Self {
         let (mut forward, mut backward) = (vec![false; stages], vec![false; stages]);
         for (ahead, back) in active {
             ahead.iter().for_each(|&stage| forward[stage] = true);
@@ -134,13 +139,13 @@ impl SlotKind {
     }
 }
 
-/// The passes that work on a micro-batch in `slot`: those of micro-batches that entered up to then,
-/// one in `every` slots.
+/// Iterates over the passes that run in `slot`, each on another micro-batch, if one of
+/// `micro_batches` enters every `every` slots.
 fn active_passes(
-    passes: &[Work],
+    passes: &[ActiveStages],
     slot: u64,
     (every, micro_batches): (u64, u64),
-) -> impl Iterator<Item = &Work> {
+) -> impl Iterator<Item = &ActiveStages> {
     let first = (slot % every) as usize;
     let begun = passes
         .iter()
@@ -154,8 +159,8 @@ fn active_passes(
         .map(|(_, work)| work)
 }
 
-/// The passes through which a micro-batch goes, in order.
-fn passes(order: Order, stages: usize) -> Vec<Work> {
+/// Returns the passes of a micro-batch, in order.
+fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let forward = |stage: usize| (Some(stage), None);
     let backward = |stage: usize| (None, Some(stage));
     match order.passes {
@@ -176,8 +181,8 @@ fn passes(order: Order, stages: usize) -> Vec<Work> {
     }
 }
 
-/// One slot of each kind, with the number of its repetitions: the slots in the middle, in which all
-/// passes have begun and none has ended, repeat.
+/// Iterates over one slot of each kind, each with the number of slots of this kind. Only slots in
+/// the middle, in which all passes have begun and none has ended, repeat.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<Item = (u64, u64)> {
     let begun = passes.saturating_sub(1);
     let ends = every.saturating_mul(micro_batches.saturating_sub(1));
@@ -186,7 +191,7 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<
     } else {
         begun.saturating_add(ends) + 1
     };
-    // The first slot in which all passes have begun, and the first in which one has ended.
+    // The first slot in which all passes have begun, and the first slot in which one has ended.
     let (from, to) = (begun, ends + 1);
     let repeats = to.saturating_sub(from);
     let (head, tail) = if repeats > 0 && all > 0 {
@@ -194,8 +199,8 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<
     } else {
         (all, all)
     };
-    let alone = (0..head).chain(tail..all).map(|slot| (slot, 1));
+    let single = (0..head).chain(tail..all).map(|slot| (slot, 1));
     let middle = (0..every.min(repeats)).filter(move |_| all > 0);
     let middle = middle.map(move |n| (from + n, (repeats - n).div_ceil(every)));
-    alone.chain(middle)
+    single.chain(middle)
 }

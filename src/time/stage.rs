@@ -1,16 +1,16 @@
-//! Cycles of one stage, with what it recomputes and the state that it streams (docs/model.md,
-//! "Time").
+//! Computes the cycles of one stage, including recomputation and the streaming of optimizer state
+//! (docs/model.md, "Time").
 
 use super::{Passes, StageTimes};
 use crate::memory::Recompute;
 use std::ops::Range;
 
 impl StageTimes {
-    /// Cycles of the stage of `range` with `after` stages after it, including Out in the stage of
-    /// In if Out runs on the first IPU; `None` if positions do not exist.
+    /// Computes the cycles of the stage of positions `range` with `after` later stages. If Out runs
+    /// on the first IPU, the stage with In includes it. `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update] = self.sums(range)?;
-        // Out on the first IPU follows the last stage, except in a split into one stage.
+        // Out on the first IPU comes after the last stage, unless there is only one stage.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
         Some(Passes {
             forward,
@@ -20,12 +20,14 @@ impl StageTimes {
         })
     }
 
-    /// Cycles of a stage in one micro-batch, including recomputation.
+    /// Computes the cycles of a stage for one micro-batch, including recomputation; `None` if
+    /// positions do not exist.
     pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
         self.stage(range, after).map(Passes::of_micro_batch)
     }
 
-    /// Forward, backward and update cycles of a range; `None` if positions do not exist.
+    /// Returns the forward, backward and update cycles of positions `range`; `None` if positions do
+    /// not exist.
     pub(super) fn sums(&self, range: &Range<usize>) -> Option<[u128; 3]> {
         let mut sums = [0; 3];
         for (sum, before) in sums.iter_mut().zip(&self.before) {
@@ -36,7 +38,7 @@ impl StageTimes {
         Some(sums)
     }
 
-    /// Forward cycles of Out if the range includes it; otherwise 0.
+    /// Returns the forward cycles of Out if the range includes it; otherwise 0.
     fn forward_of_out(&self, range: &Range<usize>) -> u128 {
         let last = self.positions().saturating_sub(1);
         let in_first = self.out_in_first.filter(|_| range.start == 0);
@@ -46,9 +48,10 @@ impl StageTimes {
         }
     }
 
-    /// Cycles of a stage without Out, and the cycles of Out for the first of several stages if Out
-    /// runs on the first IPU, where it is the last stage of the pipeline.
-    pub(crate) fn parts(
+    /// Computes the cycles of a stage without Out (first item), and the cycles of Out (second item)
+    /// if it runs on the first IPU and this is the first of several stages: then Out is a stage of
+    /// its own, the last of the pipeline. `None` if positions do not exist.
+    pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
         after: usize,
@@ -63,8 +66,8 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Cycles that a stage recomputes, without Out, which ends the pipeline. `is_last` says whether
-    /// the stage is the last of the pipeline.
+    /// Returns the cycles that a stage recomputes for one micro-batch. Out is never recomputed.
+    /// `is_last` says whether the stage is the last of the pipeline.
     pub(super) fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.forward_again(range) {
             0 => 0,
@@ -72,20 +75,21 @@ impl StageTimes {
         }
     }
 
-    /// Cycles that a range recomputes within a stage that recomputes: frozen layers run again with
-    /// the others of their stage.
+    /// Returns the cycles that positions `range` recompute as part of a stage that recomputes: a
+    /// frozen layer runs again with the other layers of its stage, though not by itself.
     pub(super) fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
             Recompute::Stage => self.forward_without_out(range),
-            // The last stage keeps everything after its last checkpoint, which is the end of the
+            // The last stage keeps everything after its last checkpoint, which is at the end of the
             // last layer.
             _ => self.forward_again(range),
         }
     }
 
-    /// Forward cycles of a range that run again if each layer is recomputed only where necessary.
+    /// Returns the forward cycles of positions `range` that run again if each layer is recomputed
+    /// only where its own backward pass, or that of the first layer, needs it.
     pub(super) fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = self.by_themselves(range);
         match range.start {
@@ -94,14 +98,14 @@ impl StageTimes {
         }
     }
 
-    /// Forward cycles of positions that run again for their own backward pass.
+    /// Returns the forward cycles of positions that run again for their own backward pass.
     fn by_themselves(&self, range: &Range<usize>) -> u128 {
         let before = |position: usize| self.again_before.get(position).copied().unwrap_or(0);
         before(range.end).saturating_sub(before(range.start))
     }
 
-    /// Forward cycles of In if it has no backward pass and runs again with the first layer, which
-    /// the range includes.
+    /// Returns the forward cycles of In if it runs again with the first layer: it has no backward
+    /// pass, and `range` includes the first layer. Otherwise 0.
     fn with_first_layer(&self, range: &Range<usize>) -> u128 {
         let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
         match range.contains(&1) && runs(1) && !runs(0) {
@@ -110,13 +114,14 @@ impl StageTimes {
         }
     }
 
-    /// Forward cycles of a range, without Out.
+    /// Returns the forward cycles of positions `range`, without Out.
     pub(super) fn forward_without_out(&self, range: &Range<usize>) -> u128 {
         let [forward, ..] = self.sums(range).unwrap_or_default();
         forward.saturating_sub(self.forward_of_out(range))
     }
 
-    /// Bytes that a stage loads and stores for the update in this pipeline.
+    /// Returns the bytes that a stage loads from and stores to memory off the chip for one update,
+    /// on one replica; 0 if optimizer state is on the chip.
     pub(super) fn streamed_by(&self, range: &Range<usize>) -> u128 {
         let state = self.pipeline.state;
         if !state.is_off_chip() {
@@ -132,13 +137,15 @@ impl StageTimes {
         2 * bytes.div_ceil(parts)
     }
 
-    /// Bytes that a step loads and stores on all IPUs of a replica.
+    /// Returns the bytes that all IPUs of one replica load from and store to memory off the chip in
+    /// a step.
     pub(super) fn streamed_in_step(&self, stages: &[Range<usize>]) -> u128 {
         let of_stages = stages.iter().map(|range| self.streamed_by(range));
         of_stages.fold(0, u128::saturating_add)
     }
 
-    /// Cycles of loading or storing `bytes`; 0 if bandwidth or clock is unknown.
+    /// Returns the cycles in which `bytes` are loaded or stored; 0 if the bandwidth or the clock
+    /// frequency is unknown.
     pub(super) fn streaming_cycles(&self, bytes: u128) -> u128 {
         let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
         known.map_or(0, |(bandwidth, clock)| {

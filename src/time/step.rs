@@ -1,34 +1,36 @@
-//! Time of one step of a split.
+//! Computes the time of one step of a pipeline.
 
 use super::{Passes, SlotKind, Slots, StageTimes, USUAL_MICRO_BATCHES};
 use crate::memory::Schedule;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Cycles of one step: all micro-batches through all stages, and the update.
+/// The time of one step: all micro-batches through all stages, and the weight update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepTime {
-    /// Micro-batches of the step.
+    /// Number of micro-batches of the step.
     pub micro_batches: u64,
-    /// Cycles of the whole step.
+    /// Cycles of the whole step, including `copies` and `update`.
     pub cycles: u128,
-    /// Cycles that one more micro-batch adds while every stage has work.
+    /// Cycles by which one more micro-batch lengthens the step while every stage has work.
     pub steady: u128,
-    /// Cycles that filling and draining the pipeline adds to a steady cycle for each micro-batch.
+    /// Cycles that are lost while the pipeline fills and drains: all cycles of stages, beyond
+    /// `steady` for each micro-batch.
     pub ramps: u128,
-    /// Cycles of copies between stages, over all slots; `None` if unknown, and then not in
-    /// `cycles`.
+    /// Cycles of the copies between stages, over all slots of the step; `None` if the clock
+    /// frequency is unknown. Then `cycles` lacks them.
     pub copies: Option<u128>,
-    /// Cycles of the update.
+    /// Cycles of the weight update.
     pub update: u128,
-    /// Bytes that are loaded from and stored to memory off the chip. Their cycles are in `update`
-    /// if the bandwidth is known.
+    /// Bytes that the IPUs of one replica load from and store to memory off the chip. `update` has
+    /// their cycles if the bandwidth is known.
     pub streamed: u128,
 }
 
 impl StepTime {
-    /// Step of `stages`, each given with its IPU, in `slots`. `period` has the slots of one
-    /// micro-batch, `copies` the cycles of copies. `None` if sums overflow.
+    /// Computes the time of a step from its `slots` and from the slots by which one more
+    /// micro-batch lengthens it (`period`). `stages` has the IPU and the cycles of each stage;
+    /// `copies` are cycles. `None` if a sum overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
@@ -41,7 +43,7 @@ impl StepTime {
             micro_batches,
             cycles: with_update.checked_add(copies.unwrap_or(0))?,
             steady,
-            // No IPU does its work in less than a steady cycle for each micro-batch.
+            // No IPU does its work in fewer cycles than `steady` for each micro-batch.
             ramps: work.saturating_sub(through),
             copies,
             update,
@@ -49,7 +51,8 @@ impl StepTime {
         })
     }
 
-    /// Share of the step that a permanently full pipeline would take (1 is the best).
+    /// Returns the share of the step that a pipeline without filling, draining, copies and updates
+    /// would take; 1 is the best.
     pub fn efficiency(&self) -> f64 {
         let through = self.steady as f64 * self.micro_batches as f64;
         match self.cycles {
@@ -58,7 +61,8 @@ impl StepTime {
         }
     }
 
-    /// Cycles for each micro-batch.
+    /// Returns the cycles of the step and its number of micro-batches, for comparison with steps of
+    /// other numbers.
     pub(crate) fn rate(&self) -> Rate {
         Rate {
             cycles: self.cycles,
@@ -66,13 +70,13 @@ impl StepTime {
         }
     }
 
-    /// Orders steps by cycles for each micro-batch, the fastest first.
+    /// Compares two steps by cycles per micro-batch: `Less` if this one is faster.
     pub fn by_rate(&self, other: &Self) -> Ordering {
         self.rate().compare(other.rate())
     }
 }
 
-/// Cycles for a number of micro-batches.
+/// Cycles per micro-batch, as an exact fraction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate {
     pub(crate) cycles: u128,
@@ -80,12 +84,12 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Cycles for another number of micro-batches, rounded down.
+    /// Returns the cycles of `micro_batches` micro-batches, rounded down.
     pub(crate) fn of(self, micro_batches: u64) -> u128 {
         self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
     }
 
-    /// Compares the cycles for equally many micro-batches.
+    /// Compares two rates: `Less` if this one takes fewer cycles per micro-batch.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         let [one, others] = [
             self.cycles.saturating_mul(other.micro_batches.into()),
@@ -96,7 +100,8 @@ impl Rate {
 }
 
 impl Slots {
-    /// Cycles of all slots without copies; `None` if they overflow.
+    /// Returns the cycles of all slots, without copies; `None` if they overflow. `stages` has the
+    /// IPU and the cycles of each stage.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -109,7 +114,8 @@ impl Slots {
 }
 
 impl SlotKind {
-    /// Cycles of one slot: those of the IPU with the most work.
+    /// Returns the cycles of one slot, which are those of the IPU with the most work; `None` if
+    /// they overflow. `by_ipu` is space for a number per IPU.
     fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
         by_ipu.fill(0);
         for (number, (ipu, stage)) in stages.iter().enumerate() {
@@ -121,7 +127,8 @@ impl SlotKind {
 }
 
 impl Passes {
-    /// Cycles of the active passes in one micro-batch.
+    /// Returns the cycles of the passes that run in a slot on one micro-batch each; recomputation
+    /// is part of the backward pass.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let backward = if backward {
@@ -134,13 +141,14 @@ impl Passes {
 }
 
 impl StageTimes {
-    /// Stages of the pipeline of a split, each with its IPU: the stages of the split and, if Out
-    /// runs on the first IPU, Out last. `None` if positions do not exist.
+    /// Returns the IPU and the cycles of each stage of the pipeline. If Out runs on the first IPU,
+    /// it is the last stage of the pipeline, after the `stages` of the split. `None` if positions
+    /// do not exist.
     fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
         let mut found = Vec::with_capacity(stages.len() + 1);
         let mut last = None;
         for (ipu, range) in stages.iter().enumerate() {
-            let (times, out) = self.parts(range, stages.len() - 1 - ipu)?;
+            let (times, out) = self.stage_and_out(range, stages.len() - 1 - ipu)?;
             found.push((ipu, times));
             last = last.or(out);
         }
@@ -148,13 +156,15 @@ impl StageTimes {
         Some(found)
     }
 
-    /// Number of stages of the pipeline for a split into `stages` stages.
+    /// Returns the number of stages of the pipeline for a split into `stages` stages: one more if
+    /// Out on the first IPU is a stage of its own.
     pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
 
-    /// Micro-batches of a step for a split into `stages` stages: the requested or usual number, but
-    /// at least the minimum of the schedule, and for TensorFlow rounded up to a multiple of it.
+    /// Returns the micro-batches of a step for a split into `stages` stages: the requested or usual
+    /// number, but at least the minimum of the schedule, and for TensorFlow rounded up to a
+    /// multiple of it.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -172,7 +182,8 @@ impl StageTimes {
         }
     }
 
-    /// Time of one step of a split; `None` if it has no stage, or positions that do not exist.
+    /// Computes the time of one step of a split into `stages` (ranges of positions); `None` if
+    /// positions do not exist or a sum overflows.
     pub fn step(&self, stages: &[Range<usize>]) -> Option<StepTime> {
         let of_pipeline = self.pipeline_stages(stages)?;
         let micro_batches = self.micro_batches(stages.len());
@@ -194,9 +205,9 @@ impl StageTimes {
         })
     }
 
-    /// Cycles of the weight update of `stages`, each given with its IPU. In PopART, one IPU updates
-    /// its weights after the other: the sum over all stages. In TensorFlow, all IPUs do so at the
-    /// same time: the highest sum over the stages of one IPU.
+    /// Returns the cycles of the weight update. `stages` has the IPU and the cycles of each stage.
+    /// In PopART, one IPU updates its weights after the other: the sum over all stages. In
+    /// TensorFlow, all IPUs update at the same time: the highest sum of an IPU.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let of_stages = stages.iter().map(|(_, stage)| stage.update);
         if !self.updates_side_by_side() {
@@ -209,17 +220,18 @@ impl StageTimes {
         by_ipu.into_iter().max().unwrap_or(0)
     }
 
-    /// Do all IPUs update their weights at the same time?
+    /// Returns whether all IPUs update their weights at the same time, as in TensorFlow; otherwise
+    /// one IPU after the other.
     pub(crate) fn updates_side_by_side(&self) -> bool {
         let schedule = self.pipeline.schedule;
         matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
 
-    /// Adds the copies of one stage, given with its number, to `bytes`: the bytes that even and odd
-    /// slots wait for, which are the bytes of the IPU that sends or receives the most. If a
-    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
-    /// slots. If only one stage works at a time, the first number sums the bytes over all cuts for
-    /// one micro-batch.
+    /// Includes the copies of one stage, given with its number, in the bytes that the even slots
+    /// (first item) and the odd slots (second) wait for: the bytes of the IPU that sends or
+    /// receives the most. If a micro-batch enters every second slot, neighbours exchange data only
+    /// in even or only in odd slots. If only one stage works at a time, the first item sums up the
+    /// bytes of all cuts for one micro-batch.
     pub(crate) fn with_copies_of(
         &self,
         mut bytes: [u128; 2],
@@ -243,8 +255,9 @@ impl StageTimes {
         bytes
     }
 
-    /// Cycles of the copies of a step that waits for these bytes in even and odd slots; `None` if
-    /// the clock of the target is unknown, 0 without cuts.
+    /// Returns the cycles of all copies of a step whose even and odd slots wait for these bytes.
+    /// The second argument has the number of slots and of micro-batches. `None` if the clock
+    /// frequency is unknown and bytes are copied.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -260,8 +273,8 @@ impl StageTimes {
         })
     }
 
-    /// Forward and backward bytes over the cut before `position`. If Out is on the first IPU, the
-    /// cut before it is both after the last position and before the first.
+    /// Returns the bytes that the cut before `position` sends in the forward and in the backward
+    /// pass. If Out is on the first IPU, position 0 means the cut between the last layer and Out.
     fn bytes_over(&self, position: usize) -> [u128; 2] {
         let before = position
             .checked_sub(1)
@@ -270,7 +283,7 @@ impl StageTimes {
         cut.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Cycles that a link takes for `bytes`; `None` if the clock is unknown.
+    /// Returns the cycles in which a link sends `bytes`; `None` if the clock frequency is unknown.
     fn link_cycles(&self, bytes: u128) -> Option<u128> {
         if bytes == 0 {
             return Some(0);

@@ -97,7 +97,7 @@ impl Table {
             let Some(rest) = self.rests[self.place(stage + 1, end)] else {
                 continue;
             };
-            let parts = times.parts(&range, self.stages - 1 - stage);
+            let parts = times.stage_and_out(&range, self.stages - 1 - stage);
             let Some((parts, _)) =
                 parts.filter(|_| peak(checked, (stage, self.stages), &range).is_some())
             else {

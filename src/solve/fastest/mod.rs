@@ -295,7 +295,7 @@ impl<'a> StageSearch<'a> {
     /// tile; `None` if its cycles are unknown.
     fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
         let stage = self.placed.len();
-        let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;
+        let (parts, out) = self.times.stage_and_out(&range, self.stages - 1 - stage)?;
         let (taken, left) = self.taken.split_at_mut(stage + 1);
         let (before, next) = (taken.last()?, left.first_mut()?);
         let slots = self.kinds.iter().zip(&before.busiest);
