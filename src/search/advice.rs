@@ -1,5 +1,5 @@
-//! What helps if nothing fits: other pipelines that a user could choose (`--recompute`, `--schedule`,
-//! `--optimizer-state`), and changes of the model (docs/model.md, "Advice").
+//! Suggests changes if nothing fits: other pipelines that the user could choose (`--recompute`,
+//! `--schedule`, `--optimizer-state`), and changes of the model (docs/model.md, "Advice").
 
 use super::candidate::Candidate;
 use super::error::SearchError;
@@ -15,58 +15,60 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A change must free more than the bytes of the fullest tile divided by this number.
+/// A change is only suggested if it frees more than the bytes of the fullest tile divided by this
+/// number.
 const MIN_SHARE: u64 = 1000;
 
-/// A change that frees memory where it is over the limit.
+/// A change that frees memory on the tile that exceeds the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// The kind of change.
+    /// What to change.
     pub change: Change,
-    /// The weight that the change is about; `null` for other changes.
+    /// The weight that the change is about; `null` if the change is not about a weight.
     pub weight: Option<String>,
-    /// Bytes that the change frees on the fullest tile. If it is no option of `popliner`, an upper
-    /// bound.
+    /// Bytes that the change frees on the fullest tile. An upper bound unless the change is an
+    /// option of `popliner`.
     pub frees: u64,
-    /// Is the change enough for some split on as many IPUs? Only tried for half the micro-batch.
+    /// Whether some split on the same number of IPUs fits after this change. Only tried for half
+    /// the micro-batch; `false` for all other changes.
     pub is_enough: bool,
 }
 
-/// A change of the model or its options, the most certain to help first.
+/// A change of the pipeline or the model that frees memory, the most certain first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// `--optimizer-state off-chip`.
+    /// Keep optimizer state off the chip (`--optimizer-state off-chip`).
     #[default]
     StateOffChip,
-    /// `--recompute layer`.
+    /// Recompute layers one by one (`--recompute layer`).
     Checkpoints,
-    /// `--schedule tf-interleaved`.
+    /// Use the interleaved schedule of TensorFlow (`--schedule tf-interleaved`).
     Interleaved,
-    /// The operations of a weight in two parts, one after the other.
+    /// Run the operations of a weight in two parts, one after the other.
     SerializedWeight,
-    /// A lower available memory proportion.
+    /// Lower the available memory proportion of operations.
     MemoryProportion,
-    /// Half the samples of a micro-batch, by an estimate.
+    /// Halve the number of samples in a micro-batch; the freed bytes are an estimate.
     HalfMicroBatch,
-    /// 16 bits in place of 32 for weights and state.
+    /// Use 16 bits instead of 32 for weights and their state.
     HalfPrecision,
 }
 
-/// Advice of a search, and the stage that it is about.
+/// Changes that would free memory in one stage that exceeds its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdviceFor {
-    /// The layer that exceeds the limit most as a stage of its own, or else the stage of the split
-    /// that exceeds its limit most.
+    /// The layer that exceeds the limit most as a stage of its own or, if every layer fits, the
+    /// stage of the split that exceeds its limit most.
     pub stage: PlacedStage,
-    /// Memory of that stage.
+    /// Memory of this stage.
     pub fullest: StageMemory,
-    /// Changes that free memory in that stage.
+    /// Changes that free memory in this stage, the most certain first.
     pub advice: Vec<Advice>,
 }
 
 impl AdviceFor {
-    /// Advice for a split that does not fit; `None` if no stage exceeds its limit.
+    /// Finds changes for a split that does not fit; `None` if no stage exceeds its limit.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         split: &ShownSplit,
@@ -83,15 +85,16 @@ impl AdviceFor {
     }
 }
 
-/// The layer that exceeds the limit most as a stage of its own, or, if each layer would fit, the
-/// stage that exceeds its limit most.
+/// Returns the layer that exceeds the limit most as a stage of its own or, if every layer fits, the
+/// stage of the split that exceeds its limit most, with its memory. `None` if no stage exceeds its
+/// limit.
 fn furthest_over<'m>(
     costs: &PipelineCosts<'_>,
     split: &'m ShownSplit,
 ) -> Option<(PlacedStage, &'m StageMemory)> {
-    let alone = split.too_large.iter();
-    let alone = alone.max_by_key(|(_, memory)| memory.max_tile_bytes());
-    if let Some((position, memory)) = alone {
+    let single = split.too_large.iter();
+    let single = single.max_by_key(|(_, memory)| memory.max_tile_bytes());
+    if let Some((position, memory)) = single {
         return Some((PlacedStage::alone(*position..position + 1), memory));
     }
     let over = |ipu: usize| {
@@ -104,7 +107,7 @@ fn furthest_over<'m>(
     (over(furthest) > 0).then(|| (stage, &split.memory[furthest]))
 }
 
-/// The changes that free memory in `stage`.
+/// Lists the changes that free memory in `stage`, whose memory is `fullest`.
 fn changes(
     costs: &PipelineCosts<'_>,
     stage: &PlacedStage,
@@ -148,7 +151,8 @@ fn changes(
     Ok(advice.collect())
 }
 
-/// Pipelines that need less memory than the current one, with the change that leads to each.
+/// Returns the pipelines that need less memory than the current one, each with the change that
+/// leads to it.
 fn pipelines(costs: &PipelineCosts<'_>) -> Result<Vec<(Change, Pipeline)>, SearchError> {
     let current = costs.pipeline();
     let state = current.with_state(
@@ -179,13 +183,14 @@ fn pipelines(costs: &PipelineCosts<'_>) -> Result<Vec<(Change, Pipeline)>, Searc
 }
 
 impl PipelineCosts<'_> {
-    /// The other pipelines, still without costs, with the limits up to which costs must be computed
-    /// to find the best split of each.
-    pub(super) fn others(&self) -> Result<Vec<Self>, SearchError> {
+    /// Returns the request in other pipelines that may be better than the current one, before their
+    /// costs are computed. The limit of each (`up_to`) is the one up to which costs are needed to
+    /// find its best split.
+    pub(super) fn alternatives(&self) -> Result<Vec<Self>, SearchError> {
         let (pipeline, asked) = (self.pipeline(), self.request().options.pipeline);
         let states = self.other_states()?.into_iter();
         let states = states.map(|state| pipeline.with_state(state, asked.replicas));
-        // If nothing fits, the pipelines that the request leaves open were all tried already.
+        // If nothing fits, the pipelines that the request leaves open were tried already.
         let open = pipeline.open(asked, self.memory.is_training());
         let is_untried = |other: &Pipeline| self.request().options.moves || !open.contains(other);
         let pipelines = pipeline.alternatives().into_iter().filter(is_untried);
@@ -198,8 +203,8 @@ impl PipelineCosts<'_> {
         others.collect()
     }
 
-    /// Other places for the optimizer state: none if it is not on the chip, or if all places were
-    /// tried.
+    /// Returns other places for the optimizer state that were not tried; none if it is not on the
+    /// chip.
     pub(super) fn other_states(&self) -> Result<Vec<StatePlace>, SearchError> {
         let (pipeline, asked) = (self.pipeline(), self.request().options.pipeline);
         let is_on_chip = pipeline.state == StatePlace::OnChip && pipeline.is_on();
@@ -210,8 +215,8 @@ impl PipelineCosts<'_> {
         })
     }
 
-    /// Bytes on the fullest tile of these stages without recomputation; `None` if the pipeline has
-    /// none.
+    /// Returns the bytes on the fullest tile of `stages` without recomputation; `None` if the
+    /// pipeline does not recompute.
     pub(super) fn peak_without_recomputation(
         &self,
         stages: &[Range<usize>],
@@ -229,9 +234,10 @@ impl PipelineCosts<'_> {
     }
 }
 
-/// Best splits in each of `others`, whose costs must be computed. If nothing fits in the pipeline
-/// `now`, a pipeline is skipped if one that fits differs from `now` in the same options.
-pub(super) fn best_of(
+/// Computes the costs of each of `others`, and returns the best split of each. If nothing fits in
+/// pipeline `now` (`is_refused`), a pipeline is skipped when another one fits that differs from
+/// `now` in the same options.
+pub(super) fn best_in_each(
     others: Vec<PipelineCosts<'_>>,
     (now, is_refused): (Pipeline, bool),
     progress: &Progress,

@@ -1,4 +1,4 @@
-//! The best split of one pipeline on one number of IPUs, and how two of them compare.
+//! The best split of one pipeline on one number of IPUs, and comparison of two of them.
 
 use super::PipelineCosts;
 use crate::memory::Pipeline;
@@ -9,20 +9,20 @@ use std::cmp::Ordering;
 /// The best split of one pipeline on one number of IPUs.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The pipeline.
+    /// The pipeline: its schedule, recomputation, place of optimizer state, and replicas.
     pub pipeline: Pipeline,
-    /// Number of IPUs.
+    /// Number of IPUs of one replica.
     pub ipus: usize,
-    /// Does the split fit? Otherwise it is the split with the lowest peak.
+    /// Whether the split fits. Otherwise it is the split with the lowest peak.
     pub fits: bool,
-    /// The split.
+    /// The split, with its score.
     pub solution: Solution,
-    /// Bytes on the fullest tile of each stage.
+    /// By stage: bytes on its fullest tile at the peak.
     pub peaks: Vec<u64>,
 }
 
 impl Candidate {
-    /// The candidate with this solution, whose stages have costs.
+    /// Builds the candidate of a solution. `costs` has the ranges of its stages.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -40,8 +40,9 @@ impl Candidate {
         }
     }
 
-    /// Orders candidates by number of IPUs; then those that fit come first, the best by `goal`, and
-    /// then the others, the lowest peak first.
+    /// Compares candidates: first by number of IPUs, the fewest first; then those that fit come
+    /// before those that do not. Those that fit are ordered by `goal`, the others by the lowest
+    /// peak.
     pub(super) fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         let goal = if self.fits { goal } else { Goal::Peak };
         let scores = [&self.solution.score, &other.solution.score];
@@ -52,14 +53,15 @@ impl Candidate {
     }
 }
 
-/// Orders steps by cycles for each micro-batch, the fastest first; without cycles all are equal.
+/// Compares steps by cycles per micro-batch; `Less` if `one` is faster, `Equal` if any of them is
+/// unknown.
 pub(super) fn by_rate(one: Option<StepTime>, other: Option<StepTime>) -> Ordering {
     let both = one.zip(other);
     both.map_or(Ordering::Equal, |(one, other)| one.by_rate(&other))
 }
 
-/// Bytes that are free of `limit` if `bytes` are in use; negative if they exceed it. Saturates at
-/// the bounds of `i64`.
+/// Returns `limit - bytes`, the bytes that are left: negative if the limit is exceeded. Saturates
+/// at the bounds of `i64`.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     let free = i128::from(limit) - i128::from(bytes);
     i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })

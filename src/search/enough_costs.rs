@@ -1,22 +1,23 @@
-//! The best split, and the reasons why none fits, with costs that are computed until they suffice.
+//! Finds the best split, or the reasons why none fits, and computes more costs of ranges until
+//! these suffice for a certain answer.
 
 use super::candidate::Candidate;
 use super::error::SearchError;
-use super::few_tiles::{has_all, least_when_moved};
+use super::few_tiles::{has_all, peak_when_moved};
 use super::pipeline_costs::{PipelineCosts, compute_costs};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Infeasible, Solution, SolveError};
 
 impl PipelineCosts<'_> {
-    /// Doubles the limit of the computed ranges.
+    /// Computes the costs of all ranges up to twice the current limit.
     fn compute_more(&mut self, progress: &Progress) -> Result<(), SearchError> {
         self.up_to = self.up_to.saturating_mul(2);
         let stages = self.stages;
         compute_costs(&mut [self], stages, progress)
     }
 
-    /// The best split, or if none fits the one with the lowest peak. Computes more costs until they
-    /// suffice.
+    /// Finds the best split that fits or, if none fits, the split with the lowest peak; `None` if
+    /// no split keeps the constraints. Computes more costs until the result is certain.
     pub(super) fn best(&mut self, progress: &Progress) -> Result<Option<Candidate>, SearchError> {
         loop {
             let problem = self.problem();
@@ -32,11 +33,11 @@ impl PipelineCosts<'_> {
         }
     }
 
-    /// Explains why nothing fits. Computes more costs until they suffice.
+    /// Explains why nothing fits. Computes more costs until the explanation is certain.
     pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
         loop {
             let task = progress.begin("solving", Unit::Rows, 0);
-            // Both calls see the same costs up to the limit.
+            // Both searches see equal costs up to the limit.
             let found = "a second search found a split that the first one missed";
             let missed = || SolveError::Internal(found.to_owned());
             let infeasible = solve::explain(&self.problem())?.ok_or_else(missed)?;
@@ -48,11 +49,11 @@ impl PipelineCosts<'_> {
         }
     }
 
-    /// Is `best` certain to have the lowest peak, even if longer ranges were computed, and are the
-    /// costs of moving its layers over a cut computed?
+    /// Returns whether `best` certainly has the lowest peak of all splits, and the costs of its
+    /// stages with a layer moved over any cut are computed.
     fn is_enough_for(&self, best: Option<&Solution>) -> bool {
         let is_best = |best: &Solution| {
-            best.score.peak <= self.up_to && least_when_moved(&self.ranges, &best.plan).is_some()
+            best.score.peak <= self.up_to && peak_when_moved(&self.ranges, &best.plan).is_some()
         };
         has_all(&self.ranges) || best.is_some_and(is_best)
     }

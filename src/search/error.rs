@@ -4,10 +4,10 @@ use crate::model::TooManyPlaces;
 use crate::solve::SolveError;
 use thiserror::Error;
 
-/// Reason why a search has no result.
+/// Error of a search that has no result.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// More ranges of layers than any real model has.
+    /// The layers share variables in more ways than in any real model.
     #[error(transparent)]
     TooManyPlaces(#[from] TooManyPlaces),
     /// The request contradicts itself, or two ways of computing a number disagree.

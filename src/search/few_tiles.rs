@@ -1,27 +1,29 @@
-//! The peak of the best split on a few tiles, before any costs are computed. If a model does not
-//! fit, costs are then only computed for ranges as long as that split can have.
+//! Finds the lowest peak of any split on a few tiles, before costs on all tiles are computed. If a
+//! model does not fit, costs are then computed only for ranges up to about this peak.
 //!
-//! Results do not depend on the accuracy of this peak. All tiles together need no less than a few
-//! of them, so a split that does not fit on a few does not fit; and a split is only considered the
-//! best if all ranges with no higher peak were computed (`enough_costs`).
+//! Results do not depend on the accuracy of this peak. A split needs at least as much on all tiles
+//! as on a few of them, so if it does not fit on a few, it does not fit. And a split only counts as
+//! the best if all ranges with no higher peak were computed (`enough_costs`).
 
 use super::error::SearchError;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::solve::{self, Plan, Problem};
 
-/// Bytes of the split with the lowest peak on a few tiles.
+/// The split with the lowest peak on a few tiles, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeakOnFewTiles {
-    /// Bytes on the fullest of these tiles.
+    /// Bytes of the split on the fullest of these tiles.
     peak: u64,
-    /// Smallest bytes of its stages if a layer is moved over a cut; `None` if unknown.
+    /// Bytes of its fullest stage after any layer beside a cut is moved to the other side of it;
+    /// `None` if unknown.
     moved: Option<u64>,
 }
 
 impl PeakOnFewTiles {
-    /// The split of `problem` with the lowest peak on a few tiles of `memory`; `None` if there is no
-    /// split whatever the limit. The costs and limits of `problem` do not count. `limit` bounds the
-    /// ranges that are tried first, in bytes.
+    /// Finds the split of `problem` with the lowest peak on a few tiles of `memory`; `None` if no
+    /// split keeps the constraints. Ignores the costs and limits of `problem`. `limit` is the
+    /// number of bytes up to which ranges are computed at first; it is doubled until a split is
+    /// found.
     pub(super) fn new(
         memory: &MemoryModel<'_>,
         problem: &Problem<'_>,
@@ -34,7 +36,7 @@ impl PeakOnFewTiles {
             if let Some(lowest) = solve::unproven(&problem.at_any_limit())? {
                 return Ok(Some(Self {
                     peak: lowest.score.peak,
-                    moved: least_when_moved(costs, &lowest.plan),
+                    moved: peak_when_moved(costs, &lowest.plan),
                 }));
             }
             if has_all(costs) {
@@ -44,17 +46,19 @@ impl PeakOnFewTiles {
         }
     }
 
-    /// Can a split fit in `limit`?
+    /// Returns whether a split may fit in `limit` bytes per tile; if not, none fits.
     pub(super) fn fits(&self, limit: u64) -> bool {
         self.peak <= limit
     }
 
-    /// Limit for ranges that include those of the split with the lowest peak on all tiles.
+    /// Returns the number of bytes up to which ranges should be computed to include those of the
+    /// split with the lowest peak on all tiles.
     pub(super) fn limit_of_best(&self) -> u64 {
         with_margin(self.peak)
     }
 
-    /// Limit for ranges whose costs explain why nothing fits in `limit`.
+    /// Returns the number of bytes up to which ranges should be computed to explain why nothing
+    /// fits in `limit`: above `limit`, and enough to move any layer of the best split over a cut.
     pub(super) fn limit_beyond(&self, limit: u64) -> u64 {
         let moved = self
             .moved
@@ -64,19 +68,19 @@ impl PeakOnFewTiles {
     }
 }
 
-/// Adds a margin, since all tiles may need more than a few.
+/// Adds 1/16, since a stage may need more on other tiles than on the few that were computed.
 fn with_margin(bytes: u64) -> u64 {
     bytes.saturating_add(bytes / 16)
 }
 
-/// Are these the costs of all ranges?
+/// Returns whether `costs` has the costs of all ranges.
 pub(super) fn has_all(costs: &RangeCosts) -> bool {
     costs.least(0..costs.layers()).is_some() || costs.layers() == 0
 }
 
-/// Highest bytes of a stage of `plan` to which the neighbouring layer is moved over a cut; `None`
-/// if costs are missing.
-pub(super) fn least_when_moved(costs: &RangeCosts, plan: &Plan) -> Option<u64> {
+/// Returns the bytes of the fullest stage of `plan` after any layer beside a cut is moved to the
+/// other side of it; `None` if the costs of such a stage are missing.
+pub(super) fn peak_when_moved(costs: &RangeCosts, plan: &Plan) -> Option<u64> {
     let mut highest = 0;
     for sides in plan.stages().windows(2) {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);

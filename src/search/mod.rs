@@ -1,12 +1,12 @@
-//! Searches for a split: from a model and a request to the best split with its proof, or to the
-//! reason why there is none.
+//! Searches for a split: takes a model and a request, and returns the best split with a proof, or
+//! the reason why there is none.
 //!
-//! [`SearchRequest`] is the request. [`PipelineCosts`] has the bytes of the ranges of layers that
-//! can fit in one pipeline, from which the solver finds a [`Candidate`]: the best split of that
-//! pipeline on one number of IPUs. `open_pipelines` makes the table of all candidates, chooses the
-//! pipeline of the answer, and says what other questions the table answers: `--sweep`, and `--plan`
-//! (`plan`). If nothing fits, `advice` tries other pipelines and changes of the model.
-//! The stages of the split are computed in full, once for everything that is shown of them.
+//! [`SearchRequest`] is the request. [`PipelineCosts`] has the bytes of the ranges of layers in one
+//! pipeline, from which the solver finds a [`Candidate`]: the best split of that pipeline on one
+//! number of IPUs. `open_pipelines` makes the table of all candidates, chooses the pipeline of the
+//! answer, and also serves `--sweep` and `--plan` (`plan`). If nothing fits, `advice` tries other
+//! pipelines and changes of the model. The memory of the stages of the shown split is computed in
+//! full, once for all that reports show of it.
 
 mod advice;
 mod candidate;
@@ -38,8 +38,8 @@ use crate::progress::{Progress, Unit};
 use crate::solve;
 use open_pipelines::{ChosenPipeline, OpenPipelines};
 
-/// Answers `request` for the micro-batch that it asks for; `memory` is in the usual pipeline. The
-/// answer is in the best of the pipelines that the request leaves open.
+/// Searches for the best split in the best of the pipelines that `request` leaves open, for the
+/// micro-batch that it asks for. `memory` is the model in the usual pipeline of its framework.
 ///
 /// # Errors
 /// If the request contradicts itself, or the answer is uncertain.
@@ -60,8 +60,8 @@ pub(crate) fn search<'a>(
     })
 }
 
-/// Answers `request` with the optimizer state in the first of the places that it leaves open in
-/// which the split fits, or else in the first place.
+/// Answers `request` with the optimizer state in the first place in which a split fits, among those
+/// that the request leaves open; in the first of all if none fits.
 fn in_states<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
@@ -87,7 +87,7 @@ fn in_states<'a>(
     Ok(first)
 }
 
-/// Answers a request in the best of the pipelines that it leaves open.
+/// Answers the request of `usual` in the best of the pipelines that it leaves open.
 fn in_pipelines<'a>(
     usual: PipelineCosts<'a>,
     progress: &Progress,
@@ -97,12 +97,12 @@ fn in_pipelines<'a>(
     let mut costs = open.take(chosen.index);
     let (mut answer, others) = costs.solve(chosen, progress)?;
     let now = (costs.pipeline(), matches!(answer, Answer::Refused(_)));
-    let alternatives = advice::best_of(others, now, progress)?;
+    let alternatives = advice::best_in_each(others, now, progress)?;
     let asks = &costs.request().options;
     let sweep = if asks.sweep && open.len() > 1 {
-        open.sweep(&costs.swept(), progress)?
+        open.sweep(&costs.swept_ipus(), progress)?
     } else if asks.sweep || costs.question.tries_all_ranges {
-        costs.sweep(&costs.swept())?
+        costs.sweep(&costs.swept_ipus())?
     } else {
         Vec::new()
     };
@@ -135,8 +135,8 @@ fn in_pipelines<'a>(
 }
 
 impl PipelineCosts<'_> {
-    /// Solves the request for one pipeline. Also returns the costs (bytes of every range of layers) of
-    /// other schedules and recomputations, if nothing fits or the report shows how cuts can be moved.
+    /// Solves the request in this pipeline. Also returns the costs of ranges in other pipelines, if
+    /// nothing fits or the report shows how cuts can be moved.
     fn solve(
         &mut self,
         mut chosen: ChosenPipeline,
@@ -144,7 +144,7 @@ impl PipelineCosts<'_> {
     ) -> Result<(Answer, Vec<Self>), SearchError> {
         let is_refused = chosen.is_refused;
         let mut others = match is_refused {
-            true => self.others()?,
+            true => self.alternatives()?,
             false => Vec::new(),
         };
         self.compute_with(is_refused, &mut others, progress)?;
@@ -163,7 +163,7 @@ impl PipelineCosts<'_> {
             }
         };
         if !is_refused && (solved.is_none() || self.request().options.moves) {
-            others = self.others()?;
+            others = self.alternatives()?;
             self.compute_with(solved.is_none(), &mut others, progress)?;
         }
         let answer = match solved {

@@ -1,20 +1,24 @@
-//! The pipelines that a request leaves open, and the table of candidates: the best splits of
-//! pipelines on numbers of IPUs.
+//! The pipelines that a request leaves open, and the table of candidates: the best split of each
+//! pipeline on each number of IPUs.
 //!
 //! [`in_each`] computes all entries of the table, as many pipelines as memory allows in one pass
 //! over the tiles. It is called for these questions, which need different entries and costs:
 //!
-//! | question | pipelines | numbers of IPUs | costs of ranges |
-//! |---|---|---|---|
-//! | the answer ([`choose`](OpenPipelines::choose)) | open ones | that of the request, or with `auto` the fewest | up to the limits |
-//! | nothing fits (`choose`) | open ones | that of the request, and the fewest that are enough | up to the lowest peak |
-//! | `--sweep` ([`sweep`](OpenPipelines::sweep)) | open ones | [`swept`](PipelineCosts::swept) | all |
-//! | `--plan` (`plan`) | all of the framework, with each place of the state | up to that of the request | up to the limits |
+//! * The answer ([`choose`](OpenPipelines::choose)): all open pipelines, on the requested number of
+//!   IPUs (with `auto`, the fewest on which the model fits), with the costs of ranges up to the
+//!   limits.
+//! * Nothing fits (`choose`): all open pipelines, on the requested number of IPUs and on the fewest
+//!   that are enough, with the costs of ranges up to the lowest peak.
+//! * `--sweep` ([`sweep`](OpenPipelines::sweep)): all open pipelines, on
+//!   [`swept_ipus`](PipelineCosts::swept_ipus), with the costs of all ranges.
+//! * `--plan` (`plan`): all pipelines of the framework with each place of the optimizer state, on up
+//!   to the requested number of IPUs, with the costs of ranges up to the limits.
 //!
-//! Only the first two keep costs, which the solver then proves the answer with, and which estimates
-//! for another micro-batch compare with. A plan has several splits for each entry, the faster ones
-//! with more memory, and proves none of them. Other pipelines that a refusal names (`advice`) are in
-//! the pass of the answer, and tried one by one, since one that fits makes others unnecessary.
+//! Only the first two questions keep costs, from which the solver then proves the answer, and with
+//! which estimates for another micro-batch compare. A plan has several splits for each entry, the
+//! faster ones with more memory, and proves none of them. Other pipelines that a refusal names
+//! (`advice`) are computed in the pass of the answer and tried one by one, since one that fits
+//! makes others unnecessary.
 
 use super::candidate::{Candidate, by_rate};
 use super::error::SearchError;
@@ -26,40 +30,42 @@ use crate::solve::{self, Goal, Plan};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
-/// Number of IPUs up to which the best split is computed at least, if other numbers can be tried:
-/// the IPUs of a POD16.
+/// If numbers of IPUs other than the requested one are tried, all up to this one are: the IPUs of a
+/// POD16.
 pub(super) const TRIED_IPUS: usize = 16;
 
-/// Maximum number of range costs that are stored at a time, of 8 bytes each.
+/// Maximum number of range costs, of 8 bytes each, that are stored at a time.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// All pipelines that a request leaves open, the usual one first.
+/// The request in each of the pipelines that it leaves open, the usual one first.
 pub(super) struct OpenPipelines<'a> {
     pipelines: Vec<PipelineCosts<'a>>,
 }
 
-/// The pipeline in which a request is answered.
+/// The pipeline in which a request is answered, and how it was chosen.
 pub(super) struct ChosenPipeline {
-    /// Index of the pipeline.
+    /// Index of the pipeline in [`OpenPipelines`].
     pub(super) index: usize,
-    /// Is it certain that nothing fits, so that the answer explains why?
+    /// Whether nothing fits for certain, so that the answer explains why.
     pub(super) is_refused: bool,
-    /// Results over all pipelines; `None` if they were not compared.
+    /// The best results over all open pipelines; `None` if there was nothing to compare.
     pub(super) of_all: Option<Offer>,
 }
 
-/// Results in one pipeline, by which pipelines are compared, or the best ones of all.
+/// Results of one pipeline, by which pipelines are compared; or the best results of all pipelines.
 pub(super) struct Offer {
-    /// The best split, which fits or has the lowest peak.
+    /// The best split that fits, or the split with the lowest peak if none fits.
     best: Option<Candidate>,
-    /// Smallest number of stages that fit.
+    /// Smallest number of stages that fit; `None` if no number does.
     pub(super) fewest: Option<usize>,
-    /// If nothing fits: the best split on the smallest sufficient number of IPUs.
+    /// If nothing fits on the requested IPUs: the best split on the smallest number of IPUs that is
+    /// enough.
     pub(super) on_more_ipus: Option<Candidate>,
 }
 
 impl<'a> OpenPipelines<'a> {
-    /// All pipelines that the request of `usual` leaves open, still without costs.
+    /// Lists all pipelines that the request of `usual` leaves open, before their costs are
+    /// computed.
     pub(super) fn new(usual: PipelineCosts<'a>) -> Result<Self, SearchError> {
         let (asked, is_training) = (usual.request().options.pipeline, usual.memory.is_training());
         let open = usual.pipeline().open(asked, is_training);
@@ -73,26 +79,27 @@ impl<'a> OpenPipelines<'a> {
         Ok(all)
     }
 
-    /// The request in any pipeline, without costs.
+    /// Returns the request in any pipeline, before its costs are computed.
     pub(super) fn in_pipeline(&self, pipeline: Pipeline) -> Result<PipelineCosts<'a>, SearchError> {
-        // Live ranges depend only on recomputation, so a model with the same recomputation is
+        // Live ranges only depend on recomputation, so a model with the same recomputation is
         // reused.
         let mut all = self.pipelines.iter();
         let like = all.find(|costs| costs.pipeline().recompute == pipeline.recompute);
         like.unwrap_or(self.usual()).in_pipeline(pipeline)
     }
 
-    /// The usual pipeline.
+    /// Returns the request in the usual pipeline.
     pub(super) fn usual(&self) -> &PipelineCosts<'a> {
         &self.pipelines[0]
     }
 
-    /// Number of open pipelines, at least 1.
+    /// Returns the number of open pipelines, at least 1.
     pub(super) fn len(&self) -> usize {
         self.pipelines.len()
     }
 
-    /// Takes a pipeline with its costs; all pipelines stay without costs.
+    /// Removes and returns the pipeline at `index` with its costs. The list keeps all pipelines,
+    /// without costs.
     pub(super) fn take(&mut self, index: usize) -> PipelineCosts<'a> {
         let all = self.pipelines.iter().map(PipelineCosts::without_costs);
         let without_costs = all.collect();
@@ -100,8 +107,7 @@ impl<'a> OpenPipelines<'a> {
         all.swap_remove(index)
     }
 
-    /// Chooses the pipeline with the best split that fits, or the one that comes closest if none
-    /// fits.
+    /// Chooses the pipeline with the best split that fits or, if none fits, with the lowest peak.
     pub(super) fn choose(&mut self, progress: &Progress) -> Result<ChosenPipeline, SearchError> {
         let request = self.usual().request();
         if self.len() == 1 || request.given.is_some() {
@@ -138,8 +144,8 @@ impl<'a> OpenPipelines<'a> {
         }))
     }
 
-    /// The pipeline in which the given split is fastest, among those in which it fits; or has the
-    /// lowest peak if it fits in none.
+    /// Returns the index of the pipeline in which the given split fits and is fastest or, if it
+    /// fits in none, has the lowest peak.
     fn fastest(&self, plan: &Plan) -> usize {
         let judged = self.pipelines.iter().map(|costs| {
             let peaks = costs.memory.peaks(&PlacedStage::of_split(plan.stages()));
@@ -157,8 +163,9 @@ impl<'a> OpenPipelines<'a> {
         best.map_or(0, |(index, _)| index)
     }
 
-    /// The offer of each pipeline, with the costs of ranges up to `limit`, for at most `stages`
-    /// stages. Keeps these costs if memory allows a table for all pipelines at a time.
+    /// Computes the costs of ranges up to `limit` bytes for at most `stages` stages in each
+    /// pipeline, and returns the results that `offer` computes from them. Keeps the costs if memory
+    /// allows to store those of all pipelines at a time.
     fn offers(
         &mut self,
         stages: usize,
@@ -188,7 +195,7 @@ impl<'a> OpenPipelines<'a> {
         Ok(offers)
     }
 
-    /// The best split of each pipeline on each of these ascending numbers of IPUs.
+    /// Returns the best split of each open pipeline on each of `numbers` IPUs, which are ascending.
     pub(super) fn sweep(
         &self,
         numbers: &[usize],
@@ -211,7 +218,8 @@ impl<'a> OpenPipelines<'a> {
 }
 
 impl ChosenPipeline {
-    /// The first of the pipelines with the best offer; `None` if there is none.
+    /// Chooses the pipeline with the best split by `compare`, the first of equal ones; `None` if no
+    /// pipeline has a split.
     fn of(
         mut offers: Vec<Offer>,
         is_refused: bool,
@@ -234,8 +242,9 @@ impl ChosenPipeline {
     }
 }
 
-/// Results of `of` for each of `pipelines`, with the costs of ranges up to the limit of each
-/// (`up_to`) for at most `stages` stages. One pass over the tiles computes `at_once` pipelines.
+/// Computes the costs of ranges in each of `pipelines`, up to its limit (`up_to`) and for at most
+/// `stages` stages, and returns the result of `of` for each. One pass over the tiles computes
+/// `at_once` pipelines.
 pub(super) fn in_each<'a, R: Send>(
     mut pipelines: impl ExactSizeIterator<Item = Result<PipelineCosts<'a>, SearchError>>,
     (at_once, stages): (usize, usize),
@@ -258,21 +267,22 @@ pub(super) fn in_each<'a, R: Send>(
 }
 
 impl PipelineCosts<'_> {
-    /// Number of pipelines that memory allows to compute in one pass over the tiles, for at most
-    /// `stages` stages each. The ranges within the limit are estimated from the costs of this
-    /// pipeline, if they were computed.
+    /// Returns the number of pipelines that memory allows to compute in one pass over the tiles,
+    /// for at most `stages` stages each. Estimates the number of ranges from the costs of this
+    /// pipeline, if they are computed.
     pub(super) fn at_once(&self, stages: usize) -> usize {
         let positions = self.positions();
         let ranges = match self.ranges.iter().count() {
             0 => positions.saturating_mul(positions),
-            // With the state off the chip or sharded, longer ranges fit.
+            // With optimizer state off the chip or sharded, longer ranges fit.
             ranges => ranges.saturating_mul(2),
         };
         let numbers = ranges.saturating_mul(stages.min(positions) + 1);
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// The best split that fits, from the dynamic program only.
+    /// Finds the best split that fits, by the dynamic program only, and the smallest number of
+    /// stages that fit.
     fn offer(&self) -> Result<Offer, SearchError> {
         let fewest = solve::fewest_stages(&self.problem())?;
         let mut best = None;
@@ -291,7 +301,8 @@ impl PipelineCosts<'_> {
         })
     }
 
-    /// The split with the lowest peak, and the best one on more IPUs.
+    /// Finds the split with the lowest peak, and the best split on the smallest number of IPUs that
+    /// is enough.
     fn refused(&mut self, progress: &Progress) -> Result<Offer, SearchError> {
         let best = self.best(progress)?;
         let fewest = solve::fewest_stages(&self.problem())?;
@@ -302,7 +313,8 @@ impl PipelineCosts<'_> {
         })
     }
 
-    /// The best split on the fewest IPUs that the framework supports and that `stages` need.
+    /// Finds the best split on the smallest supported number of IPUs that is at least `stages`;
+    /// `None` without `stages`.
     pub(super) fn on_more_ipus(
         &self,
         stages: Option<usize>,
@@ -314,11 +326,12 @@ impl PipelineCosts<'_> {
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
-    /// Numbers of IPUs for which a sweep has candidates, ascending: all numbers if requested. If
-    /// other splits are to be tried: all numbers up to a POD16, and beyond that powers of 2 and the
-    /// neighbours of the given number, since each takes as long as the answer itself. With limits
-    /// by IPU, no more than the given IPUs.
-    pub(super) fn swept(&self) -> Vec<usize> {
+    /// Returns the numbers of IPUs for which a sweep computes the best split, ascending. All
+    /// numbers if a sweep was requested. If other splits are to be tried, all numbers up to a
+    /// POD16, and beyond them powers of 2 and the neighbours of the number of the answer, since
+    /// each takes as long as the answer itself. With a limit for each IPU, at most the given number
+    /// of IPUs.
+    pub(super) fn swept_ipus(&self) -> Vec<usize> {
         let request = self.request();
         let is_open = self.question.tries_all_ranges || matches!(request.ipus, IpuCount::UpTo(_));
         let most = match is_open && request.limits.len() <= 1 {
@@ -334,8 +347,8 @@ impl PipelineCosts<'_> {
         (1..=self.ipus.max(most)).filter(is_tried).collect()
     }
 
-    /// The best split on each of these ascending numbers of IPUs; if none fits, the one with the
-    /// lowest peak.
+    /// Returns the best split on each of `numbers` IPUs, which are ascending; where none fits, the
+    /// split with the lowest peak.
     pub(super) fn sweep(&self, numbers: &[usize]) -> Result<Vec<Candidate>, SearchError> {
         let problem = self.problem_on(numbers.last().copied().unwrap_or(0));
         let mut solutions = solve::sweep(&problem, numbers)?;

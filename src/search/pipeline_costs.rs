@@ -1,4 +1,5 @@
-//! The model in one pipeline, with the bytes of its ranges of layers.
+//! The request for a model in one pipeline, with the bytes of its ranges of positions (In, layers,
+//! Out).
 
 use super::error::SearchError;
 use super::few_tiles::PeakOnFewTiles;
@@ -12,54 +13,56 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Number of stages that are considered if more IPUs are needed, unless there are more IPUs than
-/// that.
+/// If more IPUs are considered than requested, costs are computed for up to this number of stages.
 const MOST_STAGES: usize = 64;
 
-/// Upper bound on positions of models whose ranges are all computed for other splits (400 layers
-/// with In and Out). For more positions, that takes longer than the answer itself.
+/// Maximum number of positions of models for which all ranges are computed to show other splits
+/// (400 layers with In and Out). For more positions, this takes longer than the answer itself.
 const MAX_TRIED_POSITIONS: usize = 402;
 
-/// Upper bound on positions at which ranges begin that are computed for other splits of models with
-/// more than [`MAX_TRIED_POSITIONS`].
+/// In models with more than [`MAX_TRIED_POSITIONS`], ranges are computed to show other splits only
+/// from fewer than this number of start positions.
 const MAX_TRIED_STARTS: usize = 160;
 
-/// A request, with the data that are the same in all pipelines.
+/// A request for a model, with all data that do not depend on the pipeline.
 #[derive(Debug)]
 pub struct Question {
-    /// The request.
+    /// The request of the user.
     pub request: SearchRequest,
-    /// Constraints of the request and of weights that several positions use.
+    /// Constraints of the request, and of weights that several positions use.
     pub constraints: Vec<Constraint>,
-    /// Bytes over a cut after each position but the last.
+    /// By position without the last: bytes of the variables that flow across a cut after it, in
+    /// either direction.
     pub cut_bytes: Vec<u64>,
-    /// Does the request need the costs of all ranges for the answer?
+    /// Whether the answer needs the costs of all ranges.
     needs_all_ranges: bool,
-    /// Are all ranges computed for other splits, with the best splits for other numbers of IPUs?
+    /// Whether the costs of all ranges are computed, to show other splits and the best splits on
+    /// other numbers of IPUs.
     pub(super) tries_all_ranges: bool,
 }
 
-/// The model in one pipeline, with the bytes of its ranges: all data for the solver.
+/// The request for a model in one pipeline, with all data that the solver needs.
 #[derive(Debug)]
 pub struct PipelineCosts<'a> {
-    /// The request.
+    /// The request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
-    /// The model in the pipeline.
+    /// The model in this pipeline.
     pub memory: MemoryModel<'a>,
-    /// Number of IPUs of the answer; with [`IpuCount::UpTo`], the number that the model needs.
+    /// Number of IPUs of the answer. With [`IpuCount::UpTo`], the maximum until the number that the
+    /// model needs is found.
     pub ipus: usize,
-    /// Bytes on the fullest tile of every range of positions that was computed.
+    /// Bytes on the fullest tile of each range of positions whose costs are computed.
     pub ranges: RangeCosts,
-    /// `ranges` has at least the ranges that need no more bytes than this. It exceeds the limits if
-    /// the request needs all ranges, or if nothing fits: then `ranges` has the ranges of the best
-    /// split, and of that split with a layer moved over a cut.
+    /// Bytes up to which costs are computed: `ranges` has all ranges with at most these bytes. More
+    /// than the limits if the request needs all ranges, or if nothing fits: then `ranges` has the
+    /// ranges of the best split, and of this split with a layer moved over a cut.
     pub up_to: u64,
-    /// Maximum number of stages for which `ranges` were computed.
+    /// Number of stages up to which `ranges` are computed.
     pub(super) stages: usize,
-    /// Times of stages and steps in the pipeline; `None` if the profile has no cycles.
+    /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
-    /// The peak of the best split on a few tiles; `None` if there is no split whatever the limit, or
-    /// if it was not computed.
+    /// The lowest peak of any split on a few tiles; `None` if no split keeps the constraints, or if
+    /// it is not computed.
     pub(super) on_few_tiles: Option<PeakOnFewTiles>,
 }
 
@@ -83,7 +86,7 @@ impl Question {
     }
 }
 
-/// Times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
+/// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
 fn stage_times(
     memory: &MemoryModel<'_>,
     placement: &Placement,
@@ -106,7 +109,7 @@ fn stage_times(
 }
 
 impl<'a> PipelineCosts<'a> {
-    /// A request in the pipeline of `memory`, whose costs are still to be computed.
+    /// Builds the request in the pipeline of `memory`, before its costs are computed.
     pub(super) fn new(
         memory: &MemoryModel<'a>,
         placement: &Placement,
@@ -122,12 +125,12 @@ impl<'a> PipelineCosts<'a> {
         ))
     }
 
-    /// The same request for another model, without costs.
+    /// Returns the request for another model or pipeline, before its costs are computed.
     fn with(&self, memory: MemoryModel<'a>, times: Option<StageTimes>) -> Self {
         Self::without_ranges(Arc::clone(&self.question), self.ipus, (memory, times))
     }
 
-    /// A question about a model on at most `ipus` IPUs, before any costs are computed.
+    /// Builds a request for at most `ipus` IPUs, before its costs are computed.
     fn without_ranges(
         question: Arc<Question>,
         ipus: usize,
@@ -145,14 +148,14 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// The same request in another pipeline, without costs.
+    /// Returns the request in another pipeline, before its costs are computed.
     pub(super) fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, SearchError> {
         let times = self.times.as_ref();
         let times = times.map(|times| times.in_pipeline(pipeline));
         Ok(self.with(self.memory.in_pipeline(pipeline)?, times))
     }
 
-    /// The same pipeline, without costs.
+    /// Returns the request in this pipeline, without its costs.
     pub(super) fn without_costs(&self) -> Self {
         Self {
             on_few_tiles: self.on_few_tiles,
@@ -160,33 +163,35 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// The request.
+    /// Returns the request of the user.
     pub fn request(&self) -> &SearchRequest {
         &self.question.request
     }
 
-    /// The pipeline.
+    /// Returns the pipeline of these costs.
     pub fn pipeline(&self) -> Pipeline {
         self.memory.pipeline()
     }
 
-    /// Does training keep optimizer state, which could be off the chip?
+    /// Returns whether training has optimizer state, which could be kept off the chip.
     pub(super) fn has_state(&self) -> Result<bool, SearchError> {
         let memory = &self.memory;
         Ok(memory.is_training() && memory.streamed_state()?.iter().any(|&bytes| bytes > 0))
     }
 
-    /// Number of positions of the layer order, even if no costs are computed.
+    /// Returns the number of positions (In, layers, Out), even if no costs are computed.
     pub(super) fn positions(&self) -> usize {
         self.question.cut_bytes.len() + 1
     }
 
-    /// Number of stages for which costs are computed if more IPUs are considered.
+    /// Returns the number of stages up to which costs are computed if more IPUs than requested are
+    /// considered.
     pub(super) fn more_stages(&self) -> usize {
         self.request().ipus.highest().max(MOST_STAGES)
     }
 
-    /// Smallest number of IPUs that the framework supports and that is at least `stages`.
+    /// Returns the smallest number of IPUs that the framework supports and that is at least
+    /// `stages`: with PopTorch a power of 2.
     pub(super) fn supported(&self, stages: usize) -> usize {
         match self.memory.framework() {
             Framework::Poptorch => stages.next_power_of_two(),
@@ -194,12 +199,12 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Problem for the solver.
+    /// Returns the problem for the solver on the number of IPUs of the answer.
     pub fn problem(&self) -> Problem<'_> {
         self.problem_on(self.ipus)
     }
 
-    /// Problem for the solver on another number of IPUs.
+    /// Returns the problem for the solver on `ipus` IPUs.
     pub(super) fn problem_on(&self, ipus: usize) -> Problem<'_> {
         let request = self.request();
         Problem {
@@ -213,24 +218,26 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Were costs computed beyond all limits?
+    /// Returns whether costs are computed for ranges that exceed all limits.
     pub fn goes_beyond_limits(&self) -> bool {
         self.up_to > self.request().highest_limit()
     }
 
-    /// Maximum bytes on each tile of the stage on this IPU.
+    /// Returns the maximum number of bytes on each tile of the stage on IPU `ipu`.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let limits = Limits::new(&self.request().limits);
         limits.of(ipu).unwrap_or(limits.highest())
     }
 
-    /// Is each stage within the limit of its IPU? `peaks` has their bytes on the fullest tile.
+    /// Returns whether each stage is within the limit of its IPU. `peaks` has the bytes on the
+    /// fullest tile of each stage.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
         let mut peaks = peaks.iter().enumerate();
         peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
-    /// Maximum bytes of ranges, and maximum number of stages, that the answer needs.
+    /// Returns up to which bytes (first) and for how many stages (second) the answer needs the
+    /// costs of ranges. `is_refused` says whether nothing fits.
     fn reach(&self, is_refused: bool) -> (u64, usize) {
         let (request, needs_all) = (self.request(), self.question.needs_all_ranges);
         let tries_all = self.question.tries_all_ranges;
@@ -246,36 +253,37 @@ impl<'a> PipelineCosts<'a> {
         let stages = if needs_all || is_refused {
             self.more_stages()
         } else if tries_all {
-            self.swept().last().copied().unwrap_or(0)
+            self.swept_ipus().last().copied().unwrap_or(0)
         } else {
             request.ipus.highest()
         };
         (limit, stages)
     }
 
-    /// Computes the peak of the best split on a few tiles.
+    /// Finds the lowest peak of any split on a few tiles, and stores it in `on_few_tiles`.
     pub(super) fn try_few_tiles(&mut self) -> Result<(), SearchError> {
         let limit = self.request().highest_limit();
         self.on_few_tiles = PeakOnFewTiles::new(&self.memory, &self.problem(), limit)?;
         Ok(())
     }
 
-    /// Do a few tiles show that nothing fits?
+    /// Returns whether the peak on a few tiles proves that nothing fits.
     pub(super) fn cannot_fit(&self) -> bool {
         let request = self.request();
         let fits = |peak: PeakOnFewTiles| peak.fits(request.highest_limit());
         request.options.solver == Solver::Ilp && !self.on_few_tiles.is_some_and(fits)
     }
 
-    /// Limit for ranges that include those of the best split, whether it fits or not.
+    /// Returns the number of bytes up to which ranges should be computed to include those of the
+    /// best split, whether it fits or not.
     pub(super) fn limit_of_best(&self) -> u64 {
         let limit = self.request().highest_limit();
         let peak = self.on_few_tiles;
         peak.map_or(u64::MAX, |peak| peak.limit_of_best().max(limit))
     }
 
-    /// Computes the costs that the answer needs, and those of `others` in the same pass over the
-    /// tiles.
+    /// Computes the costs that the answer needs, and the costs of `others` in the same pass over
+    /// the tiles.
     pub(super) fn compute_with(
         &mut self,
         is_refused: bool,
@@ -291,8 +299,8 @@ impl<'a> PipelineCosts<'a> {
         compute_costs(&mut all, stages, progress)
     }
 
-    /// Costs of all ranges from positions near the cuts of `stages`, if other splits are requested
-    /// and not all ranges are computed for them.
+    /// Computes the costs of all ranges that begin near the cuts of `stages`, to show other splits.
+    /// `None` if these are not requested, or if all ranges are computed anyway.
     pub(super) fn near(
         &self,
         stages: &[Range<usize>],
@@ -311,7 +319,8 @@ impl<'a> PipelineCosts<'a> {
         Ok(Some(self.memory.costs_from(&starts, stages, progress)?))
     }
 
-    /// Sets the number of IPUs to the number that the model needs, if the request asks for that.
+    /// With [`IpuCount::UpTo`], sets the number of IPUs to the smallest supported number on which
+    /// the model fits, or to the maximum if it fits on none.
     pub(super) fn count_ipus(&mut self) -> Result<(), SearchError> {
         if let IpuCount::UpTo(most) = self.request().ipus {
             let fewest = solve::fewest_stages(&self.problem())?;
@@ -320,7 +329,8 @@ impl<'a> PipelineCosts<'a> {
         Ok(())
     }
 
-    /// Does the given split of the request, or else any split on its IPUs, fit in another model?
+    /// Returns whether the given split of the request fits in the model `memory`; without a given
+    /// split, whether any split on the number of IPUs fits.
     pub(super) fn fits_in(&self, memory: MemoryModel<'a>) -> Result<bool, SearchError> {
         if let Some(plan) = &self.request().given {
             let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
@@ -335,21 +345,21 @@ impl<'a> PipelineCosts<'a> {
         })?)
     }
 
-    /// Single positions that exceed the highest limit.
+    /// Returns the positions that exceed the highest limit as stages of their own, each as a range.
     pub(super) fn positions_over_limit(&self) -> Vec<Range<usize>> {
         let highest = self.request().highest_limit();
-        let alone = (0..self.ranges.layers()).map(|position| position..position + 1);
+        let single = (0..self.ranges.layers()).map(|position| position..position + 1);
         let is_over = |range: &Range<usize>| {
             let peak = self.ranges.least(range.clone());
             peak.is_none_or(|peak| peak > highest)
         };
-        alone.filter(is_over).collect()
+        single.filter(is_over).collect()
     }
 }
 
-/// Finds the positions around cuts, among the ascending `positions`. Their distance from a cut is
-/// the largest, up to `farthest`, at which `fits` accepts their number; `None` if it does not even
-/// accept the cuts.
+/// Returns the items of `positions` (ascending) around the cuts, up to the largest distance from a
+/// cut, at most `farthest`, at which `fits` accepts their number; `None` if it does not even accept
+/// distance 0.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,
@@ -367,8 +377,8 @@ pub(crate) fn near_cuts(
     by_distance.find(|near| fits(near.len()))
 }
 
-/// Computes the costs of `all` pipelines up to the limit of each, for at most `stages` stages, in
-/// one pass over the tiles.
+/// Computes the costs of ranges of `all` pipelines in one pass over the tiles, up to the limit of
+/// each (`up_to`) and for at most `stages` stages.
 pub(super) fn compute_costs(
     all: &mut [&mut PipelineCosts<'_>],
     stages: usize,

@@ -1,5 +1,5 @@
-//! Whole configurations: number of IPUs, pipeline and split. Of those that fit, the ones for which
-//! no other is better in IPUs, time and memory.
+//! Finds the configurations (number of IPUs, pipeline and split) that fit and that no other one
+//! beats in IPUs, time and memory at once.
 
 #[cfg(test)]
 mod tests;
@@ -15,26 +15,27 @@ use crate::solve::{self, Effort, Goal, Problem, Solution};
 use clap::ValueEnum;
 use std::cmp::Ordering;
 
-/// The best configurations, and everything that was tried to find them.
+/// The best configurations (number of IPUs, pipeline and split) of a plan, and what was tried to
+/// find them.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// The configurations, the best first. A split has a stage for each IPU that is not left empty;
-    /// `ipus` is the number of IPUs of a replica that the framework supports.
+    /// The configurations that fit, the best first. The `ipus` of a configuration are those of one
+    /// replica, a number that the framework supports; it may exceed the number of stages.
     pub configurations: Vec<Candidate>,
-    /// Is the first one recommended: the answer of the search, or the fastest one with the sharded
-    /// state that was requested?
+    /// Whether the first configuration is recommended: it is the answer of the search, or the
+    /// fastest one with sharded state if the user asked for that.
     pub has_answer: bool,
-    /// Number of IPUs.
+    /// Maximum number of IPUs, over all replicas of a configuration with sharded state.
     pub ipus: usize,
-    /// Numbers of IPUs that were tried, ascending.
+    /// Numbers of IPUs of a replica that were tried, ascending.
     pub numbers: Vec<usize>,
     /// Pipelines that were tried.
     pub pipelines: Vec<Pipeline>,
 }
 
-/// Configurations that fit: first the answer, if it fits, which was computed with `costs`; then by time, or
-/// without cycles by number of IPUs. Configurations with the optimizer state in another place than
-/// the answer come last.
+/// Finds the best configurations. The first one is `answer`, which was computed with `costs`, if it
+/// is a configuration; others follow by time, or without cycles by number of IPUs. Configurations
+/// with the optimizer state in another place than that of the answer come last.
 ///
 /// # Errors
 /// As for a search.
@@ -48,14 +49,17 @@ pub(super) fn front(
     let (state, asked) = (costs.pipeline().state, request.options.pipeline.state);
     let numbers = numbers(costs.memory.framework(), ipus);
     let pipelines = pipelines(open, costs, &numbers)?;
-    let found = all(open, costs, (&pipelines, &numbers), progress)?.into_iter();
-    // Configurations whose time is not completely known cannot be compared with the others.
+    let found = fitting_configurations(open, costs, (&pipelines, &numbers), progress)?.into_iter();
+    // Configurations whose time is partly unknown cannot be compared with the others.
     let lacks_time = |found: &Candidate| found.lacks_time(request.options.step.streaming_bandwidth);
     let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
-    let in_state = best_of(known).into_iter();
+    let in_state = undominated(known).into_iter();
     let (there, elsewhere): (Vec<_>, Vec<_>) =
         in_state.partition(|found| found.pipeline.state == state);
-    let others = there.into_iter().chain(elsewhere).chain(best_of(lacking));
+    let others = there
+        .into_iter()
+        .chain(elsewhere)
+        .chain(undominated(lacking));
     let is_beaten = |other: &Candidate| {
         !lacks_time(other) && answer.iter().any(|answer| answer.is_no_worse_than(other))
     };
@@ -70,9 +74,9 @@ pub(super) fn front(
     })
 }
 
-/// The best split as a configuration; `None` if a split was given, or if the state is in another
-/// place than requested: a plan shards it over as many replicas as the IPUs allow, which the search
-/// does not know.
+/// Returns the best split of the search as a configuration. `None` if the user gave the split, or
+/// if the optimizer state is in another place than requested: a plan shards it over as many
+/// replicas as the IPUs allow, which a search cannot do.
 fn configuration_of(costs: &PipelineCosts<'_>, best: &Solution) -> Option<Candidate> {
     let (request, state) = (costs.request(), costs.pipeline().state);
     let asked = request.options.pipeline.state;
@@ -83,8 +87,9 @@ fn configuration_of(costs: &PipelineCosts<'_>, best: &Solution) -> Option<Candid
     Some(Candidate::new(costs, ipus, true, best.clone()))
 }
 
-/// All configurations that fit in `pipelines`, in the order of these.
-fn all(
+/// Finds all configurations that fit in `pipelines`, in the order of the pipelines, on `numbers` of
+/// IPUs.
+fn fitting_configurations(
     open: &OpenPipelines<'_>,
     answered: &PipelineCosts<'_>,
     (pipelines, numbers): (&[Pipeline], &[usize]),
@@ -104,7 +109,7 @@ fn all(
 }
 
 impl PipelineCosts<'_> {
-    /// Configurations of the pipeline on at most `ipus` IPUs.
+    /// Finds the configurations of this pipeline that fit on at most `ipus` IPUs.
     fn configurations(
         &self,
         numbers: &[usize],
@@ -120,7 +125,7 @@ impl PipelineCosts<'_> {
             ..self.problem_on(ipus)
         };
         let state = self.pipeline();
-        // Sharded state needs exactly the replicas for which there are IPUs.
+        // Sharded state needs exactly the number of replicas for which there are IPUs.
         let replicas = |stages: usize| (ipus / self.supported(stages)) as u64;
         let is_possible =
             |&stages: &usize| !state.state.is_sharded() || replicas(stages) == state.replicas;
@@ -134,13 +139,14 @@ impl PipelineCosts<'_> {
     }
 }
 
-/// Numbers of stages that are tried on these numbers of IPUs.
+/// Iterates over the numbers of stages to try on these numbers of IPUs: all up to [`TRIED_IPUS`],
+/// then only `numbers`.
 fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
     let most = numbers.last().copied().unwrap_or(0);
     (1..=most).filter(|stages| *stages <= TRIED_IPUS || numbers.contains(stages))
 }
 
-/// Pipelines of the framework that keep to the options of the request.
+/// Returns all pipelines of the framework that agree with the options of the request.
 ///
 /// # Errors
 /// If variables are shared by more distinct sets of layers than in any real model.
@@ -160,9 +166,10 @@ fn pipelines(
     Ok(states.flat_map(in_state).collect())
 }
 
-/// The places of the optimizer state that are tried, each with the number of replicas it needs:
-/// sharded state with every number of replicas that `ipus` IPUs allow for `numbers` stages, others
-/// with the requested number. `usual` is the pipeline that the request means.
+/// Returns the places of the optimizer state to try, each with its number of replicas: sharded
+/// state with each number of replicas for which `ipus` IPUs suffice if a replica has one of
+/// `numbers` IPUs, other places with the requested number. `usual` is the request in the usual
+/// pipeline.
 fn states(
     usual: &PipelineCosts<'_>,
     numbers: &[usize],
@@ -187,8 +194,8 @@ fn states(
     Ok(found)
 }
 
-/// Numbers of IPUs that are tried: all up to those of a POD16, then powers of 2 and `most`.
-/// PopTorch only supports powers of 2.
+/// Returns the numbers of IPUs to try, ascending: all up to those of a POD16, then powers of 2 and
+/// `most`. With PopTorch, only powers of 2.
 fn numbers(framework: Framework, most: usize) -> Vec<usize> {
     let is_allowed = |&ipus: &usize| match framework {
         Framework::Poptorch => ipus.is_power_of_two(),
@@ -197,9 +204,9 @@ fn numbers(framework: Framework, most: usize) -> Vec<usize> {
     (1..=most).filter(is_allowed).collect()
 }
 
-/// Configurations that no other one dominates, with few for each number of IPUs (see
-/// [`leave_few`]).
-fn best_of(mut all: Vec<Candidate>) -> Vec<Candidate> {
+/// Returns the configurations that no other one beats in IPUs, time and memory at once, the fastest
+/// first, with few for each number of IPUs ([`leave_few`]).
+fn undominated(mut all: Vec<Candidate>) -> Vec<Candidate> {
     all.sort_by(|a, b| a.by_speed(b));
     let mut kept: Vec<Candidate> = Vec::new();
     for found in all {
@@ -216,7 +223,7 @@ fn best_of(mut all: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-/// Of the configurations on `ipus` IPUs, leaves some of the fastest, and the ones with the lowest
+/// Removes configurations on `ipus` IPUs, except some of the fastest and those with the lowest
 /// peak.
 fn leave_few(kept: &mut Vec<Candidate>, ipus: usize) {
     let of_number = kept.iter().filter(|found| found.ipus == ipus);
@@ -232,14 +239,15 @@ fn leave_few(kept: &mut Vec<Candidate>, ipus: usize) {
 }
 
 impl Candidate {
-    /// Does its step lack time that is unknown: for state that is loaded from off the chip without
-    /// a known bandwidth, or gathered from replicas?
+    /// Returns whether a part of its step time is unknown: optimizer state is gathered from
+    /// replicas, or loaded from off the chip with unknown bandwidth.
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
         let state = self.pipeline.state;
         state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
 
-    /// Orders configurations by cycles of a micro-batch, then by IPUs, then by peak.
+    /// Compares configurations by cycles per micro-batch, then by IPUs, then by peak, the lowest
+    /// first.
     fn by_speed(&self, other: &Self) -> Ordering {
         self.by_rate(other)
             .then(self.ipus.cmp(&other.ipus))
@@ -250,8 +258,8 @@ impl Candidate {
         by_rate(self.solution.score.step, other.solution.score.step)
     }
 
-    /// Does it have at most as many IPUs, at most as many cycles of a micro-batch, and no higher
-    /// peak?
+    /// Returns whether this configuration has at most as many IPUs, takes at most as many cycles
+    /// per micro-batch, and has no higher peak than `other`.
     fn is_no_worse_than(&self, other: &Self) -> bool {
         self.ipus <= other.ipus
             && self.by_rate(other).is_le()

@@ -1,5 +1,5 @@
-//! The request of a search, and the constraints that it does not name: weights that several layers
-//! share.
+//! The request of a search, and constraints for weights that several layers share, which follow
+//! from the model.
 
 use crate::escape::shell;
 use crate::memory::{MicroBatchScale, PipelineOptions};
@@ -11,69 +11,72 @@ use clap::ValueEnum;
 use std::fmt;
 use std::str::FromStr;
 
-/// How to search in any model, and which results are requested.
+/// Options of a search that do not depend on the model: how to search, and which results to
+/// compute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchOptions {
     /// Memory of each tile to keep free.
     pub reserve: Reserve,
-    /// The search algorithm.
+    /// Whether the integer program or the search of the original tool finds the split.
     pub solver: Solver,
-    /// Schedule, recomputation, place of the optimizer state and replicas, as far as they are given;
-    /// the search chooses the others.
+    /// Schedule, recomputation, place of the optimizer state and replicas of the pipeline. The
+    /// search chooses those that are not given.
     pub pipeline: PipelineOptions,
-    /// Numbers that a step depends on, besides cycles.
+    /// Numbers that the time of a step depends on, besides cycles of layers.
     pub step: StepOptions,
-    /// Samples of a micro-batch for which the answer is estimated. `step` then has the samples of
-    /// the profile.
+    /// Number of samples in a micro-batch for which to estimate the answer; `step` has the number
+    /// in the profile. `None` for the micro-batch of the profile.
     pub at_micro_batch: Option<u64>,
-    /// Is a split requested? Otherwise only the results of other fields are.
+    /// Whether to compute a split. Otherwise only the results that the other fields request are
+    /// computed.
     pub split: bool,
-    /// Is the best split for each number of IPUs requested?
+    /// Whether to compute the best split for each number of IPUs.
     pub sweep: bool,
-    /// Are the best configurations over all numbers of IPUs and pipelines requested?
+    /// Whether to find the best configurations over all numbers of IPUs and pipelines.
     pub plan: bool,
-    /// Is the effect of moving a layer over a cut requested?
+    /// Whether to compute the effect of moving a layer over a cut.
     pub moves: bool,
-    /// Are the memory of every other split and the best splits for other numbers of IPUs requested?
-    /// Models of more than 400 layers have only splits near the one that is shown.
+    /// Whether to compute the memory of every other split, and the best splits on other numbers of
+    /// IPUs. In models of more than 400 layers, only of splits near the shown one.
     pub what_if: bool,
 }
 
-/// Request of a search in one model.
+/// The request of a search in one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
-    /// Options of the search that do not depend on the model. The bytes of their `reserve` are
-    /// already subtracted from `limits`.
+    /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
+    /// from `limits`.
     pub options: SearchOptions,
-    /// Number of IPUs.
+    /// Number of IPUs to split the model over: fixed, or as few as possible.
     pub ipus: IpuCount,
-    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each. Never
+    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each IPU. Never
     /// empty.
     pub limits: Vec<u64>,
-    /// The number by which splits are compared.
+    /// The number by which splits are compared, such as the peak or the time.
     pub goal: Goal,
-    /// Constraints of a split besides fitting. Their positions are those of the layer order.
+    /// Constraints of a split besides the limits. They refer to positions (In, layers, Out).
     pub constraints: Vec<Constraint>,
     /// Cycles by position; `None` if the profile has none.
     pub cycles: Option<CyclesByLayer>,
-    /// A split to evaluate besides the best one.
+    /// A split of the user to evaluate; `None` to only search for the best one.
     pub given: Option<Plan>,
 }
 
 impl SearchRequest {
-    /// Maximum bytes of a stage on any IPU.
+    /// Returns the highest limit of any IPU, in bytes on each tile.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
     }
 
-    /// Ratio of the requested micro-batch to the one of the profile, if both are known.
+    /// Returns the number of samples of the requested micro-batch and of that in the profile;
+    /// `None` if either is unknown.
     pub fn scale(&self) -> Option<MicroBatchScale> {
         let options = &self.options;
         let (recorded, wanted) = options.step.micro_batch.zip(options.at_micro_batch)?;
         Some(MicroBatchScale { recorded, wanted })
     }
 
-    /// The request with the cycles and samples of another micro-batch.
+    /// Returns the request with cycles and samples converted to another micro-batch.
     pub(super) fn at(mut self, scale: MicroBatchScale) -> Self {
         self.cycles = self.cycles.map(|cycles| scale.cycles(cycles));
         self.options.step.micro_batch = Some(scale.wanted);
@@ -81,24 +84,24 @@ impl SearchRequest {
     }
 }
 
-/// Number of IPUs.
+/// The number of IPUs to split a model over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
-    /// A fixed number of IPUs.
+    /// Use exactly this number of IPUs; some of them may stay empty.
     Exactly(usize),
-    /// The smallest number of IPUs on which the model fits, up to this bound; with PopTorch, only
-    /// powers of 2.
+    /// Use the smallest number of IPUs on which the model fits, at most this number; with PopTorch,
+    /// only powers of 2.
     UpTo(usize),
 }
 
 impl IpuCount {
-    /// The smallest number that is enough, up to 64 IPUs.
+    /// Use the smallest number of IPUs on which the model fits, at most 64.
     pub const AUTO: Self = Self::UpTo(64);
-    /// Upper bound on IPUs, far above the largest pod that one program spans; a larger number is a
-    /// mistake.
+    /// Maximum number of IPUs that users may give, far above the largest pod that one program
+    /// spans: a larger number is a mistake.
     pub const MAX: usize = 4096;
 
-    /// Maximum number of stages of a split.
+    /// Returns the maximum number of stages of a split.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
@@ -121,22 +124,23 @@ impl FromStr for IpuCount {
     }
 }
 
-/// How to search.
+/// The algorithm that finds a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Solver {
-    /// The integer program.
+    /// Use the integer program, which proves that the split is the best.
     #[default]
     Ilp,
-    /// The search of the original tool, without objectives, constraints and tied weights.
+    /// Use the search of the original tool, which ignores objectives, constraints and shared
+    /// weights.
     Greedy,
 }
 
-/// Memory of each tile that is kept free.
+/// An amount of memory on each tile to keep free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserve {
-    /// A number of bytes.
+    /// Keep this number of bytes free.
     Bytes(u64),
-    /// Thousandths of a per cent.
+    /// Keep this share of the tile's memory free, in thousandths of a per cent.
     PerCent(u64),
 }
 
@@ -147,19 +151,19 @@ impl Default for Reserve {
 }
 
 impl Reserve {
-    /// Bytes to keep free of `memory`, rounded up.
+    /// Returns the bytes to keep free of `memory` bytes, rounded up.
     pub fn of(self, memory: u64) -> u64 {
         match self {
             Reserve::Bytes(bytes) => bytes,
             Reserve::PerCent(thousandths) => {
                 let bytes = u128::from(memory) * u128::from(thousandths);
-                // This is less than `memory`, so it fits.
+                // The result is less than `memory`, so it fits 64 bits.
                 u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
             }
         }
     }
 
-    /// Smallest memory that leaves `bytes` after the reserve.
+    /// Returns the smallest memory of which `bytes` are left after subtracting the reserve.
     pub fn beside(self, bytes: u64) -> u64 {
         match self {
             Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
@@ -167,7 +171,7 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // Rounding up the reserve can take one byte more.
+                // The reserve is rounded up, which may take one more byte.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }
@@ -176,7 +180,7 @@ impl Reserve {
 }
 
 impl fmt::Display for Reserve {
-    /// In the form that the option accepts.
+    /// Writes the amount as the option accepts it, such as `8192` or `5%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),
@@ -211,7 +215,7 @@ impl FromStr for Reserve {
     }
 }
 
-/// Constraints that keep the positions with a common weight on one IPU.
+/// Returns constraints that keep all positions that use a shared weight on one IPU.
 pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     let positions = &placement.positions;
     placement.ties.iter().filter_map(|tie| {

@@ -1,5 +1,5 @@
-//! The result of a search, with the estimate that it rests on if it is for another micro-batch than
-//! the profile's.
+//! The result of a search; if it is for another micro-batch than the profile's, with the estimate
+//! that it rests on.
 
 use super::advice::AdviceFor;
 use super::candidate::Candidate;
@@ -15,69 +15,74 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The answer to a [`SearchRequest`]: the best split, or why none fits, and
-/// the costs that the answer rests on.
+/// The answer to a [`SearchRequest`]: the best split, or why none fits, with the costs of ranges
+/// that it was found in.
 #[derive(Debug)]
 pub struct SearchResult<'a> {
-    /// The request in the pipeline of the answer, with its costs.
+    /// The request in the pipeline of the answer, with the costs of ranges in it.
     pub costs: PipelineCosts<'a>,
-    /// The answer of the solver.
+    /// The best split, or why none fits.
     pub answer: Answer,
-    /// The split to show.
+    /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
-    /// Costs of all ranges that begin near its cuts, if other splits were requested and `costs` does
-    /// not have all ranges.
+    /// Costs of all ranges that begin near the cuts of the shown split. `None` unless other splits
+    /// were requested and `costs` lacks some ranges.
     pub near: Option<RangeCosts>,
-    /// Bytes on the fullest tile of the split without recomputation; `None` if its pipeline has
-    /// none.
+    /// Bytes on the fullest tile of the shown split in its pipeline without recomputation; `None`
+    /// if the pipeline does not recompute.
     pub without_recomputation: Option<u64>,
-    /// Best splits in other pipelines, if nothing fits or moves were requested.
+    /// Best splits in other pipelines than that of the answer; only if nothing fits or moves of
+    /// cuts were requested.
     pub alternatives: Vec<Candidate>,
-    /// The best split on each number of IPUs, in ascending order, pipeline after pipeline: in all
-    /// open pipelines if a sweep was requested, or else in the pipeline of the answer if other splits
-    /// are to be tried.
+    /// The best split on each number of IPUs, pipeline after pipeline, each ascending by number. In
+    /// all open pipelines if a sweep was requested; in the pipeline of the answer if other splits
+    /// are to be tried; otherwise empty.
     pub sweep: Vec<Candidate>,
-    /// Number of pipelines that the request leaves open, which were compared for the answer.
+    /// Number of pipelines that the request leaves open, which were compared to find the answer.
     pub open_pipelines: usize,
-    /// The best whole configurations, if requested.
+    /// The best configurations (IPUs, pipeline and split); `None` unless requested.
     pub plan: Option<Front>,
-    /// The estimate that the answer rests on, if it is for another micro-batch than that of the
-    /// profile.
+    /// The micro-batches between which bytes and cycles are estimated; `None` if the answer is for
+    /// the micro-batch of the profile.
     pub estimate: Option<Estimate>,
 }
 
-/// The answer of a solver.
+/// The answer of the solver.
 #[derive(Debug)]
 pub enum Answer {
-    /// The best split, which fits.
+    /// A split fits.
     Best {
-        /// The best split, or the split that was requested, with its stages.
+        /// The best split or, if the user gave one, that split.
         solution: Box<Solution>,
-        /// Smallest sufficient number of IPUs that the framework supports; `None` if a split was
-        /// given, or none was requested.
+        /// Smallest number of IPUs that the framework supports and on which the model fits; `None`
+        /// if the user gave a split, or if no split was requested.
         fewest_ipus: Option<usize>,
     },
-    /// Nothing fits.
+    /// No split fits.
     Refused(Box<Refused>),
-    /// The split of the original tool's search, which proves nothing.
+    /// The split that the search of the original tool finds, which proves nothing.
     Greedy(Greedy),
 }
 
-/// Why nothing fits, and what would help.
+/// Why no split fits, and which changes would help.
 #[derive(Debug)]
 pub struct Refused {
-    /// The reasons, with the smallest sufficient number of IPUs in any open pipeline.
+    /// The proof that no split fits, with the smallest number of stages that would fit in any open
+    /// pipeline.
     pub infeasible: Infeasible,
-    /// Ranges of the certificate, with their memory.
+    /// The ranges of positions of the proof, each with its memory.
     pub over_limit: Vec<(Range<usize>, StageMemory)>,
-    /// The best split on the smallest sufficient number of IPUs that the framework supports; `None`
-    /// if no number is sufficient.
+    /// The best split on the smallest number of IPUs that the framework supports and on which the
+    /// model fits; `None` if it fits on no number.
     pub on_more_ipus: Option<Candidate>,
-    /// Changes that would free memory; `None` if no split was requested.
+    /// Changes that would free memory; `None` if no split was requested, or if no stage exceeds its
+    /// limit.
     pub advice: Option<AdviceFor>,
 }
 
-/// Smallest sufficient number of IPUs that the framework supports, if `best` fits.
+/// Returns the smallest number of IPUs that the framework supports and on which the model fits.
+/// `best` is the split that fits; `of_all` has the results of all open pipelines, if they were
+/// compared.
 fn fewest_ipus(
     costs: &PipelineCosts<'_>,
     best: &Solution,
@@ -93,7 +98,7 @@ fn fewest_ipus(
 }
 
 impl Answer {
-    /// The answer with the best split.
+    /// Builds the answer if the split `solution` fits.
     pub(super) fn of_best(
         costs: &PipelineCosts<'_>,
         solution: Solution,
@@ -109,7 +114,7 @@ impl Answer {
         })
     }
 
-    /// The answer if nothing fits, still without advice.
+    /// Builds the answer if no split fits, without advice.
     pub(super) fn refused(
         costs: &PipelineCosts<'_>,
         mut infeasible: Infeasible,
@@ -132,7 +137,8 @@ impl Answer {
         })))
     }
 
-    /// The best split, or the split with the lowest peak if none fits; `None` for a greedy search.
+    /// Returns the best split, or the split with the lowest peak if none fits; `None` for the
+    /// greedy search.
     pub fn best(&self) -> Option<&Solution> {
         match self {
             Answer::Best { solution, .. } => Some(solution),
@@ -141,7 +147,8 @@ impl Answer {
         }
     }
 
-    /// The stages of the split to show; empty if there is none, or none was requested.
+    /// Returns the stages of the split that reports show; empty if there is none, or if none was
+    /// requested.
     pub(super) fn shown(&self, request: &SearchRequest) -> Vec<Range<usize>> {
         let stages = match (&request.given, self) {
             _ if !request.options.split => None,
@@ -154,25 +161,28 @@ impl Answer {
 }
 
 impl SearchResult<'_> {
-    /// The best split, or the split with the lowest peak if none fits; `None` for a greedy search.
+    /// Returns the best split, or the split with the lowest peak if none fits; `None` for the
+    /// greedy search.
     pub(crate) fn best(&self) -> Option<Candidate> {
         let fits = matches!(self.answer, Answer::Best { .. });
         let best = self.answer.best()?.clone();
         Some(Candidate::new(&self.costs, self.costs.ipus, fits, best))
     }
 
-    /// The best candidate of all pipelines on each number of IPUs of the sweep, ascending.
+    /// Returns, for each number of IPUs of the sweep, the best candidate of all pipelines;
+    /// ascending by number.
     pub(crate) fn best_by_ipus(&self) -> Vec<&Candidate> {
         let goal = self.costs.request().goal;
         let mut all: Vec<&Candidate> = self.sweep.iter().collect();
-        // Of equals, the one of the first pipeline stays the first.
+        // Of equal candidates, the one of the first pipeline stays first.
         all.sort_by(|one, other| one.compare(other, goal));
         all.dedup_by_key(|candidate| candidate.ipus);
         all
     }
 
-    /// Positions for which other cuts do not help, ascending: they exceed the limit as stages of
-    /// their own, or, if an IPU is left, are a stage of the best split that exceeds its limit.
+    /// Returns the positions that other cuts do not make fit, ascending: those that exceed the
+    /// limit as stages of their own and, if an IPU is left, those that are a whole stage of the
+    /// shown split which exceeds its limit.
     pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
         let by_themselves = self.costs.positions_over_limit().into_iter();
         let ShownSplit { stages, memory, .. } = &self.shown;
@@ -193,7 +203,7 @@ impl SearchResult<'_> {
     }
 }
 
-/// Upper bound on the samples of a micro-batch that are tried.
+/// Maximum number of samples in a micro-batch that is tried.
 const MAX_SAMPLES: u64 = 1 << 20;
 
 /// All bytes and cycles of stages are estimates for another micro-batch than the profile's. Only a
@@ -201,17 +211,19 @@ const MAX_SAMPLES: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "EstimateFacts")]
 pub struct Estimate {
-    /// The samples of a micro-batch of the profile.
+    /// Number of samples in a micro-batch of the profile.
     pub recorded_micro_batch: u64,
-    /// The samples that the numbers are estimated for.
+    /// Number of samples in the micro-batch for which bytes and cycles are estimated.
     pub micro_batch: u64,
-    /// The most samples, up to 1,048,576, with which the given split, or any split on as many IPUs
-    /// in this pipeline, fits by the same estimate; `null` if not even one sample fits.
+    /// Largest number of samples in a micro-batch, at most 1,048,576, with which the given split
+    /// fits by the same estimate; without a given split, any split on as many IPUs. `null` if not
+    /// even one sample fits.
     pub largest_micro_batch: Option<u64>,
 }
 
 impl Estimate {
-    /// Estimate for an answer that was computed with `costs`; `memory` has the recorded micro-batch.
+    /// Finds the largest micro-batch that fits, for an answer that was computed with `costs`.
+    /// `memory` has the micro-batch of the profile.
     pub(super) fn new<'a>(
         scale: MicroBatchScale,
         memory: &MemoryModel<'a>,
@@ -242,7 +254,7 @@ impl Estimate {
         })
     }
 
-    /// Ratio of the micro-batch of the answer to the one of the profile.
+    /// Returns the micro-batch of the profile and that of the answer.
     pub fn scale(self) -> MicroBatchScale {
         MicroBatchScale {
             recorded: self.recorded_micro_batch,
@@ -251,10 +263,11 @@ impl Estimate {
     }
 }
 
-/// Largest number for which `fits` holds, found from `start` on. `fits` must hold for all smaller
-/// numbers too.
+/// Returns the largest number from 1 to [`MAX_SAMPLES`] for which `fits` is true, beginning the
+/// search at `start`; `None` if it is false for 1. If `fits` is true for a number, it must be true
+/// for all smaller ones.
 fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Option<u64>, E> {
-    // The largest known number that fits, and a larger one that does not.
+    // The largest number known to fit, and a larger one that is not.
     let (mut fitting, mut beyond) = (0, start.clamp(1, MAX_SAMPLES));
     while fits(beyond)? {
         fitting = beyond;

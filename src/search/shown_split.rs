@@ -1,4 +1,4 @@
-//! The split that a report shows, with its stages computed in full.
+//! The split that reports show, with the memory of its stages computed in full.
 
 use super::error::SearchError;
 use super::pipeline_costs::PipelineCosts;
@@ -6,24 +6,26 @@ use crate::memory::StageMemory;
 use crate::solve::{self, Constraint};
 use std::ops::Range;
 
-/// The split to show: the given one, or else the best, or the one with the lowest peak.
+/// The split that reports show: the one that the user gave, or else the best one, or the one with
+/// the lowest peak if none fits.
 #[derive(Debug, Default)]
 pub struct ShownSplit {
-    /// Half-open ranges of positions; empty if there is no split, or none was requested.
+    /// The range of positions of each stage, ends exclusive; empty if there is no split, or if none
+    /// was requested.
     pub stages: Vec<Range<usize>>,
-    /// Memory of these stages.
+    /// By stage: its memory.
     pub memory: Vec<StageMemory>,
-    /// Does the split keep to all limits and constraints, with every position in a stage?
+    /// Whether the split keeps all limits and constraints, and includes every position.
     pub fits: bool,
-    /// Constraints that a given split breaks.
+    /// The constraints that a split of the user breaks; empty for any other split.
     pub broken: Vec<Constraint>,
-    /// Positions that exceed the limit as stages of their own, with their memory, if a split was
-    /// requested and does not fit.
+    /// If a split was requested and does not fit: the positions that exceed the limit as stages of
+    /// their own, each with its memory.
     pub too_large: Vec<(usize, StageMemory)>,
 }
 
 impl ShownSplit {
-    /// Computes the memory of these stages, the split to show.
+    /// Computes the memory of `stages`, the split to show, and checks its limits and constraints.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         stages: Vec<Range<usize>>,
@@ -39,13 +41,13 @@ impl ShownSplit {
             && stages.len() <= costs.ipus
             && broken.is_empty()
             && by_ipu.all(|(ipu, stage)| stage.max_tile_bytes() <= costs.limit_of(ipu));
-        let alone = match request.options.split && !fits {
+        let single = match request.options.split && !fits {
             true => costs.positions_over_limit(),
             false => Vec::new(),
         };
-        let positions = alone.iter().map(|range| range.start);
+        let positions = single.iter().map(|range| range.start);
         Ok(Self {
-            too_large: positions.zip(costs.memory.stages(&alone)).collect(),
+            too_large: positions.zip(costs.memory.stages(&single)).collect(),
             stages,
             memory,
             fits,

@@ -1,4 +1,4 @@
-//! All splits of small random models, with which searches are compared.
+//! Small random models with all their splits, with which results of searches are compared.
 
 use crate::memory::testing::{placed, random_training};
 use crate::memory::{MemoryModel, Pipeline};
@@ -18,7 +18,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Case of a seed: with Out on the last or on the first IPU.
+    /// Builds the case of a seed, with Out on the last or on the first IPU.
     pub(super) fn new(seed: u64) -> Self {
         let (mut model, layering) = random_training(seed);
         model.recording.framework = match seed % 3 {
@@ -48,7 +48,7 @@ impl Case {
         memory.in_pipeline(pipeline).expect("few sets")
     }
 
-    /// Times of stages in the pipeline of `memory`.
+    /// Builds the times of stages in the pipeline of `memory`.
     pub(super) fn times(&self, memory: &MemoryModel<'_>) -> StageTimes {
         let times = StageTimes::new(
             &self.cycles,
@@ -60,13 +60,13 @@ impl Case {
         times.streaming(&memory.streamed_state().expect("few sets"))
     }
 
-    /// Environment variable that makes a test run only this case.
+    /// Returns the environment variable that makes a test run only this case.
     pub(super) fn again(&self) -> String {
         format!("SEEDS={}..{}", self.seed, self.seed + 1)
     }
 }
 
-/// Pseudo-random cycles of layers.
+/// Returns pseudo-random cycles of layers.
 fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
     let passes = (0..layers).map(|position| PassCycles {
@@ -89,7 +89,7 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     }
 }
 
-/// All splits of this number of positions.
+/// Returns all splits of a number of positions.
 pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     let of_cuts = |cuts: u32| {
         let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);
@@ -99,10 +99,10 @@ pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     (0..1u32 << (positions - 1)).map(of_cuts).collect()
 }
 
-/// By range and number of stages after it: bytes of the stage on its fullest tile.
+/// By range of positions and number of later stages: bytes of the stage on its fullest tile.
 pub(super) type Peaks = HashMap<(Range<usize>, usize), u64>;
 
-/// Bytes of all stages in the pipeline of `memory`.
+/// Computes the bytes of all stages in the pipeline of `memory`.
 pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
     let stages = placed(memory.layers());
     let peaks = memory.peaks(&stages);

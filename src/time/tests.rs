@@ -5,7 +5,7 @@ use crate::model::{Layering, PseudoLayers};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Stages with these forward, backward and recomputed cycles, each on its own IPU.
+/// Returns stages with these forward, backward and recomputed cycles, each on its own IPU.
 fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {
     let stage = |(ipu, &[forward, backward, recomputed]): (usize, &[u128; 3])| {
         let passes = Passes {

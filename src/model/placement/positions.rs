@@ -10,8 +10,7 @@ use std::fmt;
 /// | position | classic model | full model | full model, Out on the first IPU |
 /// |---|---|---|---|
 /// | 0 | None: all operations without a layer | In: operations before the layers | In and Out |
-/// | 1 to n | the layers, in their order | the layers, in their order | the layers, in their order
-/// |
+/// | 1 to n | the layers in their order | the layers in their order | the layers in their order |
 /// | n + 1 | | Out: operations after the last layer, and their backward pass | |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Positions {

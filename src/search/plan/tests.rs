@@ -13,10 +13,11 @@ fn poptorch_takes_powers_of_two() {
 
 const IPUS: usize = 4;
 
-/// Does time lack a part; IPUs; cycles and micro-batches of a step; bytes on the fullest tile.
+/// Whether a part of the time is unknown; IPUs; cycles and micro-batches of a step; bytes on the
+/// fullest tile.
 type Row = (bool, usize, u128, u64, u64);
 
-/// All pipelines that PopART and PopTorch support.
+/// Returns all pipelines that PopART and PopTorch support.
 fn all_pipelines(case: &Case) -> Vec<Pipeline> {
     let state = case.memory(Pipeline::default()).streamed_state();
     let state = state.expect("few sets");
@@ -43,7 +44,7 @@ fn all_pipelines(case: &Case) -> Vec<Pipeline> {
     all
 }
 
-/// Every configuration that fits these limits by IPU.
+/// Returns each configuration that fits these limits by IPU.
 fn all_that_fit(case: &Case, costs: &PipelineCosts<'_>, limits: &[u64]) -> Vec<Row> {
     let framework = case.model.recording.framework;
     let numbers = numbers(framework, IPUS);
@@ -81,13 +82,13 @@ fn all_that_fit(case: &Case, costs: &PipelineCosts<'_>, limits: &[u64]) -> Vec<R
     found
 }
 
-/// Does `one` have at most as many IPUs, and at most as many cycles of a micro-batch?
+/// Returns whether `one` has at most as many IPUs and takes at most as many cycles per micro-batch.
 fn is_as_fast(one: &Row, other: &Row) -> bool {
     let (fast, slow) = (one.2 * u128::from(other.3), other.2 * u128::from(one.3));
     one.0 == other.0 && one.1 <= other.1 && fast <= slow
 }
 
-/// Rows that no other row dominates.
+/// Returns the rows that no other row beats.
 fn undominated(all: &[Row]) -> BTreeSet<Row> {
     let is_no_worse = |one: &Row, other: &Row| is_as_fast(one, other) && one.4 <= other.4;
     let is_best = |row: &&Row| {
@@ -97,7 +98,7 @@ fn undominated(all: &[Row]) -> BTreeSet<Row> {
     all.iter().filter(is_best).copied().collect()
 }
 
-/// Row of a configuration, computed from its split.
+/// Computes the row of a configuration from its split.
 fn row(case: &Case, found: &Candidate) -> Row {
     let memory = case.memory(found.pipeline);
     let times = case.times(&memory);
@@ -115,8 +116,8 @@ fn row(case: &Case, found: &Candidate) -> Row {
     )
 }
 
-/// Limits to test with: between the highest peaks with and without recomputation, half of the
-/// former, and different limits by IPU.
+/// Returns limits to test with: between the highest peaks with and without recomputation, half of
+/// the former, and different limits by IPU.
 fn limits(case: &Case) -> [Vec<u64>; 3] {
     let peak = |recompute| {
         let memory = case.memory(Pipeline {
@@ -136,7 +137,7 @@ fn limits(case: &Case) -> [Vec<u64>; 3] {
     ]
 }
 
-/// Checks a plan against all configurations; returns the number of configurations and of rows in
+/// Compares a plan with all configurations, and returns the number of configurations and of rows in
 /// the plan.
 fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
     let at = format!("{} {limits:?}", case.again());
