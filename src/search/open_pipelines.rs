@@ -11,8 +11,8 @@
 //!   that are enough, with the costs of ranges up to the lowest peak.
 //! * `--sweep` ([`sweep`](OpenPipelines::sweep)): all open pipelines, on
 //!   [`swept_ipus`](PipelineCosts::swept_ipus), with the costs of all ranges.
-//! * `--plan` (`plan`): all pipelines of the framework with each place of the optimizer state, on up
-//!   to the requested number of IPUs, with the costs of ranges up to the limits.
+//! * `--plan` (`plan`): all pipelines of the framework with each place of the optimizer state, on
+//!   up to the requested number of IPUs, with the costs of ranges up to the limits.
 //!
 //! Only the first two questions keep costs, from which the solver then proves the answer, and with
 //! which estimates for another micro-batch compare. A plan has several splits for each entry, the
