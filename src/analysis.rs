@@ -26,7 +26,7 @@ use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
 use crate::report::{Files, Provenance, printable};
 use crate::saved;
-use crate::witnesses::{Witness, check_debug, judge, one_stage};
+use crate::witnesses::{Witness, check_debug, judge};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -99,7 +99,6 @@ impl Analysis {
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
         let (mut model, lookup) = built.with_context(|| displayed(profile))?;
-        model.contradictions.extend(one_stage(&model));
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
         // Warnings about contexts are part of the model, so that a saved model has them too.

@@ -4,15 +4,17 @@
 //!
 //! ```text
 //! profile.pop ─ profile ────┐
-//!                           ├─ model ─ memory ─ solve ─ search ─ report ─ standard output
-//! debug.cbor ── debug_info ─┘    │         time
-//!                              saved ─ a file that loads in a fraction of the time
+//!                           ├─ witnesses ─ model ─ memory ─ solve ─ search ─ report ─ standard output
+//! debug.cbor ── debug_info ─┘                │         time
+//!                                          saved ─ a file that loads in a fraction of the time
 //! ```
 //!
 //! * [`profile`] reads `profile.pop` (SQLite, read-only) into plain data: programs, compute sets,
 //!   exchanges, liveness steps and classes, and every lowered variable.
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains of parents, and their
 //!   names.
+//! * [`witnesses`] checks both: it compares redundant statements of the files, and computes the bytes
+//!   that depend on missing data.
 //! * [`model`] joins both: it walks the program, groups programs into operations, names them, and
 //!   finds the operations that use each variable. A [`Layering`](model::Layering) assigns
 //!   operations to layers.
@@ -35,9 +37,8 @@
 //!   whether a compiled model fits.
 //! * [`saved`] writes and reads a model in one file.
 //! * [`app`] is the command: options, which become a request, files, messages, exit codes.
-//! * Shared modules: [`witnesses`] compares redundant statements of the files, and computes the
-//!   bytes that depend on missing data; `escape` escapes names for each output language; [`limits`]
-//!   has all bounds on input files; [`message`] has the common parts of errors and warnings;
+//! * Shared modules: `escape` escapes names for each output language; [`limits`] has all bounds on
+//!   input files; [`message`] has the common parts of errors and warnings;
 //!   `progress` counts the progress of long work; `atomic` writes files completely or not at all;
 //!   `interrupt` removes half-written files on Ctrl-C.
 //!

@@ -7,7 +7,7 @@ use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{Files, FitInputs, Provenance, Report};
-use crate::witnesses::{check_debug, judge};
+use crate::witnesses::{Contradiction, check_debug, judge, of_compilation};
 use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ pub struct Compilation {
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of its file.
     pub warnings: FileWarnings,
+    /// Where the profile contradicts itself.
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// Options for reading a compilation.
@@ -66,7 +68,8 @@ impl Compilation {
             || debug.map(read_debug).transpose(),
         );
         let profile = profile.with_context(|| displayed(path))?;
-        let judged = judge(&profile.contradictions, options.allow_incomplete);
+        let contradictions = of_compilation(&profile);
+        let judged = judge(&contradictions, options.allow_incomplete);
         let judged = judged.with_context(|| displayed(path))?;
         let all = judged.iter().chain(&profile.warnings).cloned();
         let mut warnings: FileWarnings = all.map(|warning| (displayed(path), warning)).collect();
@@ -91,6 +94,7 @@ impl Compilation {
             },
             profile,
             warnings,
+            contradictions,
         })
     }
 
@@ -121,6 +125,7 @@ impl Compilation {
                 ..self.provenance.clone()
             },
             warnings: warnings.collect(),
+            contradictions: self.contradictions.clone(),
         }))
     }
 }

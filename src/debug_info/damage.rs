@@ -1,6 +1,6 @@
 //! Errors that prevent reading a debug file, and signs of damage in a file that can be read.
 
-use super::document::Texts;
+use super::texts::Texts;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 

@@ -12,18 +12,15 @@ mod reader;
 mod take;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 pub use damage::{Damage, Truncation};
 pub use keys::{Field, SoftwareLayer};
 
-use crate::message::{FileError, Warning};
+use crate::message::Warning;
 use crate::profile::Ids;
-use crate::progress::{CountingReader, Progress, Unit};
 use context::{ContextRecord, NO_NAME};
-use document::Texts;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use texts::Texts;
 
 /// Position of a context in a [`DebugInfo`], from 0 in the order of the file.
 ///
@@ -45,35 +42,6 @@ pub struct DebugInfo {
 }
 
 impl DebugInfo {
-    /// Reads the file at `path`, which may also be a named pipe.
-    ///
-    /// # Errors
-    /// If the file is no debug file. A truncated file is not an error (see
-    /// [`DebugInfo::damage`]).
-    pub fn read(path: &Path) -> Result<DebugInfo, FileError> {
-        Self::read_with(path, &Progress::new())
-    }
-
-    /// Reads the file and reports the bytes read to `progress`.
-    ///
-    /// # Errors
-    /// As [`DebugInfo::read`].
-    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, FileError> {
-        let file = File::open(path)?;
-        // The length of a pipe is 0.
-        let length = file.metadata()?.len();
-        let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
-        Self::from_reader(CountingReader::new(file, &task))
-    }
-
-    /// Reads a whole document from `reader`, which need not be buffered.
-    ///
-    /// # Errors
-    /// As [`DebugInfo::read`].
-    pub fn from_reader(reader: impl Read) -> Result<DebugInfo, FileError> {
-        reader::read(reader)
-    }
-
     /// Number of contexts.
     pub fn len(&self) -> usize {
         self.records.len()

@@ -7,9 +7,12 @@ use super::document::Collected;
 use crate::limits;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use crate::profile::Ids;
+use crate::progress::{CountingReader, Progress, Unit};
 use rayon::prelude::*;
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
 
 /// CBOR's tag for "this is CBOR".
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
@@ -19,7 +22,38 @@ const HEAD: u64 = 64;
 const BUFFER: usize = 1 << 16;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
+impl DebugInfo {
+    /// Reads the file at `path`, which may also be a named pipe.
+    ///
+    /// # Errors
+    /// If the file is no debug file. A truncated file is not an error (see
+    /// [`DebugInfo::damage`]).
+    pub fn read(path: &Path) -> Result<DebugInfo, FileError> {
+        Self::read_with(path, &Progress::new())
+    }
+
+    /// Reads the file and reports the bytes read to `progress`.
+    ///
+    /// # Errors
+    /// As [`DebugInfo::read`].
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, FileError> {
+        let file = File::open(path)?;
+        // The length of a pipe is 0.
+        let length = file.metadata()?.len();
+        let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
+        Self::from_reader(CountingReader::new(file, &task))
+    }
+
+    /// Reads a whole document from `reader`, which need not be buffered.
+    ///
+    /// # Errors
+    /// As [`DebugInfo::read`].
+    pub fn from_reader(reader: impl Read) -> Result<DebugInfo, FileError> {
+        read(reader)
+    }
+}
+
+fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
     check_head(&head)?;

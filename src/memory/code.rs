@@ -1,8 +1,8 @@
 //! Code and vertex state by the layers that need it (docs/model.md, "Code").
 
 use super::Rules;
-use crate::model::{CodeKind, GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement};
-use crate::profile::{TileBytes, TileRun};
+use crate::model::{GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement};
+use crate::profile::{CodeKind, TileBytes, TileRun};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;

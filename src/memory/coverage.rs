@@ -2,10 +2,8 @@
 
 use super::overhead::explained;
 use super::{MemoryModel, Rules};
-use crate::model::{
-    CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,
-};
-use crate::profile::TileBytes;
+use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
+use crate::profile::{CodeKind, TileBytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

@@ -19,9 +19,9 @@ use std::ops::Range;
 /// has it in proportion to what it takes of the tile (docs/model.md, "Overhead and fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// By tile and [`CodeKind`](crate::model::CodeKind): recorded bytes, the maximum that a stage can need.
+    /// By tile and [`CodeKind`](crate::profile::CodeKind): recorded bytes, the maximum that a stage can need.
     recorded: Vec<[u64; 4]>,
-    /// By tile and [`CodeKind`](crate::model::CodeKind): recorded bytes that no operation explains.
+    /// By tile and [`CodeKind`](crate::profile::CodeKind): recorded bytes that no operation explains.
     code: Vec<[u64; 4]>,
     /// By tile.
     fragmentation: Vec<Fragmentation>,
@@ -97,7 +97,7 @@ impl Overhead {
         self.code[tile].iter().sum()
     }
 
-    /// By [`CodeKind`](crate::model::CodeKind): code on `tile` that no operation explains.
+    /// By [`CodeKind`](crate::profile::CodeKind): code on `tile` that no operation explains.
     pub(super) fn code(&self, tile: usize) -> [u64; 4] {
         self.code[tile]
     }
@@ -168,7 +168,7 @@ impl Overhead {
     }
 }
 
-/// By tile of `tiles` and [`CodeKind`](crate::model::CodeKind): code of the operation groups for which `is_wanted`, in one
+/// By tile of `tiles` and [`CodeKind`](crate::profile::CodeKind): code of the operation groups for which `is_wanted`, in one
 /// stage.
 pub(super) fn explained(
     (model, rules): (&Model, Rules),

@@ -12,14 +12,14 @@ use super::profile_lookup::ProfileLookup;
 use super::recording::{self, Label, Recording, TensorKind};
 use super::refine;
 use super::use_set_index::UseSetIndex;
-use super::use_sets::{self, Users};
+use super::use_sets::{self, NO_USERS, Users};
 use super::variables::{self, MemoryPeak};
 use super::walk::{CallSites, Path};
 use super::windows::{StepIndex, StepPrograms};
 use crate::debug_info::DebugInfo;
 use crate::message::{FileError, Warning};
 use crate::profile::{Profile, Programs};
-use crate::witnesses::of_profile;
+use crate::witnesses::{of_profile, recorded_totals};
 use rustc_hash::FxHashSet;
 use std::borrow::Borrow;
 
@@ -113,7 +113,7 @@ impl Model {
         }
         let sets = (use_sets.len(), &sites.outermost[..]);
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
-        let contradictions = of_profile(&profile, &set_of);
+        let contradictions = of_profile(&profile, |position| set_of[position] != NO_USERS);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         if let Some(backward_start) = backward_start {
@@ -145,7 +145,7 @@ impl Model {
         let memory_peak = || MemoryPeak::find(&collected, &lookup, &profile.classes);
         let memory_peak = with_memory_peak.then(memory_peak).transpose()?;
         let vertex_types = profile.programs.vertex_types.into_iter();
-        let model = Self {
+        let mut model = Self {
             target: profile.target,
             operations,
             operation_groups,
@@ -169,6 +169,8 @@ impl Model {
             contradictions,
             warnings: [profile.warnings, disagreements].concat(),
         };
+        let one_stage = recorded_totals(&model.recorded.tiles, &model.totals_in_one_stage());
+        model.contradictions.extend(one_stage);
         Ok((model, lookup))
     }
 

@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 /// The model of one compiled program: its operations with their code, and the variables that they
 /// use. It does not depend on the choice of layers.
 ///
-/// A deserialized model may have dangling indices: [`from_bytes`](crate::saved::from_bytes) checks
-/// for them.
+/// A deserialized model may have dangling indices, which the module `saved` checks for.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// The machine that the program was compiled for.
@@ -36,7 +35,8 @@ pub struct Model {
     /// The lowered variables that hold code or vertex state and are used by an operation: the
     /// targets of copies of code.
     pub code_variables: VariableGroups,
-    /// By [`CodeKind`](super::CodeKind): bytes on each tile of all lowered variables of this kind.
+    /// By [`CodeKind`](crate::profile::CodeKind): bytes on each tile of all lowered variables of this
+    /// kind.
     pub recorded_code: [TileBytes; 4],
     /// The use sets (sets of operation groups) that `variables` and `code_variables` refer to.
     pub use_sets: UseSets,
@@ -151,15 +151,18 @@ impl Model {
             .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
-    /// Returns, by tile, the bytes of the whole model as one stage: all code, and the data
-    /// variables that are live at the tile's fullest step. Depends neither on layers nor on
-    /// options.
-    pub(crate) fn bytes_in_one_stage(&self) -> Vec<u64> {
+    /// Returns, by tile, the bytes of the whole model as one stage: all code, the data variables
+    /// that are live at the tile's fullest step, and the recorded bytes that no variable explains.
+    /// Depends neither on layers nor on options.
+    pub(super) fn totals_in_one_stage(&self) -> Vec<u64> {
         let tiles = self.target.num_tiles.min(self.variables.tiles());
         let tiles = (0..tiles).into_par_iter();
         let mut taken: Vec<u64> = tiles.map(|tile| self.peak_on(tile).0).collect();
         for bytes in &self.recorded_code {
             bytes.change(&mut taken, u64::saturating_add);
+        }
+        for (bytes, tile) in taken.iter_mut().zip(&self.recorded.tiles) {
+            *bytes = bytes.saturating_add(tile.beyond_variables());
         }
         taken
     }

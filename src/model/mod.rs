@@ -10,7 +10,6 @@ mod build;
 mod code;
 mod contents;
 mod cycles;
-mod debug_match;
 mod error;
 mod flow;
 mod layer_cycles;
@@ -37,11 +36,10 @@ mod variables;
 mod walk;
 mod windows;
 
-pub use code::{CodeKind, GroupCode, OperationGroup, ProgramCluster};
+pub use code::{GroupCode, OperationGroup, ProgramCluster};
 pub use contents::Model;
 pub(crate) use contents::SetBytes;
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
-pub use debug_match::DebugMatch;
 pub use error::{NoClock, NoCycles};
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
@@ -60,7 +58,6 @@ pub use profile_lookup::{
     LivePlace, LiveVariables, NamedVariable, ProfileLookup, TileLists, TileVariable,
 };
 pub use recording::{Framework, Label, Recording, TensorKind};
-pub(crate) use use_set_index::members as variables_of;
 pub use use_sets::{NO_USERS, UseSets};
 pub use variable_groups::{VariableGroup, VariableGroups};
 pub use variable_uses::{TileUse, VariableUse};

@@ -3,7 +3,7 @@
 //! count at the same places.
 
 use super::operations::UnnamedGroup;
-use super::use_set_index::{UseSetIndex, members};
+use super::use_set_index::UseSetIndex;
 use super::use_sets::{NO_USERS, UseSets, Users};
 use crate::profile::Profile;
 use rayon::prelude::*;
@@ -149,7 +149,7 @@ impl Pairing<'_> {
 
     /// Iterates over the variables that `program` uses.
     fn used(&self, program: u32) -> impl Iterator<Item = u32> {
-        let used = members(self.profile, &[program]).into_iter();
+        let used = self.profile.variables_of(&[program]).into_iter();
         used.flatten().copied()
     }
 

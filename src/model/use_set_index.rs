@@ -1,5 +1,4 @@
-//! Finds which variables programs use, and the use sets of the variables of each compute set and
-//! region.
+//! Finds the use sets of the variables of each compute set and region.
 
 use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
@@ -51,7 +50,7 @@ impl UseSetIndex {
     /// Returns the use sets of the variables that `program` uses, ascending, each with its role. A
     /// set with several roles has the first of them in the order of [`Role`].
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
-        let (of_sets, _) = lists_of(profile, &[program]);
+        let (of_sets, _) = profile.lists_of(&[program]);
         let program = &profile.programs.all[program as usize];
         let computed = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
         let mut sets: Vec<(u32, Role)> = Vec::new();
@@ -126,35 +125,6 @@ impl Seen {
     }
 }
 
-/// Returns the lists of the variables that `programs` use, each list once. A variable may be in
-/// several lists.
-pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
-    let (of_sets, of_regions) = lists_of(profile, programs);
-    let of_sets = of_sets.into_iter();
-    let of_sets = of_sets.flat_map(|position| profile.compute_set_variables.members(position));
-    let of_regions = of_regions.into_iter();
-    let of_regions = of_regions.flat_map(|position| profile.region_variables.members(position));
-    of_sets.chain(of_regions).collect()
-}
-
-/// Returns the indices of the lists of variables that `programs` use, ascending: first lists of
-/// compute sets, second lists of regions.
-fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
-    for &program in programs {
-        if let Some(set) = profile.programs.compute_set(program) {
-            of_sets.extend(profile.compute_set_variables.position(set.id));
-        }
-        let regions = profile.programs.all[program as usize].regions.iter();
-        of_regions.extend(regions.filter_map(|&id| profile.region_variables.position(id)));
-    }
-    for positions in [&mut of_sets, &mut of_regions] {
-        positions.sort_unstable();
-        positions.dedup();
-    }
-    (of_sets, of_regions)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +134,7 @@ mod tests {
     /// By program: the sets of its variables, looked up one by one.
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
-            let used = members(profile, &[program]).into_iter().flatten();
+            let used = profile.variables_of(&[program]).into_iter().flatten();
             let sets: BTreeSet<u32> = used.map(|&v| set_of[v as usize]).collect();
             sets.into_iter().collect()
         };

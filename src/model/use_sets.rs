@@ -1,7 +1,6 @@
 //! Finds which operation groups use which lowered variables.
 
 use super::operations::UnnamedGroup;
-use super::use_set_index::members;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Profile;
@@ -136,7 +135,7 @@ pub(super) type Users = (Vec<u32>, UseSets);
 pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
-    let lists = |group: u32| members(profile, &groups[group as usize].programs);
+    let lists = |group: u32| profile.variables_of(&groups[group as usize].programs);
     of_variables(count, groups.len() as u32, lists, max)
 }
 

@@ -1,11 +1,10 @@
 //! Sorts the lowered variables of a profile into data and code, and finds where the whole model
 //! needs the most memory.
 
-use super::code::CodeKind;
 use super::profile_lookup::{NamedVariable, ProfileLookup};
 use super::{VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN};
-use crate::profile::{LiveClasses, NEVER_LIVE, Profile, TileBytes};
+use crate::profile::{CodeKind, LiveClasses, NEVER_LIVE, Profile, TileBytes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

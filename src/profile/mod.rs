@@ -5,6 +5,7 @@
 //! ids of the tables. "Checked" in comments means checked on a real profile.
 
 mod cells;
+mod code_kind;
 mod compiled;
 mod cycles;
 mod database;
@@ -21,6 +22,7 @@ mod tile_bytes;
 mod variable_lists;
 mod variables;
 
+pub use code_kind::CodeKind;
 pub use compiled::{
     CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
 };
@@ -76,7 +78,7 @@ pub struct Profile {
     pub names: VariableNames,
 }
 
-/// Statements of a profile that only [`witnesses`](crate::witnesses) compares with the rest.
+/// Statements of a profile that only the checks of `witnesses` compare with the rest.
 #[derive(Debug, Default)]
 pub struct Statements {
     /// By tile: its memory regions; `None` if the profile lacks them.
@@ -108,6 +110,35 @@ impl Profile {
         self.compute_set_variables = VariableLists::default();
         self.region_variables = VariableLists::default();
         self.variables.label_of = Vec::new();
+    }
+
+    /// Returns the lists of the variables that `programs` use, each list once. A variable may be in
+    /// several lists.
+    pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
+        let (of_sets, of_regions) = self.lists_of(programs);
+        let of_sets = of_sets.into_iter();
+        let of_sets = of_sets.flat_map(|position| self.compute_set_variables.members(position));
+        let of_regions = of_regions.into_iter();
+        let of_regions = of_regions.flat_map(|position| self.region_variables.members(position));
+        of_sets.chain(of_regions).collect()
+    }
+
+    /// Returns the indices of the lists of variables that `programs` use, ascending: first lists of
+    /// compute sets, second lists of regions.
+    pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
+        for &program in programs {
+            if let Some(set) = self.programs.compute_set(program) {
+                of_sets.extend(self.compute_set_variables.position(set.id));
+            }
+            let regions = self.programs.all[program as usize].regions.iter();
+            of_regions.extend(regions.filter_map(|&id| self.region_variables.position(id)));
+        }
+        for positions in [&mut of_sets, &mut of_regions] {
+            positions.sort_unstable();
+            positions.dedup();
+        }
+        (of_sets, of_regions)
     }
 
     /// Reads the profile and reports the rows read to `progress`.

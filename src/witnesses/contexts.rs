@@ -1,10 +1,10 @@
 //! Checks whether a verdict can rest on a `debug.cbor`.
 
+use super::contradiction::{Contradiction, Incomplete, Witness};
+use super::debug_match::DebugMatch;
 use super::programs::{bytes_of, reached};
-use super::{Contradiction, Incomplete, Witness};
 use crate::debug_info::{Damage, DebugInfo};
 use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, displayed};
-use crate::model::DebugMatch;
 use crate::profile::{Profile, Program, ProgramKind, Programs};
 use anyhow::{Context, Result};
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! Checks that programs have what they need, and that their code matches the recorded code.
 
-use super::{Contradiction, Pair, TOLERATED, Witness, worst};
-use crate::model::{CodeKind, variables_of};
-use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
+use super::contradiction::{Contradiction, Pair, TOLERATED, Witness, worst};
+use crate::profile::{CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rustc_hash::FxHashSet;
 
 /// Programs without steps, roots, contexts or vertices, and code that differs from the recorded
@@ -104,7 +103,7 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     }
     let variables = &profile.variables;
     let mut is_used = vec![false; variables.len()];
-    for &position in variables_of(profile, &lacking).into_iter().flatten() {
+    for &position in profile.variables_of(&lacking).into_iter().flatten() {
         let position = position as usize;
         if !std::mem::replace(&mut is_used[position], true) {
             bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);

@@ -1,5 +1,5 @@
-use super::*;
-use crate::profile::RecordedTile;
+use super::contradiction::*;
+use crate::profile::{Recorded, RecordedTile};
 
 fn found(pairs: &[Pair]) -> Option<Contradiction> {
     let pairs = pairs.iter().copied();

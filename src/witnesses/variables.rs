@@ -1,22 +1,23 @@
-//! Checks that the record of each tile agrees with itself, that lowered variables have the recorded
-//! bytes by category, tile and step, and that they have users, contexts and regions.
+//! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
+//! have users, contexts and regions.
 
-use super::{Contradiction, Pair, Witness, worst};
-use crate::model::{Model, NO_USERS};
+use super::contradiction::{Contradiction, Pair, Witness, worst};
 use crate::parallel::by_parts;
 use crate::profile::{
-    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, RecordedTile,
-    Regions, TILES, Target, Variables, joined,
+    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables, joined,
 };
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Variables whose bytes differ from the record, or that lack something. `set_of` has the use set
-/// of each.
-pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
+/// Variables whose bytes differ from the record, or that lack something. `has_users` says whether
+/// operations use the variable at a position.
+pub(super) fn of_variables(
+    profile: &Profile,
+    has_users: impl Fn(usize) -> bool + Sync,
+) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let totals = VariableTotals::new(variables, &profile.classes, profile.target.num_tiles);
-    let unused = unused(profile, set_of);
+    let unused = unused(profile, has_users);
     let outside = profile.statements.outside.iter();
     let outside = outside.map(|&position| position as usize).collect();
     let labels = &variables.labels;
@@ -60,22 +61,22 @@ pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradicti
 const USER_DATA: &str = "variable";
 
 /// Variables of category [`USER_DATA`] that no compute set or exchange uses; none in a real
-/// profile. Nearly all variables have a use set and are not checked further.
-fn unused(profile: &Profile, set_of: &[u32]) -> Vec<usize> {
+/// profile. Nearly all variables are used by operations and are not checked further.
+fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
     let variables = &profile.variables;
     let mut names = variables.category_names.iter();
     let category = names.position(|name| name == USER_DATA);
     let may_be_unused = |&position: &usize| {
-        set_of[position] == NO_USERS
+        !has_users(position)
             && Some(usize::from(variables.categories[position])) == category
             && variables.classes[position] != NEVER_LIVE
     };
-    let all = (0..set_of.len()).into_par_iter();
+    let all = (0..variables.len()).into_par_iter();
     let mut unused: Vec<usize> = all.filter(may_be_unused).collect();
     if unused.is_empty() {
         return unused;
     }
-    let mut is_used = vec![false; set_of.len()];
+    let mut is_used = vec![false; variables.len()];
     for lists in [&profile.compute_set_variables, &profile.region_variables] {
         for &member in lists.all_members() {
             is_used[member as usize] = true;
@@ -224,78 +225,6 @@ fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u
         }
     }
     found.map(|(step, numbers)| (step, numbers, highest))
-}
-
-/// Contradiction if all layers in one stage, without a pipeline, do not take the recorded bytes of
-/// a tile.
-pub fn one_stage(model: &Model) -> Option<Contradiction> {
-    let recorded = &model.recorded.tiles;
-    let taken = recorded.iter().zip(model.bytes_in_one_stage());
-    let taken = taken.map(|(tile, taken)| taken.saturating_add(tile.beyond_variables()));
-    recorded_variables(recorded, taken)
-}
-
-/// Compares the recorded total of each tile with the total computed from its variables.
-pub(crate) fn recorded_variables(
-    recorded: &[RecordedTile],
-    computed: impl IntoIterator<Item = u64>,
-) -> Option<Contradiction> {
-    let fullest = recorded.iter().map(|tile| tile.total).max()?;
-    let pairs = (0u32..).zip(recorded).zip(computed);
-    let pairs = pairs.map(|((tile, recorded), taken)| Pair::certain(tile, recorded.total, taken));
-    worst(Witness::OneStage, TILES, fullest, pairs)
-}
-
-/// Contradictions within the record of tiles and categories, including missing tables.
-pub(crate) fn of_record(
-    recorded: &Recorded,
-    regions: Option<&[Regions]>,
-    target: &Target,
-) -> Vec<Contradiction> {
-    let rows = |table, is_empty: bool| {
-        is_empty.then(|| Contradiction::without_rows(table, target.num_tiles.into()))
-    };
-    let found = [
-        rows(TILES, recorded.tiles.is_empty()),
-        rows(CATEGORIES, recorded.categories.is_empty()),
-        total(recorded, regions),
-    ];
-    found.into_iter().flatten().collect()
-}
-
-/// Contradiction about the tile whose total differs most from the range that its parts allow.
-fn total(recorded: &Recorded, regions: Option<&[Regions]>) -> Option<Contradiction> {
-    let mut disjoint = vec![0u64; recorded.tiles.len()];
-    for category in &recorded.categories {
-        category.bytes.change(&mut disjoint, u64::saturating_add);
-        category
-            .overlapped
-            .change(&mut disjoint, u64::saturating_sub);
-    }
-    let pairs = (0u32..).zip(&recorded.tiles).zip(disjoint);
-    let pairs = pairs.map(|((tile, row), disjoint)| {
-        let clamped = |least: u64, most: u64| match row.total > most {
-            true => most,
-            false => row.total.max(least),
-        };
-        let live = row.always_live.saturating_add(row.not_always_live);
-        let of_live = clamped(live, row.with_gaps.unwrap_or(u64::MAX));
-        if of_live != row.total {
-            return Pair::certain(tile, row.total, of_live);
-        }
-        let region = regions.and_then(|regions| regions.get(tile as usize));
-        let all = region.map(|region| region.all);
-        Pair {
-            // No real profile shows where bytes beyond the memory of a tile are counted.
-            is_certain: region.is_none_or(|region| region.overflowed == 0),
-            ..Pair::certain(
-                tile,
-                row.total,
-                clamped(disjoint.max(all.unwrap_or(0)), all.unwrap_or(u64::MAX)),
-            )
-        }
-    });
-    worst(Witness::Total, TILES, recorded.fullest()?, pairs)
 }
 
 #[cfg(test)]

@@ -279,7 +279,7 @@ impl MemoryModel<'_> {
         flows.is_some_and(Flows::recomputes_layers)
     }
 
-    /// By [`CodeKind`](crate::model::CodeKind): bytes of code on `tile` that every stage has as
+    /// By [`CodeKind`](crate::profile::CodeKind): bytes of code on `tile` that every stage has as
     /// overhead; `None` by the classic rules.
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
@@ -315,7 +315,7 @@ impl MemoryModel<'_> {
         tiles.map(parts).collect()
     }
 
-    /// By tile and [`CodeKind`](crate::model::CodeKind): bytes of the code of all sets that
+    /// By tile and [`CodeKind`](crate::profile::CodeKind): bytes of the code of all sets that
     /// `is_wanted`.
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         let wanted = self.code.iter().filter(|item| is_wanted(item.set));

@@ -75,7 +75,7 @@ impl Parts {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Parts with these bytes by [`CodeKind`](crate::model::CodeKind), without variables.
+    /// Parts with these bytes by [`CodeKind`](crate::profile::CodeKind), without variables.
     pub(super) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {

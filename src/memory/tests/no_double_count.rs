@@ -3,8 +3,8 @@
 
 use super::reference_model::{GROUPS, Plain, TILES, VERTEX_TYPES, full, memory, plain};
 use super::*;
-use crate::model::{CodeKind, Layering, NO_LAYER};
-use crate::profile::{RecordedTile, TileBytes};
+use crate::model::{Layering, NO_LAYER};
+use crate::profile::{CodeKind, RecordedTile, TileBytes};
 
 /// Number of variables, which have a bit each.
 const VARIABLES: usize = 20;

@@ -5,7 +5,7 @@ use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, of_ipu};
 use super::super::liveness::STEPS;
-use super::Ipus;
+use super::ipus::Ipus;
 use crate::limits;
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 

@@ -6,9 +6,8 @@ use super::super::database::Database;
 use super::super::ids::{Ids, position};
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
 use super::super::{LiveClasses, RecordedTile};
-use super::Ipus;
+use super::ipus::Ipus;
 use crate::message::FileError;
-use crate::witnesses::{Contradiction, recorded_variables};
 use rustc_hash::FxHashMap;
 
 /// Purpose of a variable in a pipeline, derived from its name.
@@ -80,6 +79,8 @@ pub struct VariableSums {
     pub category_names: Vec<String>,
     /// By chosen tile, in the order given: the variables that are live at its peak.
     pub tiles: Vec<LiveOnTile>,
+    /// By tile: the total computed from its variables, with which the recorded one is compared.
+    pub totals: Vec<u64>,
     /// Does the profile name variables?
     pub has_names: bool,
 }
@@ -142,17 +143,17 @@ pub(super) fn are_there(database: &Database) -> Result<bool, FileError> {
     Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
 }
 
-/// Sums the variables, and compares them with `tiles`. `chosen` has one tile for each IPU, whose
-/// live variables are listed.
+/// Sums the variables; `None` if there are none. `tiles` has the record of each tile, and `chosen`
+/// one tile for each IPU, whose live variables are listed.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
     chosen: &[u32],
     steps: &[u64],
-) -> Result<(Option<VariableSums>, Option<Contradiction>), FileError> {
+) -> Result<Option<VariableSums>, FileError> {
     if !are_there(database)? {
-        return Ok((None, None));
+        return Ok(None);
     }
     let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
     let has_names = columns.len() > REQUIRED && database.require(STRINGS, STRING_COLUMNS).is_ok();
@@ -175,15 +176,14 @@ pub(super) fn read(
         peak(&classes, &rows.copied().collect::<Vec<_>>())
     };
     let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
-    let totals = totals(&sums.always, &peaks, tiles, chosen);
-    let variables = VariableSums {
+    Ok(Some(VariableSums {
+        totals: totals(&sums.always, &peaks, tiles, chosen),
         count: sums.count,
         named: sums.named,
         category_names,
         tiles: found,
         has_names,
-    };
-    Ok((Some(variables), recorded_variables(tiles, totals)))
+    }))
 }
 
 /// The tables in which each row is looked up.

@@ -7,9 +7,9 @@ use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
 use crate::message::FileError;
 use crate::model::{
-    CodeKind, LivePlace, LiveVariables, MemoryPeak, NamedVariable, ProfileLookup, TileLists,
-    TileVariable,
+    LivePlace, LiveVariables, MemoryPeak, NamedVariable, ProfileLookup, TileLists, TileVariable,
 };
+use crate::profile::CodeKind;
 use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
 use crate::search::{AdviceFor, Answer};
 use rayon::prelude::*;

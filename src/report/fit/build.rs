@@ -9,6 +9,7 @@ use crate::report::{
     CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report, TileMap,
 };
 use crate::search::free_bytes;
+use crate::witnesses::Contradiction;
 
 /// Approximate upper bound on points in the curves of all IPUs together.
 const MAX_POINTS: usize = 12_000;
@@ -28,6 +29,8 @@ pub struct FitInputs<'a> {
     pub provenance: Provenance,
     /// Warnings about the files.
     pub warnings: Vec<Warning>,
+    /// Where the profile contradicts itself.
+    pub contradictions: Vec<Contradiction>,
 }
 
 impl Report {
@@ -46,7 +49,7 @@ impl Report {
         Self {
             fit: Some(fit),
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
-            contradictions: profile.contradictions.clone(),
+            contradictions: inputs.contradictions,
             ..Self::of_memory(memory, inputs.provenance)
         }
         .without_unearned_verdict()
@@ -78,7 +81,7 @@ impl FitInputs<'_> {
     fn is_over(&self, tile: usize, limit: u64) -> bool {
         let profile = self.profile;
         let counts = limit <= profile.target.bytes_per_tile;
-        profile.tiles[tile].total > limit || (counts && profile.overflowed[tile] > 0)
+        profile.tiles[tile].total > limit || (counts && profile.overflowed(tile) > 0)
     }
 
     fn ipu(&self, ipu: u32) -> IpuFit {
@@ -101,7 +104,7 @@ impl FitInputs<'_> {
             layers: layers.map(|names| names.map(|name| Some(name.into())).collect()),
             total: totals().sum(),
             tiles_over,
-            overflowed: profile.overflowed[range.clone()].iter().sum(),
+            overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
             tiles: Fullness::of(totals(), limit),
             categories: categories.map(category).collect(),
             fullest_tile,
@@ -124,7 +127,7 @@ impl FitInputs<'_> {
             limit,
             free: free_bytes(limit, recorded.total),
             with_gaps: recorded.with_gaps,
-            overflowed: profile.overflowed[tile as usize],
+            overflowed: profile.overflowed(tile as usize),
             always_live: recorded.always_live,
             not_always_live: recorded.not_always_live,
             peak_step: live.and_then(|(_, live)| live.step),

@@ -15,7 +15,7 @@ mod tests;
 pub use against::AgainstError;
 pub use build::FitInputs;
 
-use crate::model::CodeKind;
+use crate::profile::CodeKind;
 use crate::profile::PipelineName;
 use crate::report::recorded::sum;
 use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames};

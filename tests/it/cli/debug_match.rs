@@ -4,8 +4,8 @@
 use crate::support::models::{every_kind, generate, share};
 use crate::support::{ONE_IPU_FIXTURES, debug, each, profile, root, sample_pair};
 use popliner::debug_info::DebugInfo;
-use popliner::model::DebugMatch;
 use popliner::profile::Profile;
+use popliner::witnesses::DebugMatch;
 use std::path::Path;
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ mod case;
 use crate::support::models::seeds;
 use crate::support::{Checking, each};
 use case::Case;
-use popliner::model::CodeKind;
+use popliner::profile::CodeKind;
 use popliner::report::{Fit, MatchedBy, TileParts};
 use synthesize::pipeline::{LoweredVariables, ProfileForm, StageTruth};
 

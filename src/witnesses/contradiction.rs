@@ -1,0 +1,334 @@
+//! Contradictions and losses in the files, the bytes that they could move, and whether a verdict is
+//! possible in spite of them.
+
+use crate::message::{DEBUG_AGAIN, PROFILE_AGAIN, Warning};
+use crate::profile::Recorded;
+use crate::wording::{grouped, share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::fmt;
+use thiserror::Error;
+
+/// Statements may differ by up to the bytes of the fullest tile divided by this number.
+pub const TOLERATED: u64 = 100;
+
+/// A check. Names of the checks of earlier versions are read as the checks that replaced them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// A table has all rows that other tables require. Numbers are rows, and the tiles or programs
+    /// that need one.
+    #[default]
+    Rows,
+    /// The variables and the code of a tile that are live at once add up to its total.
+    #[serde(alias = "always-live", alias = "not-always-live")]
+    OneStage,
+    /// The total of a tile is the sum of its regions, at least the bytes that are live at once or
+    /// share no address, and at most the total with gaps.
+    #[serde(
+        alias = "live-in-total",
+        alias = "regions",
+        alias = "gaps",
+        alias = "apart"
+    )]
+    Total,
+    /// The variables of a category have its recorded bytes.
+    Categories,
+    /// The live bytes at a step, without always-live variables, on all tiles, are the recorded
+    /// ones.
+    LiveBySteps,
+    /// Programs, compute sets and vertex types have at most the recorded code, and most of it.
+    #[serde(alias = "code-bytes")]
+    Code,
+    /// Programs have steps, roots, contexts and vertices. Bytes are the bytes that programs without
+    /// these use.
+    #[serde(
+        alias = "steps",
+        alias = "roots",
+        alias = "contexts",
+        alias = "vertices"
+    )]
+    Programs,
+    /// Variables have users, contexts, and the regions that exchanges move. Bytes are the bytes of
+    /// the variables without these.
+    #[serde(
+        alias = "used",
+        alias = "within-variables",
+        alias = "variable-contexts"
+    )]
+    Variables,
+    /// `debug.cbor` has the contexts of programs and their parents. Bytes are the bytes that only
+    /// programs without these use.
+    DebugContexts,
+}
+
+impl Witness {
+    /// Words before the recorded and the computed number in a message; `None` for checks of missing
+    /// data, which have bytes, but no numbers to compare.
+    fn words(self) -> Option<[&'static str; 2]> {
+        Some(match self {
+            Self::Rows => ["its rows are", "the rows that it needs are"],
+            Self::OneStage => ["the total is", "its variables and code take"],
+            Self::Total => ["the total is", "its parts make up"],
+            Self::Categories => ["bytes are", "its variables have"],
+            Self::LiveBySteps => [
+                "live beside always-live variables are",
+                "the variables of all tiles have",
+            ],
+            Self::Code => ["bytes are", "programs and vertices have"],
+            Self::Programs | Self::Variables | Self::DebugContexts => return None,
+        })
+    }
+
+    /// Name of the total whose share the difference is.
+    fn whole(self) -> &'static str {
+        match self {
+            Self::Rows => "all",
+            Self::LiveBySteps => "the step where most is live",
+            _ => "the fullest tile",
+        }
+    }
+}
+
+/// Two numbers of a profile that should agree and do not, or facts that the files lack.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Contradiction {
+    /// The check that found it.
+    pub witness: Witness,
+    /// The table with the recorded number, or the file.
+    pub table: String,
+    /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or the
+    /// missing facts; `null` if the table has a row for each tile.
+    pub row: Option<String>,
+    /// The tile with the largest difference, the first one of a tie; `null` if the numbers are sums
+    /// over all tiles.
+    pub tile: Option<u32>,
+    /// Number of tiles on which the numbers differ; 0 if the numbers are sums over all tiles.
+    pub tiles: u32,
+    /// The number in the table, in bytes unless the witness counts something else; or the bytes of
+    /// the missing facts.
+    pub recorded: u64,
+    /// The number that the rest of the profile gives.
+    pub computed: u64,
+    /// The difference as a share of the fullest tile, or of the sum over all tiles, depending on
+    /// the witness: rounded up, such as `98.3 %`.
+    pub share: String,
+    /// Bytes that the contradiction could move on any tile: 0 if every stage has room for them, and
+    /// in reports of earlier versions.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Is the contradiction too large for a verdict?
+    pub refused: bool,
+}
+
+impl Contradiction {
+    pub(super) fn new(witness: Witness, table: &str) -> Self {
+        Self {
+            witness,
+            table: table.to_string(),
+            share: share(0, 1),
+            ..Self::default()
+        }
+    }
+
+    /// A table without rows, although this many tiles or programs need one.
+    pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
+        Self {
+            computed: rows,
+            share: share(1, 1),
+            refused: true,
+            ..Self::new(Witness::Rows, table)
+        }
+    }
+
+    /// Data that `table` lacks, described by `row`. `by_tile` has the bytes that depend on them.
+    pub(super) fn lacking(
+        witness: Witness,
+        (table, row): (&str, String),
+        by_tile: Vec<u64>,
+        recorded: &Recorded,
+    ) -> Self {
+        let fullest = recorded.fullest().unwrap_or(0);
+        let pairs = (0u32..).zip(by_tile);
+        // Sums over all steps may exceed the bytes of a tile at one step.
+        let pairs = pairs.map(|(tile, bytes)| Pair::certain(tile, bytes.min(fullest), 0));
+        let found = worst(witness, table, fullest, pairs);
+        let found = found.unwrap_or_else(|| Self::new(witness, table));
+        found.in_row(row)
+    }
+
+    /// Adds the name of the row in the table.
+    pub(super) fn in_row(self, row: String) -> Self {
+        let row = Some(row);
+        Self { row, ..self }
+    }
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = format!("table `{}`", self.table);
+        // Messages about `debug.cbor` already start with its path.
+        let table = (self.witness != Witness::DebugContexts).then_some(table);
+        let tile = self.tile.map(|tile| format!("tile {tile}"));
+        let place = [table, self.row.clone(), tile].into_iter().flatten();
+        write!(f, "{}", place.collect::<Vec<_>>().join(", "))?;
+        let words = self.witness.words();
+        if let Some([before_recorded, before_computed]) = words {
+            let [recorded, computed] = [self.recorded, self.computed].map(grouped);
+            write!(
+                f,
+                ": {before_recorded} {recorded}, and {before_computed} {computed}"
+            )?;
+        }
+        if self.bytes > 0 || words.is_none() {
+            write!(f, ", which could move up to {} bytes", grouped(self.bytes))?;
+        }
+        write!(f, " ({} of {}", self.share, self.witness.whole())?;
+        match self.tiles.saturating_sub(1) {
+            0 => f.write_str(")"),
+            1 => f.write_str("; 1 more tile is off)"),
+            more => write!(f, "; {} more tiles are off)", grouped(more.into())),
+        }
+    }
+}
+
+/// Two statements about the bytes of one tile.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) tile: u32,
+    pub(crate) recorded: u64,
+    pub(crate) computed: u64,
+    /// Must the statements agree, as in a real profile? If not, the difference moves no bytes,
+    /// since every stage has a reserve for it.
+    pub(crate) is_certain: bool,
+}
+
+impl Pair {
+    pub(crate) fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
+        Self {
+            tile,
+            recorded,
+            computed,
+            is_certain: true,
+        }
+    }
+
+    fn difference(&self) -> u64 {
+        self.recorded.abs_diff(self.computed)
+    }
+
+    /// Bytes that the difference could move.
+    fn bytes(&self) -> u64 {
+        if self.is_certain {
+            self.difference()
+        } else {
+            0
+        }
+    }
+}
+
+/// Does the difference exceed the tolerance?
+fn is_refused(bytes: u64, whole: u64) -> bool {
+    u128::from(bytes) * u128::from(TOLERATED) > u128::from(whole)
+}
+
+/// Contradiction about the tile whose statements differ most, the first of equal ones; `None` if
+/// all agree. `fullest` has the bytes of the fullest tile.
+pub(crate) fn worst(
+    witness: Witness,
+    table: &str,
+    fullest: u64,
+    pairs: impl IntoIterator<Item = Pair>,
+) -> Option<Contradiction> {
+    let mut tiles = 0;
+    let differing = pairs.into_iter().filter(|pair| pair.difference() > 0);
+    let counted = differing.inspect(|_| tiles += 1);
+    let worst = counted.max_by_key(|pair| (pair.bytes(), pair.difference(), Reverse(pair.tile)))?;
+    Some(Contradiction {
+        tile: Some(worst.tile),
+        tiles,
+        recorded: worst.recorded,
+        computed: worst.computed,
+        share: share(worst.difference(), fullest),
+        bytes: worst.bytes(),
+        refused: is_refused(worst.bytes(), fullest),
+        ..Contradiction::new(witness, table)
+    })
+}
+
+/// There is no verdict on the files.
+#[derive(Debug, Error)]
+pub enum Incomplete {
+    /// The profile contradicts itself.
+    #[error(
+        "the profile contradicts itself: {0}; {PROFILE_AGAIN}, or run with --allow-incomplete to \
+         see what can be shown without a verdict"
+    )]
+    Profile(String),
+    /// The debug file lacks contexts.
+    #[error(
+        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to use it anyway"
+    )]
+    Debug(String),
+}
+
+/// Do the contradictions rule out a verdict?
+pub fn are_refused(all: &[Contradiction]) -> bool {
+    all.iter().any(|contradiction| contradiction.refused)
+}
+
+/// Marks contradictions with bytes as refused if all these bytes together could turn a verdict.
+/// `free` has the bytes that are left by each verdict, negative if something does not fit.
+pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
+    let bytes = all.iter().map(|contradiction| contradiction.bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    let mut free = free.into_iter();
+    let turns = |free: i64| match u64::try_from(free) {
+        Ok(free) => bytes > free,
+        Err(_) => bytes >= free.unsigned_abs(),
+    };
+    if bytes > 0 && free.any(turns) {
+        all.iter_mut()
+            .for_each(|found| found.refused |= found.bytes > 0);
+    }
+}
+
+/// Warnings about a file with these contradictions.
+///
+/// # Errors
+/// If the contradictions rule out a verdict and `is_allowed` is false.
+pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, Incomplete> {
+    if are_refused(all) && !is_allowed {
+        let refused = all.iter().filter(|contradiction| contradiction.refused);
+        let (of_debug, of_profile): (Vec<_>, Vec<_>) =
+            refused.partition(|contradiction| contradiction.witness == Witness::DebugContexts);
+        let text = |all: Vec<&Contradiction>| {
+            let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+            texts.join("; ")
+        };
+        return Err(match of_profile.is_empty() {
+            true => Incomplete::Debug(text(of_debug)),
+            false => Incomplete::Profile(text(of_profile)),
+        });
+    }
+    Ok(all.iter().map(warning).collect())
+}
+
+fn warning(contradiction: &Contradiction) -> Warning {
+    if contradiction.refused {
+        return Warning::new(format!(
+            "the profile contradicts itself: {contradiction}, so there is no verdict; {PROFILE_AGAIN}"
+        ));
+    }
+    if contradiction.witness == Witness::DebugContexts {
+        return Warning::new(format!(
+            "the debug file is damaged: {contradiction}, so layers may be off by that much; \
+             {DEBUG_AGAIN}"
+        ));
+    }
+    Warning::new(format!(
+        "the profile contradicts itself slightly: {contradiction}, so figures may be off by that \
+         much; record it again if that matters"
+    ))
+}
