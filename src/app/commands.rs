@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{PositionName, Positions};
-use crate::report::emit::Form;
+use crate::report::emit::EmitForm;
 use crate::report::{BestSplit, Report};
 use crate::search::{IpuCount, Reserve, Solver};
 use std::fmt;
@@ -220,7 +220,7 @@ fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
         .pipeline
         .as_ref()
         .map(|pipeline| pipeline.recording.framework);
-    let form = Form::of_framework(framework).name();
+    let form = EmitForm::of_framework(framework).name();
     let unsolved = command.trim_end_matches(" --solve");
     with_head(vec![
         format!("  configuration:  {command} --emit {form}"),

@@ -4,7 +4,7 @@ use super::options::MessageOptions;
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
-use crate::report::{Part, Report, Section, Units, printable};
+use crate::report::{Report, ScreenPart, Section, Units, printable};
 use crate::wording::capital;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -52,7 +52,7 @@ impl Messages {
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {
-                Part::Proof => self.info(line),
+                ScreenPart::Proof => self.info(line),
                 _ => self.summary(line),
             }
         }

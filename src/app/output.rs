@@ -9,9 +9,10 @@ use super::stdout::Sections;
 use crate::limits;
 use crate::message::{Warning, displayed, refused};
 use crate::report::compare::{Comparison, read as read_report};
-use crate::report::emit::{self, EmitError, Modules};
+use crate::report::emit::{self, EmitError, ModuleNames};
 use crate::report::{
-    Form, Format, Part, PlanFacts, Report, Section, Split, Table, plan_table, sweep_table, terminal,
+    Form, Format, PlanFacts, Report, ScreenPart, Section, Split, Table, plan_table, sweep_table,
+    terminal,
 };
 use crate::solve::Greedy;
 use crate::wording::counted;
@@ -51,8 +52,8 @@ fn exit_of(fits: bool) -> Exit {
 }
 
 /// Returns the names that modules have in the model's code, as given by the options, for `--emit`.
-fn module_names(options: &Options) -> Modules<'_> {
-    Modules {
+fn module_names(options: &Options) -> ModuleNames<'_> {
+    ModuleNames {
         root: options.modules.module_root.as_deref(),
         layer: options.modules.module.as_ref(),
         before: options.modules.module_in.as_deref(),
@@ -91,7 +92,7 @@ impl<'a> Outputs<'a> {
     /// the exit code of the verdict.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
-            self.print_parts(&[Part::Verdict]);
+            self.print_parts(&[ScreenPart::Verdict]);
         }
         for table in &self.tables {
             sections.table(table)?;
@@ -102,7 +103,7 @@ impl<'a> Outputs<'a> {
         }
         export::write(self.options, &self.report, sections, self.messages)?;
         if self.options.results.explain {
-            self.print_parts(&[Part::Explanation]);
+            self.print_parts(&[ScreenPart::Explanation]);
         }
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
@@ -143,7 +144,7 @@ impl<'a> Outputs<'a> {
             return Ok(self.print_plan(plan));
         }
         self.print_rest(results.solve);
-        self.print_parts(&[Part::Plan]);
+        self.print_parts(&[ScreenPart::Plan]);
         self.messages.lines(&self.commands.after_split(report));
         let is_good = split.fits && report.is_in_time();
         Ok(exit_of(is_good || !results.wants_verdict()))
@@ -162,7 +163,7 @@ impl<'a> Outputs<'a> {
         }
         if let Some(plan) = &self.report.plan {
             if plan.has_recommendation {
-                self.print_parts(&[Part::Recommendation]);
+                self.print_parts(&[ScreenPart::Recommendation]);
             }
             let table = plan_table(&self.report);
             if !(table.rows.is_empty() && is_aligned) {
@@ -200,7 +201,7 @@ impl<'a> Outputs<'a> {
             self.print_verdict();
             self.print_rest(self.options.results.solve);
         }
-        let of_plan = |section: &Section| section.part == Part::Plan || section.id == "tried";
+        let of_plan = |section: &Section| section.part == ScreenPart::Plan || section.id == "tried";
         self.messages.sections(&self.report, of_plan);
         let first = plan.recommended();
         self.messages.lines(&match first {
@@ -220,11 +221,11 @@ impl<'a> Outputs<'a> {
                 counted(greedy.min_layers, "layer")
             ));
         }
-        self.print_parts(&[Part::Verdict]);
+        self.print_parts(&[ScreenPart::Verdict]);
     }
 
     /// Prints all sections of the report that belong to one of `parts`, on standard error.
-    fn print_parts(&self, parts: &[Part]) {
+    fn print_parts(&self, parts: &[ScreenPart]) {
         let is_wanted = |section: &Section| parts.contains(&section.part);
         self.messages.sections(&self.report, is_wanted);
     }
@@ -234,8 +235,8 @@ impl<'a> Outputs<'a> {
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         let is_wanted = |section: &Section| match section.part {
-            Part::Table => !has_table,
-            part => [Part::Answer, Part::Proof].contains(&part),
+            ScreenPart::Table => !has_table,
+            part => [ScreenPart::Answer, ScreenPart::Proof].contains(&part),
         };
         self.messages.sections(&self.report, is_wanted);
     }
@@ -268,7 +269,7 @@ impl<'a> Outputs<'a> {
         /// Percentage of the fullest tile below which the operations explain too little, which is a
         /// warning.
         const ENOUGH: i128 = 95;
-        let line = terminal::text(&self.report, self.messages.look(), &[Part::Coverage]);
+        let line = terminal::text(&self.report, self.messages.look(), &[ScreenPart::Coverage]);
         let coverage = self.report.memory.coverage.iter();
         let mut misses = coverage.map(|bytes| (i128::from(bytes.rest), i128::from(bytes.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {

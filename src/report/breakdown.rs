@@ -165,8 +165,8 @@ fn listed_layers(
 ) -> Table {
     let rows = rows(model, layering, parts);
     let name = |operation: usize| &*model.operations[operation].name;
-    let alone = memory.single_layers();
-    let layers = layering.names.iter().zip(rows).zip(&alone).skip(1);
+    let as_stages = memory.single_layers();
+    let layers = layering.names.iter().zip(rows).zip(&as_stages).skip(1);
     table!("list-layers", layers, |((layer, row), memory)| {
         Text "Layer": layer.as_str(),
         Count "Operations": row.operations,

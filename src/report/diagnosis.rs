@@ -35,7 +35,7 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
 }
 
 /// The programs of one kind, and which of them belong to none of the chosen operations.
-struct Programs<'a> {
+struct ProgramsOfKind<'a> {
     operations: &'static str,
     kind: &'static str,
     all: usize,
@@ -44,7 +44,7 @@ struct Programs<'a> {
 
 /// Returns the programs of each kind (execution and exchange), first as all operations explain
 /// them, then as operations with a layer do.
-fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<Programs<'a>> {
+fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<ProgramsOfKind<'a>> {
     let pairs = BOTH
         .into_iter()
         .flat_map(|both| KINDS.map(|kind| (both, kind)));
@@ -52,7 +52,7 @@ fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<Programs<'a>> 
         let of_kind = model.programs.iter().filter(|program| program.kind == kind);
         let (explained, missing): (Vec<_>, Vec<_>) =
             of_kind.partition(|program| memory.explains_program(explaining, program));
-        Programs {
+        ProgramsOfKind {
             operations,
             kind: name,
             all: explained.len() + missing.len(),

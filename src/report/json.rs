@@ -1,6 +1,6 @@
 //! The stages, and the whole report, as JSON.
 
-use super::emit::{Form, Line, Modules, emit, lines};
+use super::emit::{EmitForm, Line, ModuleNames, emit, lines};
 use super::sections::{SectionData, for_page};
 use super::{LayerNames, Report, Split, Stage};
 use crate::escape::json;
@@ -17,14 +17,14 @@ struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
     layer_to: &'a Option<String>,
     layers: &'a LayerNames,
-    mem: Memory,
+    mem: StageBytes,
     max_tile: u32,
     peak_step: Option<u32>,
 }
 
 /// The bytes of a stage: `max_tile_mem` on its fullest tile, all others summed over all tiles.
 #[derive(Serialize)]
-struct Memory {
+struct StageBytes {
     total_mem: u64,
     max_tile_mem: u64,
     #[serde(flatten)]
@@ -37,7 +37,7 @@ impl<'a> SolvedStage<'a> {
             layer_from: &stage.layer_from,
             layer_to: &stage.layer_to,
             layers: &stage.layers,
-            mem: Memory {
+            mem: StageBytes {
                 total_mem: stage.total,
                 max_tile_mem: stage.fullest_tile.bytes,
                 parts: stage.parts,
@@ -107,10 +107,10 @@ pub struct Configuration {
 
 /// Writes the split in all forms of `--emit`; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    let forms = report.split.iter().flat_map(|_| Form::value_variants());
+    let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
-    let configuration = |&form: &Form| {
-        let written = emit(form, report, &Modules::default());
+    let configuration = |&form: &EmitForm| {
+        let written = emit(form, report, &ModuleNames::default());
         let lines = most_stages.and_then(|most| lines(form, report, most).ok());
         let problem = written.as_ref().err().map(ToString::to_string);
         let (text, notes) = written

@@ -56,7 +56,7 @@ impl PseudoLayers {
     }
 
     /// Returns the name of one position inside a sentence: `layer 3` for a layer, `In` for In.
-    pub(super) fn named(self, layer: &Option<String>) -> String {
+    pub(super) fn in_sentence(self, layer: &Option<String>) -> String {
         match self.meaning(layer) {
             None => format!("layer {}", self.name_of(layer)),
             Some(_) => self.name_of(layer).to_string(),
@@ -93,14 +93,14 @@ impl PseudoLayers {
 
     /// Returns the names of the layers of a stage for a terminal. Long names stay whole, but a long
     /// list is shortened.
-    pub(super) fn few(self, layers: &[Option<String>]) -> String {
+    pub(super) fn plain_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
 
     /// Returns the names of the layers of each stage for a terminal, such as `[ In 0 1 | 2 3 Out
     /// ]`.
-    pub(super) fn all(self, stages: &[LayerNames]) -> String {
-        in_brackets(stages.iter().map(|layers| self.few(layers)))
+    pub(super) fn plain_stages(self, stages: &[LayerNames]) -> String {
+        in_brackets(stages.iter().map(|layers| self.plain_list(layers)))
     }
 }
 
@@ -245,10 +245,10 @@ mod tests {
     fn sentences_tell_layers_from_pseudo_layers() {
         let order = PseudoLayers::InAndOut;
         let out = Some("Out".to_string());
-        assert_eq!(order.named(&Some("7".into())), "layer 7");
-        assert_eq!(order.named(&None), "In");
+        assert_eq!(order.in_sentence(&Some("7".into())), "layer 7");
+        assert_eq!(order.in_sentence(&None), "In");
         assert_eq!(order.meaning(&out), Some("what runs after the layers"));
         assert_eq!(order.meaning(&Some("7".into())), None);
-        assert_eq!(PseudoLayers::NoneFirst.named(&out), "layer Out");
+        assert_eq!(PseudoLayers::NoneFirst.in_sentence(&out), "layer Out");
     }
 }

@@ -75,7 +75,7 @@ pub use recorded::{
     CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
     StageCycles, TileCategory, TileMap, TileTotals, TileVariables, VariableKind,
 };
-pub use sections::{Part, Section, tables_of};
+pub use sections::{ScreenPart, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
 pub use step::StepFacts;
 pub use table::{Form, Table};
@@ -224,9 +224,9 @@ impl Report {
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
-            let alone = split.too_large.iter();
-            let alone = alone.map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
-            (split.fits, stages.min().or(alone.min()).unwrap_or(-1))
+            let too_large = split.too_large.iter();
+            let free = too_large.map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
+            (split.fits, stages.min().or(free.min()).unwrap_or(-1))
         });
         let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
         let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());

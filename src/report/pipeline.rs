@@ -45,11 +45,7 @@ impl PipelineFacts {
     /// Returns the options that request the chosen schedule and recomputation explicitly, such as
     /// `--schedule=popart`; empty if the user chose both, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
-        let Pipeline {
-            schedule,
-            recompute,
-            ..
-        } = self.pipeline;
+        let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
         let chosen = |by_default: bool| by_default && self.pipeline.is_on();
         let schedule = chosen(self.schedule_by_default).then(|| format!("--schedule={schedule}"));
         let recompute =

@@ -252,13 +252,10 @@ impl Inputs<'_> {
         // An estimate for another micro-batch cannot be compared with recorded bytes.
         let is_recorded = self.search.is_none_or(|found| found.estimate.is_none());
         let coverage = self.memory.coverage().filter(|_| is_recorded);
-        let tile_map = if self.detail >= Detail::Page {
-            TileMap::new(tiles, categories, of_tiles)
-        } else {
-            None
-        };
+        let is_page = self.detail >= Detail::Page;
+        let tile_map = is_page.then(|| TileMap::new(tiles, categories, of_tiles));
         RecordedMemory {
-            tile_map,
+            tile_map: tile_map.flatten(),
             ..RecordedMemory::new(self.limit, tiles, categories, coverage)
         }
     }
@@ -269,8 +266,8 @@ impl Inputs<'_> {
         if !self.is_full() {
             return Vec::new();
         }
-        let alone = self.memory.single_layers();
-        let layers = alone.iter().enumerate();
+        let as_stages = self.memory.single_layers();
+        let layers = as_stages.iter().enumerate();
         layers
             .map(|(position, memory)| self.layer(position, memory))
             .collect()

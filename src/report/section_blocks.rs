@@ -80,10 +80,12 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
         let in_time = fits.map(|fits| fits && report.is_in_time());
         blocks.push(Block::Verdict(in_time, Some(sentence.into())));
         let too_large = sentences::too_large(report).into_iter();
-        let in_the_way = sentences::in_the_way(report).into_iter().chain(too_large);
+        let missing_memory = sentences::missing_memory(report)
+            .into_iter()
+            .chain(too_large);
         blocks.extend(each(
             Block::Under,
-            in_the_way.filter(|_| fits == Some(false)),
+            missing_memory.filter(|_| fits == Some(false)),
         ));
     }
     blocks
@@ -141,7 +143,7 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut too_large = report.split.iter().flat_map(|split| &split.too_large);
     if too_large.next().is_none() {
-        blocks.extend(each(Block::Paragraph, [sentences::proves(refusal)]));
+        blocks.extend(each(Block::Paragraph, [sentences::why_none_fits(refusal)]));
         blocks.extend(each(Block::Under, sentences::obstacles(refusal)));
     }
     blocks.extend(lines(sentences::help(report, refusal)));
@@ -163,7 +165,7 @@ pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
 
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
 /// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
-fn says_something(report: &Report, form: Form) -> bool {
+fn shows_differences(report: &Report, form: Form) -> bool {
     let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
     against.is_some_and(|against| form == Form::Csv || against.cut_elsewhere.is_none())
 }
@@ -171,7 +173,9 @@ fn says_something(report: &Report, form: Form) -> bool {
 pub(super) fn against(report: &Report, form: Form) -> Vec<Block> {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let label = against.map(|_| Block::Label("Against the prediction"));
-    let table = table_if(says_something(report, form), || fit_tables::stages(report));
+    let table = table_if(shows_differences(report, form), || {
+        fit_tables::stages(report)
+    });
     label.chain(table).collect()
 }
 
@@ -187,7 +191,7 @@ pub(super) fn parts(report: &Report, form: Form) -> Vec<Block> {
         Form::Markdown => fit_tables::changed_parts,
         _ => fit_tables::parts,
     };
-    table_if(says_something(report, form), || parts(report))
+    table_if(shows_differences(report, form), || parts(report))
 }
 
 pub(super) fn cuts(report: &Report, _: Form) -> Vec<Block> {

@@ -16,14 +16,14 @@ pub struct Section {
     /// The heading of the section.
     pub title: &'static str,
     /// The part of a terminal's output that contains the section.
-    pub part: Part,
+    pub part: ScreenPart,
     forms: &'static [Form],
     blocks: fn(&Report, Form) -> Vec<Block>,
 }
 
 /// The parts of a terminal's output, which a run prints at different times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ScreenPart {
     /// The sentence that says whether the model fits.
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
@@ -60,7 +60,7 @@ macro_rules! sections {
         [$(Section {
             id: $id,
             title: $title,
-            part: Part::$part,
+            part: ScreenPart::$part,
             forms: $forms,
             blocks: section_blocks::$blocks,
         }),*]

@@ -11,8 +11,8 @@ mod pipeline;
 mod refusal;
 
 pub(super) use explain::{explain, tied_weights};
-pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
-pub(super) use refusal::{advice, given, help, in_the_way, obstacles, proves};
+pub(super) use pipeline::{other_pipelines, other_split, pipeline, pipeline_name};
+pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
 
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, Units};
 use crate::escape::printable;
@@ -133,8 +133,8 @@ impl Sentence {
             Phrase::Count(count) => grouped(*count),
             Phrase::Name(name) | Phrase::Code(name) => printable(name),
             Phrase::List(list) => list.clone(),
-            Phrase::Layers(layers) => pseudo_layers.few(layers),
-            Phrase::Stages(stages) => pseudo_layers.all(stages),
+            Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
+            Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
         };
         self.phrases.iter().map(phrase).collect()
     }
@@ -269,7 +269,7 @@ pub(super) fn too_large(report: &Report) -> Vec<String> {
     let sentence = |layer: &LayerMemory, limit: u64| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
-        let own_name = name(capital(&report.pseudo_layers.named(&layer.name)));
+        let own_name = name(capital(&report.pseudo_layers.in_sentence(&layer.name)));
         let bytes = layer.fullest_tile_bytes;
         let over = Bytes(bytes.saturating_sub(limit));
         let (bytes, tile) = (Amount(bytes), layer.fullest_tile);

@@ -73,8 +73,14 @@ pub enum Form {
     Csv,
 }
 
-/// A bar beside a row: the bytes that it shows, and the limit that they are compared with.
-pub type RowBar = (u64, u64);
+/// A bar that a terminal draws beside a row of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowBar {
+    /// The bytes that the bar shows.
+    pub bytes: u64,
+    /// The limit in bytes, where the bar has a mark.
+    pub limit: u64,
+}
 
 /// The kind of value in the cells of a column, which determines how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -217,7 +223,7 @@ impl Table {
     /// Removes the columns that [`When`] hides from people, since all their values are 0, empty or
     /// too small.
     pub fn without_zeros(self) -> Self {
-        let limits = self.bars.iter().map(|&(_, limit)| limit);
+        let limits = self.bars.iter().map(|bar| bar.limit);
         let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
         self.kept(|column, max| match column.when {
             When::Always => true,

@@ -3,8 +3,8 @@
 
 use super::cell::Cell;
 use super::fields::{Field, fields, items};
-use super::table::Table;
-use super::{Cut, LayerMemory, Report, Stage, step};
+use super::table::{RowBar, Table};
+use super::{Cut, FullestTile, LayerMemory, Report, Stage, step};
 use crate::wording::grouped;
 
 const STAGES: [Field<Stage>; 32] = fields![Stage;
@@ -47,10 +47,11 @@ const STAGES: [Field<Stage>; 32] = fields![Stage;
 pub fn stages(report: &Report) -> Table {
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let fullest = stages.map(|stage| &stage.fullest_tile);
+    let bars = fullest.map(|&FullestTile { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
          buffers, Forwarded tensors, Optimizer state, (Median tile)",
-        bars: fullest.map(|tile| (tile.bytes, tile.limit)).collect(),
+        bars: bars.collect(),
         ..Table::of("stages", &STAGES, report, items!(report, split?.stages))
     }
 }
@@ -124,7 +125,7 @@ fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
 }
 
 const CUTS: [Field<Cut>; 4] = fields![Cut;
-    Always "Cut" Text (|cut, _, _| over(cut.after_stage).into()),
+    Always "Cut" Text (|cut, _, _| cut_name(cut.after_stage).into()),
     Always "Between the layers" Text (|cut, report, _| sides_of(cut, report).into()),
     Always "Over it" Bytes (.bytes),
     Always "Doubled by it" Bytes (.duplicated),
@@ -146,7 +147,7 @@ fn sides_of(cut: &Cut, report: &Report) -> String {
 }
 
 /// Names the cut after a stage by its two IPUs, such as `IPU 0 to 1`.
-pub(super) fn over(stage: u32) -> String {
+pub(super) fn cut_name(stage: u32) -> String {
     format!("IPU {stage} to {}", u64::from(stage) + 1)
 }
 

@@ -5,7 +5,7 @@ mod aligned;
 pub use aligned::for_people;
 
 use super::section_blocks::Block;
-use super::sections::{Part, Section, blocks};
+use super::sections::{ScreenPart, Section, blocks};
 use super::sentences::Sentence;
 use super::table::Form;
 use super::{NO_VERDICT, Report};
@@ -26,7 +26,7 @@ pub fn sections<'a>(
 }
 
 /// Writes the sections that belong to these parts of a terminal's output.
-pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
+pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
     let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
     let lines: Vec<String> = sections.map(|(_, line)| line).collect();
     lines.join("\n")
@@ -234,7 +234,7 @@ mod tests {
         let text = text(
             &complete(),
             &PLAIN,
-            &[Part::Verdict, Part::Table, Part::Answer],
+            &[ScreenPart::Verdict, ScreenPart::Table, ScreenPart::Answer],
         );
         assert!(text.contains("The best split, which does not fit either, is [ In 0 1 | 2 Out ]"));
         assert!(!text.contains("on each tile it would fit"), "{text}");
@@ -247,7 +247,7 @@ mod tests {
         for (memory, said) in [(of_target, true), (of_target + 1, false)] {
             let refusal = report.refusal.as_mut().unwrap();
             refusal.smallest_tile_memory = Some(memory);
-            let text = text(&report, &PLAIN, &[Part::Answer]);
+            let text = text(&report, &PLAIN, &[ScreenPart::Answer]);
             let way_out = "With 638,976 bytes on each tile it would fit on 2 IPUs (--mem-per-tile";
             assert_eq!(text.contains(way_out), said, "{text}");
         }

@@ -5,7 +5,7 @@ use super::help::ShortHelp;
 use super::values::{List, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
-use crate::report::emit::{Form, ModuleTemplate, module_name};
+use crate::report::emit::{EmitForm, ModuleTemplate, module_name};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub struct Results {
         value_name = "FORM",
         short_help = "The split as configuration to paste"
     )]
-    pub emit: Vec<Form>,
+    pub emit: Vec<EmitForm>,
 
     /// Print a row for each number of IPUs up to --num-ipus: whether the model fits, and the
     /// memory, schedule and recomputation of its best split
@@ -83,8 +83,8 @@ pub struct Results {
 
 impl Results {
     /// Returns the forms in which the split is printed, without duplicates.
-    pub fn forms(&self) -> Vec<Form> {
-        let mut forms = Form::value_variants().to_vec();
+    pub fn forms(&self) -> Vec<EmitForm> {
+        let mut forms = EmitForm::value_variants().to_vec();
         forms.retain(|form| self.emit.contains(form));
         forms
     }

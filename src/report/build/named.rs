@@ -46,7 +46,7 @@ pub(in crate::report) struct NamedVariables {
 
 /// A tile and a step whose live variables are listed, and the positions of the stage that they
 /// belong to. `None` stands for the whole model.
-type Place<'a> = (LivePlace, Option<&'a Range<usize>>);
+type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
     /// Finds the variables that the report lists, and looks up their names in the profile. Without
@@ -133,7 +133,7 @@ impl Inputs<'_> {
     /// Returns the tiles and steps whose live variables are listed: the peak of the stage that
     /// exceeds its limit most, if no split fits, then the peak of the whole model, then the peak of
     /// each stage.
-    fn places(&self) -> Vec<Place<'_>> {
+    fn places(&self) -> Vec<ListedPlace<'_>> {
         let advice = self.advice_for();
         let lacking = advice.map(|advice| {
             let place = place_of_peak(&advice.fullest);
@@ -172,7 +172,7 @@ impl Inputs<'_> {
         &self,
         lookup: &ProfileLookup,
         lists: &TileLists<'_>,
-        (place, range): &Place<'_>,
+        (place, range): &ListedPlace<'_>,
     ) -> (LiveVariables, Vec<TileVariable>) {
         let is_live = |variable: &TileVariable| match range {
             None => self.model.classes.is_live(variable.class, place.step),

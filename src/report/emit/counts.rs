@@ -2,8 +2,8 @@
 //! blocks of a transformer; the model's code places operations before and after them.
 //! `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` are made of them.
 
+use super::form_source::FormSource;
 use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
-use super::pipeline::Pipeline;
 use crate::escape::printable;
 use crate::model::PseudoLayers;
 use std::ops::Range;
@@ -51,8 +51,8 @@ fn block(name: &str) -> Option<&str> {
 /// Returns, for each position of the layer order, `item` for the first layer of a block and an
 /// empty string for any other layer. Adds notes on layers outside blocks, on In and Out and on
 /// unused IPUs, and warns of stages that begin inside a block.
-pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
-    let layers: Vec<(u32, &str)> = pipeline.layers().collect();
+pub(super) fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
+    let layers: Vec<(u32, &str)> = source.layers().collect();
     let blocks = blocks(layers.iter().map(|&(_, name)| name));
     numbers(&layers, &blocks, notes);
     let end = layers.last().map_or(1, |&(position, _)| position + 1);
@@ -79,8 +79,8 @@ pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -
             printable(&others.join(" "))
         ));
     }
-    if pipeline.report.pseudo_layers != PseudoLayers::NoneFirst {
-        let out = pipeline.out().map_or("0", |_| LAST_STAGE);
+    if source.report.pseudo_layers != PseudoLayers::NoneFirst {
+        let out = source.out().map_or("0", |_| LAST_STAGE);
         notes.add(format!(
             "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: make \
              sure that the model's code puts them there."
@@ -131,11 +131,11 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
 
 /// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
 /// BERT for TensorFlow 2, such as `"emb"` for In and `"hid"` for a block.
-pub(super) fn parts_of_bert(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) -> Vec<String> {
+pub(super) fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<String> {
     const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
-    let mut items = items(pipeline, "\"hid\"", notes);
+    let mut items = items(source, "\"hid\"", notes);
     items[0] = "\"emb\"".to_string();
-    match (pipeline.report.pseudo_layers, items.last_mut()) {
+    match (source.report.pseudo_layers, items.last_mut()) {
         // Operations after the layers run in the stage of the last layer.
         (PseudoLayers::NoneFirst, Some(last)) => {
             let before = if last.is_empty() { "" } else { ", " };
@@ -146,7 +146,7 @@ pub(super) fn parts_of_bert(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) -> Ve
     items
 }
 
-impl Pipeline<'_> {
+impl FormSource<'_> {
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub(super) fn is_vit(self) -> bool {
         let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
@@ -157,9 +157,9 @@ impl Pipeline<'_> {
 
 /// Adds notes on text generation, which compiles the encoder and the decoder separately, so that no
 /// stage may contain layers of both. No notes for models without an encoder and a decoder.
-pub(super) fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
+pub(super) fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
     let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
-    let layers: Vec<(u32, &str)> = pipeline.layers().collect();
+    let layers: Vec<(u32, &str)> = source.layers().collect();
     let encoder = layers.iter().rfind(|(_, name)| is_of("encoder", name));
     let decoder = layers.iter().find(|(_, name)| is_of("decoder", name));
     let (Some(&(last, name)), Some(&(first, _))) = (encoder, decoder) else {

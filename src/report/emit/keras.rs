@@ -2,12 +2,12 @@
 //! `device_mapping` has the IPU of each stage. A model lists its calls in the order in which they
 //! run.
 
+use super::form_source::FormSource;
 use super::lines::{Lines, STAGE};
-use super::pipeline::Pipeline;
 use crate::escape::{printable, quoted};
 use crate::model::{Framework, PseudoLayers};
 
-impl<'a> Pipeline<'a> {
+impl<'a> FormSource<'a> {
     /// Returns the names of the Keras layers that a position of the layer order calls; empty if
     /// another framework recorded the profile.
     fn keras_layers(self, position: u32) -> &'a [String] {
@@ -53,11 +53,11 @@ fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<St
 
 /// Writes the dictionary `pipeline_stages`, which has the stage of each Keras layer, and notes on
 /// Keras layers that are unknown or run in several stages.
-pub(super) fn stages(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let (modules, has_names) = (pipeline.modules, pipeline.has_keras_names());
+pub(super) fn stages(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    let (modules, has_names) = (source.modules, source.has_keras_names());
     let known = |place| {
         if has_names {
-            pipeline.keras_layers(place)
+            source.keras_layers(place)
         } else {
             &[]
         }
@@ -69,17 +69,17 @@ pub(super) fn stages(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut L
         )
     };
     let before = names(known(0), modules.before.map(str::to_string), None);
-    if let (Some((first, _)), []) = (pipeline.layers().next(), before.as_slice()) {
+    if let (Some((first, _)), []) = (source.layers().next(), before.as_slice()) {
         notes.begin((first, true), &unknown("In", "--module-in"));
     }
     let mut places = vec![(0, before)];
-    for (position, layer) in pipeline.layers() {
+    for (position, layer) in source.layers() {
         let given = modules.layer.map(|template| template.text(layer));
         places.push((position, names(known(position), given, Some(layer))));
     }
-    let place_of_out = pipeline.place_of_out();
+    let place_of_out = source.place_of_out();
     let after = names(known(place_of_out), modules.after.map(str::to_string), None);
-    match (pipeline.out(), after.is_empty()) {
+    match (source.out(), after.is_empty()) {
         (Some(out), true) => notes.begin((out, true), &unknown("Out", "--module-out")),
         (Some(out), false) => places.push((out, after.clone())),
         (None, true) => notes.if_out_returns(&unknown("Out", "--module-out")),
@@ -104,10 +104,10 @@ pub(super) fn stages(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut L
             seen.push(name);
         }
     }
-    let is_apart = pipeline.report.pseudo_layers == PseudoLayers::OutWithIn;
+    let is_apart = source.report.pseudo_layers == PseudoLayers::OutWithIn;
     for name in after.iter().filter(|name| is_apart && !seen.contains(name)) {
         text.by_stages(|stages| {
-            let last = pipeline.forward_stages(stages).saturating_sub(1);
+            let last = source.forward_stages(stages).saturating_sub(1);
             Some(entry(name, &last.to_string()))
         });
     }

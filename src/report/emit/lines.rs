@@ -1,7 +1,7 @@
 //! The lines of a form, each with a condition on the splits that have it. The page, in which cuts
 //! are moved, chooses among the lines by the same conditions.
 
-use super::pipeline::Pipeline;
+use super::form_source::FormSource;
 use crate::escape::printable;
 use crate::report::sentences::{self, Sentence};
 use crate::report::{Split, Units};
@@ -53,7 +53,7 @@ pub struct Line {
 
 /// Collects the lines of configuration for one split, or for every split of the same layers.
 pub(super) struct Lines<'a> {
-    pipeline: Pipeline<'a>,
+    source: FormSource<'a>,
     /// The text at the beginning of each line if the lines are notes; `None` for lines to paste.
     mark: Option<&'static str>,
     /// The item of a list at each position of the layer order, for lines that contain lists or
@@ -64,9 +64,9 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Makes an empty list of notes, which all begin with `mark`, or of lines to paste (`None`).
-    pub(super) fn new(pipeline: Pipeline<'a>, mark: Option<&'static str>) -> Self {
+    pub(super) fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
         Self {
-            pipeline,
+            source,
             mark,
             items: Vec::new(),
             all: Vec::new(),
@@ -88,8 +88,8 @@ impl<'a> Lines<'a> {
     /// is true), or for splits in which none begins there. Always true if the lines are for every
     /// split.
     pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
-        let pipeline = self.pipeline;
-        pipeline.most_stages.is_some() || pipeline.split.begins_at(position) == begins
+        let source = self.source;
+        source.most_stages.is_some() || source.split.begins_at(position) == begins
     }
 
     /// Adds a line for splits in which a stage begins at a position (`begins` is true), or for
@@ -103,14 +103,14 @@ impl<'a> Lines<'a> {
     /// Adds lines that depend on the number of stages. `text` returns the line for a number of
     /// stages, or `None` to leave it out.
     pub(super) fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
-        let (first, last) = self.pipeline.numbers_of_stages();
+        let (first, last) = self.source.numbers_of_stages();
         let mut from = first;
         while from <= last {
             let line = text(from);
             let to = (from..=last).take_while(|&at| text(at) == line).last();
             let to = to.unwrap_or(from);
             if let Some(line) = line {
-                let range = (first, last) != (from, to) || self.pipeline.most_stages.is_none();
+                let range = (first, last) != (from, to) || self.source.most_stages.is_none();
                 let stages = range.then_some((from as u32, to as u32));
                 self.push(&line, None, None, stages);
             }
@@ -120,8 +120,8 @@ impl<'a> Lines<'a> {
 
     /// Adds a line for splits of several stages in which Out runs on the first IPU.
     pub(super) fn if_out_returns(&mut self, text: &str) {
-        let pipeline = self.pipeline;
-        self.by_stages(|stages| pipeline.out_returns(stages).then(|| text.to_string()));
+        let source = self.source;
+        self.by_stages(|stages| source.out_returns(stages).then(|| text.to_string()));
     }
 
     fn push(
@@ -156,17 +156,17 @@ impl<'a> Lines<'a> {
 impl Line {
     /// Returns the line with the values for a split put in, without a line feed; `None` if a value
     /// is missing.
-    pub(super) fn of(&self, pipeline: Pipeline<'_>) -> Option<String> {
+    pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         let pieces = self.text.iter().enumerate();
         let pieces = pieces.map(|(place, piece)| match place % 2 {
             0 => Some(piece.clone()),
-            _ => self.put_in(piece, pipeline),
+            _ => self.put_in(piece, source),
         });
         pieces.collect()
     }
 
-    fn put_in(&self, slot: &str, pipeline: Pipeline<'_>) -> Option<String> {
-        let Pipeline { report, split, .. } = pipeline;
+    fn put_in(&self, slot: &str, source: FormSource<'_>) -> Option<String> {
+        let FormSource { report, split, .. } = source;
         let stages = split.stages.len();
         match slot {
             "stage" => Some(split.stage_of(self.position?).to_string()),

@@ -1,7 +1,7 @@
 //! A split as configuration that can be pasted.
 //!
 //! Each form is a template (`forms`, which `template` reads) and a pure function of the [`Report`],
-//! of the module names that the user gave ([`Modules`]) and of the module names in the profile
+//! of the module names that the user gave ([`ModuleNames`]) and of the module names in the profile
 //! ([`ModuleCalls`](crate::model::ModuleCalls)). A file of its own has the lines that depend on the
 //! layers. Notes for the user are comments above the configuration; a comment line has at least two
 //! words, so that it is not mistaken for the name of a section. JSON has no comments, so its notes
@@ -12,10 +12,10 @@
 //! not written: the result is only notes.
 
 mod counts;
+mod form_source;
 mod keras;
 mod lines;
 mod module;
-mod pipeline;
 mod pipeline_splits;
 mod popart;
 mod poptorch;
@@ -25,17 +25,17 @@ mod tests;
 
 pub(crate) use counts::blocks;
 pub use lines::Line;
-pub use module::{EmitError, ModuleTemplate, Modules, module_name};
+pub use module::{EmitError, ModuleNames, ModuleTemplate, module_name};
 
 use super::Report;
 use crate::model::{Framework, PseudoLayers};
 use clap::ValueEnum;
+use form_source::FormSource;
 use lines::Lines;
-use pipeline::Pipeline;
 
 /// The form in which a split is written as configuration (`--emit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum EmitForm {
     /// How many layers each IPU gets, as YAML for Graphcore's examples.
     #[value(alias = "layers-per-ipu")]
     Examples,
@@ -53,7 +53,7 @@ pub enum Form {
     PipelineSplits,
 }
 
-impl Form {
+impl EmitForm {
     /// Returns the name of the form on the command line, such as `poptorch`.
     pub fn name(self) -> String {
         let value = self.to_possible_value();
@@ -66,14 +66,14 @@ impl Form {
         format!("emit-{}", self.name())
     }
 
-    /// Returns the form for models of a framework; [`Form::Examples`] if the framework is unknown
-    /// or has no form of its own.
+    /// Returns the form for models of a framework; [`EmitForm::Examples`] if the framework is
+    /// unknown or has no form of its own.
     pub fn of_framework(framework: Option<Framework>) -> Self {
         match framework {
-            Some(Framework::Poptorch) => Form::Poptorch,
-            Some(Framework::Popart) => Form::Popart,
-            Some(Framework::Tensorflow) => Form::Keras,
-            _ => Form::Examples,
+            Some(Framework::Poptorch) => EmitForm::Poptorch,
+            Some(Framework::Popart) => EmitForm::Popart,
+            Some(Framework::Tensorflow) => EmitForm::Keras,
+            _ => EmitForm::Examples,
         }
     }
 }
@@ -93,20 +93,24 @@ pub struct Emitted {
 ///
 /// # Errors
 /// [`EmitError`] when the form cannot express the layers or `modules`.
-pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitted, EmitError> {
+pub fn emit(
+    form: EmitForm,
+    report: &Report,
+    modules: &ModuleNames<'_>,
+) -> Result<Emitted, EmitError> {
     let Some(split) = &report.split else {
         return Ok(Emitted::default());
     };
-    let pipeline = Pipeline {
+    let source = FormSource {
         report,
         split,
         modules,
         most_stages: None,
     };
-    let lines = written(form, pipeline)?;
+    let lines = written(form, source)?;
     let text = |is_apart: bool| {
         let lines = lines.iter().filter(|line| line.note == is_apart);
-        let lines = lines.filter_map(|line| line.of(pipeline));
+        let lines = lines.filter_map(|line| line.of(source));
         lines.map(|line| line + "\n").collect()
     };
     Ok(Emitted {
@@ -121,30 +125,29 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitte
 /// # Errors
 /// [`EmitError`] when the form cannot express the layers.
 pub(super) fn lines(
-    form: Form,
+    form: EmitForm,
     report: &Report,
     most_stages: usize,
 ) -> Result<Vec<Line>, EmitError> {
-    let modules = &Modules::default();
-    let pipeline = |split| Pipeline {
+    let modules = &ModuleNames::default();
+    let source = |split| FormSource {
         report,
         split,
         modules,
         most_stages: Some(most_stages),
     };
     let split = report.split.as_ref();
-    split.map_or(Ok(Vec::new()), |split| written(form, pipeline(split)))
+    split.map_or(Ok(Vec::new()), |split| written(form, source(split)))
 }
 
-fn written(form: Form, pipeline: Pipeline<'_>) -> Result<Vec<Line>, EmitError> {
-    if pipeline.modules.after.is_some() && pipeline.report.pseudo_layers == PseudoLayers::NoneFirst
-    {
+fn written(form: EmitForm, source: FormSource<'_>) -> Result<Vec<Line>, EmitError> {
+    if source.modules.after.is_some() && source.report.pseudo_layers == PseudoLayers::NoneFirst {
         return Err(EmitError::NoOut);
     }
-    let has_comments = !matches!(form, Form::Optimum | Form::TfStages);
-    let mut notes = Lines::new(pipeline, Some(if has_comments { "# " } else { "" }));
-    let mut text = Lines::new(pipeline, None);
-    template::write(form, pipeline, &mut notes, &mut text)?;
+    let has_comments = !matches!(form, EmitForm::Optimum | EmitForm::TfStages);
+    let mut notes = Lines::new(source, Some(if has_comments { "# " } else { "" }));
+    let mut text = Lines::new(source, None);
+    template::write(form, source, &mut notes, &mut text)?;
     notes.all.append(&mut text.all);
     Ok(notes.all)
 }

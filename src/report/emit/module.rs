@@ -32,7 +32,7 @@ pub enum EmitError {
 /// The names of modules in the model's code that the user gave; `None` for names that were not
 /// given.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Modules<'a> {
+pub struct ModuleNames<'a> {
     /// The name of the whole model (`--module-root`).
     pub root: Option<&'a str>,
     /// The template for the module of a layer (`--module`).

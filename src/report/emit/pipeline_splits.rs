@@ -2,33 +2,33 @@
 //! 0 has no entry. The CNNs for PopTorch name modules without parts, with slashes; the CNNs for
 //! TensorFlow name Keras layers.
 
+use super::form_source::FormSource;
 use super::lines::Lines;
-use super::pipeline::Pipeline;
 use crate::escape::quoted;
 use crate::model::Framework;
 
 /// Writes the entries of `pipeline_splits`: for each IPU except the first, the module at which it
 /// begins.
-pub(super) fn entries(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
-    for (position, layer) in pipeline.layers() {
-        let given = pipeline.modules.layer.map(|template| template.text(layer));
-        let module = given.or_else(|| module(pipeline, position));
+pub(super) fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
+    for (position, layer) in source.layers() {
+        let given = source.modules.layer.map(|template| template.text(layer));
+        let module = given.or_else(|| module(source, position));
         text.begin((position, true), &entry(module, layer));
     }
-    if let Some(out) = pipeline.out() {
-        let given = pipeline.modules.after.map(str::to_string);
-        let module = given.or_else(|| module(pipeline, out));
+    if let Some(out) = source.out() {
+        let given = source.modules.after.map(str::to_string);
+        let module = given.or_else(|| module(source, out));
         text.begin((out, true), &entry(module, "Out"));
     }
 }
 
 /// Returns the innermost module at which a position of the layer order begins, with slashes in its
 /// path, or for TensorFlow the first Keras layer that the position calls.
-fn module(pipeline: Pipeline<'_>, position: u32) -> Option<String> {
-    if pipeline.is_keras() {
-        return pipeline.keras_begin(position).cloned();
+fn module(source: FormSource<'_>, position: u32) -> Option<String> {
+    if source.is_keras() {
+        return source.keras_begin(position).cloned();
     }
-    let calls = pipeline.calls(position, Framework::Poptorch)?;
+    let calls = source.calls(position, Framework::Poptorch)?;
     Some(calls.leaf.as_ref()?.replace('.', "/"))
 }
 

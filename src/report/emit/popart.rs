@@ -2,14 +2,14 @@
 //! IPU) and a pipeline stage, and a session needs virtual graphs to be set by
 //! hand. Pipelining on one IPU is an error there.
 
+use super::form_source::FormSource;
 use super::lines::{Lines, STAGE};
-use super::pipeline::Pipeline;
 use crate::escape::printable;
 
 /// Writes the Python context of PopART's builder that sets the virtual graph and the pipeline stage
 /// of each layer.
-pub(super) fn layers(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
-    for (position, layer) in pipeline.layers() {
+pub(super) fn layers(source: FormSource<'_>, text: &mut Lines<'_>) {
+    for (position, layer) in source.layers() {
         let layer = printable(layer);
         text.at(
             position,

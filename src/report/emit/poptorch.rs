@@ -1,14 +1,14 @@
 //! `poptorch.BeginBlock`: the module and all operations after it belong to the block until the next
 //! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
 
+use super::form_source::{Checkpoints, FormSource};
 use super::lines::{Lines, STAGE};
 use super::module::{self, EmitError};
-use super::pipeline::{Checkpoints, Pipeline};
 use crate::escape::printable;
 use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
-impl<'a> Pipeline<'a> {
+impl<'a> FormSource<'a> {
     /// Returns the name of the model in the user's code: `model` unless the user gave another one.
     pub(super) fn root(self) -> &'a str {
         self.modules.root.unwrap_or("model")
@@ -38,14 +38,14 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 
 /// Writes a `BeginBlock` at the module that begins each stage, in execution order.
 pub(super) fn blocks(
-    pipeline: Pipeline<'_>,
+    source: FormSource<'_>,
     notes: &mut Lines<'_>,
     text: &mut Lines<'_>,
 ) -> Result<(), EmitError> {
-    let modules = pipeline.modules;
+    let modules = source.modules;
     let known = |position| {
-        let begin = pipeline.torch_calls(position)?.begin.as_deref();
-        begin.map(|path| pipeline.expression(path))
+        let begin = source.torch_calls(position)?.begin.as_deref();
+        begin.map(|path| source.expression(path))
     };
     let of_layer = |(position, layer): (u32, &str), ipu: &str| {
         let module = match modules.layer {
@@ -59,7 +59,7 @@ pub(super) fn blocks(
     // 0.
     match (
         modules.before.map(str::to_string).or_else(|| known(0)),
-        pipeline.layers().next(),
+        source.layers().next(),
     ) {
         (Some(before), _) => text.add(block(Some(before), "", "0")),
         (None, Some(first)) if text.wants((first.0, false)) => {
@@ -67,23 +67,23 @@ pub(super) fn blocks(
         }
         _ => {}
     }
-    for layer in pipeline.layers() {
+    for layer in source.layers() {
         if !text.wants((layer.0, true)) {
             continue;
         }
         text.begin((layer.0, true), &of_layer(layer, STAGE)?);
         if modules.layer.is_none() {
-            functional(pipeline, layer.0, notes);
+            functional(source, layer.0, notes);
         }
     }
     let what = "the first module of Out, such as the head (--module-out)";
     let after = modules
         .after
         .map(str::to_string)
-        .or_else(|| known(pipeline.place_of_out()));
-    if let Some(out) = pipeline.out() {
+        .or_else(|| known(source.place_of_out()));
+    if let Some(out) = source.out() {
         if modules.after.is_none() {
-            functional(pipeline, out, notes);
+            functional(source, out, notes);
         }
         text.begin((out, true), &block(after, what, STAGE));
     } else {
@@ -94,12 +94,12 @@ pub(super) fn blocks(
 
 /// Warns that a stage begins with operations that belong to no module of the stage, which a
 /// `BeginBlock` would leave on the IPU before.
-fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
-    let Some(calls) = pipeline.torch_calls(position) else {
+fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
+    let Some(calls) = source.torch_calls(position) else {
         return;
     };
     let inside = calls.inside.as_deref();
-    let inside = inside.map_or(pipeline.root().into(), |path| pipeline.expression(path));
+    let inside = inside.map_or(source.root().into(), |path| source.expression(path));
     let instead = format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
     let text = match (&calls.begin, calls.operations_before) {
         (Some(_), 0) => return,
@@ -107,7 +107,7 @@ fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
             "WARNING: {} before {} in its stage belong to no module that begins there, so they stay on \
              the IPU before. To begin the stage with them, {instead}.",
             counted(u64::from(count), "operation"),
-            pipeline.expression(nearest)
+            source.expression(nearest)
         ),
         (None, _) => format!(
             "WARNING: no module begins where IPU {STAGE} does, or it runs several times. \
@@ -120,11 +120,11 @@ fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
 /// Writes Python code that makes checkpoints of the layers' outputs, so that recomputation starts
 /// there, and notes on layers whose module is unknown.
 pub(super) fn checkpoints(
-    pipeline: Pipeline<'_>,
+    source: FormSource<'_>,
     notes: &mut Lines<'_>,
     text: &mut Lines<'_>,
 ) -> Result<(), EmitError> {
-    let checkpoints = pipeline.checkpoints();
+    let checkpoints = source.checkpoints();
     if checkpoints == Checkpoints::None {
         return Ok(());
     }
@@ -132,13 +132,13 @@ pub(super) fn checkpoints(
         Checkpoints::Stages => lines.begin((position + 1, true), line),
         _ => lines.add(line),
     };
-    let mut lines = Lines::new(pipeline, None);
-    for (position, layer) in pipeline.layers() {
-        let calls = pipeline.torch_calls(position);
+    let mut lines = Lines::new(source, None);
+    for (position, layer) in source.layers() {
+        let calls = source.torch_calls(position);
         let output = calls.and_then(|calls| calls.output.as_deref());
-        let module = match pipeline.modules.layer {
+        let module = match source.modules.layer {
             Some(template) => Some(template.python(layer)?),
-            None => output.map(|path| pipeline.expression(path)),
+            None => output.map(|path| source.expression(path)),
         };
         match module {
             Some(module) => add(&mut lines, position, &format!("    {module},")),

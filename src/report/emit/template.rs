@@ -4,25 +4,25 @@
 //! all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a condition. A
 //! line with only a word after `@` stands for the lines of a function, and `@end` ends the form.
 
+use super::form_source::{Checkpoints, FormSource};
 use super::lines::Lines;
 use super::module::EmitError;
-use super::pipeline::{Checkpoints, Pipeline};
-use super::{Form, counts, keras, pipeline_splits, popart, poptorch};
+use super::{EmitForm, counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences};
 use crate::wording::grouped;
 
-impl Form {
+impl EmitForm {
     fn template(self) -> &'static str {
         match self {
-            Form::Examples => include_str!("forms/examples.txt"),
-            Form::Optimum => include_str!("forms/optimum.txt"),
-            Form::Poptorch => include_str!("forms/poptorch.txt"),
-            Form::Popart => include_str!("forms/popart.txt"),
-            Form::Keras => include_str!("forms/keras.txt"),
-            Form::TfStages => include_str!("forms/tf-stages.txt"),
-            Form::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
+            EmitForm::Examples => include_str!("forms/examples.txt"),
+            EmitForm::Optimum => include_str!("forms/optimum.txt"),
+            EmitForm::Poptorch => include_str!("forms/poptorch.txt"),
+            EmitForm::Popart => include_str!("forms/popart.txt"),
+            EmitForm::Keras => include_str!("forms/keras.txt"),
+            EmitForm::TfStages => include_str!("forms/tf-stages.txt"),
+            EmitForm::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
         }
     }
 }
@@ -32,10 +32,10 @@ impl Form {
 const OF_ALL: &str = include_str!("forms/all.txt");
 
 /// Fills the template of the common notes and the template of a form. Adds notes to `notes` and
-/// lines to paste to `text`, for every split that `pipeline` stands for.
+/// lines to paste to `text`, for every split that `source` stands for.
 pub(super) fn write<'a>(
-    form: Form,
-    pipeline: Pipeline<'a>,
+    form: EmitForm,
+    source: FormSource<'a>,
     notes: &mut Lines<'a>,
     text: &mut Lines<'a>,
 ) -> Result<(), EmitError> {
@@ -43,21 +43,21 @@ pub(super) fn write<'a>(
         let (conditions, line) = conditions_of(line);
         let hold = |stages| {
             let mut conditions = conditions.split_whitespace();
-            conditions.all(|condition| pipeline.holds(condition, stages))
+            conditions.all(|condition| source.holds(condition, stages))
         };
         match (line.strip_prefix('@'), line.strip_prefix("# ")) {
-            (Some(_), _) if !hold(pipeline.split.stages.len()) => {}
+            (Some(_), _) if !hold(source.split.stages.len()) => {}
             (Some("end"), _) => break,
-            (Some("blocks"), _) => poptorch::blocks(pipeline, notes, text)?,
-            (Some("checkpoints"), _) => poptorch::checkpoints(pipeline, notes, text)?,
-            (Some("layers"), _) => popart::layers(pipeline, text),
-            (Some("stages"), _) => keras::stages(pipeline, notes, text),
-            (Some("entries"), _) => pipeline_splits::entries(pipeline, text),
-            (Some("generation"), _) => counts::generation(pipeline, notes),
+            (Some("blocks"), _) => poptorch::blocks(source, notes, text)?,
+            (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text)?,
+            (Some("layers"), _) => popart::layers(source, text),
+            (Some("stages"), _) => keras::stages(source, notes, text),
+            (Some("entries"), _) => pipeline_splits::entries(source, text),
+            (Some("generation"), _) => counts::generation(source, notes),
             (Some(items), _) => {
                 let items = match items {
-                    "parts-of-bert" => counts::parts_of_bert(pipeline, notes),
-                    _ => counts::items(pipeline, "1", notes),
+                    "parts-of-bert" => counts::parts_of_bert(source, notes),
+                    _ => counts::items(source, "1", notes),
                 };
                 (notes.items, text.items) = (items.clone(), items);
             }
@@ -69,7 +69,7 @@ pub(super) fn write<'a>(
                 };
                 let line = note.unwrap_or(line);
                 lines.by_stages(|stages| {
-                    let filled = hold(stages).then(|| pipeline.filled(line, stages));
+                    let filled = hold(stages).then(|| source.filled(line, stages));
                     filled.flatten()
                 });
             }
@@ -86,7 +86,7 @@ fn conditions_of(line: &str) -> (&str, &str) {
     })
 }
 
-impl Pipeline<'_> {
+impl FormSource<'_> {
     fn holds(self, condition: &str, stages: usize) -> bool {
         match condition.strip_prefix('!') {
             Some(condition) => self.condition(condition, stages) == Some(false),
@@ -173,7 +173,9 @@ impl Pipeline<'_> {
             "estimate" => self.estimate(0)?,
             "largest-micro-batch" => self.estimate(1)?,
             "limit" => grouped(self.split.limit),
-            "pipeline" => self.full_sentence(sentences::named(self.report.pipeline.as_ref()?)),
+            "pipeline" => {
+                self.full_sentence(sentences::pipeline_name(self.report.pipeline.as_ref()?))
+            }
             "starting-in" => starting_with(self.modules.before),
             "starting-out" => starting_with(self.modules.after),
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
@@ -195,28 +197,30 @@ fn starting_with(module: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::emit::Modules;
+    use crate::report::emit::ModuleNames;
     use crate::report::testing::report;
     use clap::ValueEnum;
 
     #[test]
     fn templates_have_only_conditions_and_values_that_there_are() {
-        let (report, modules) = (report(), Modules::default());
+        let (report, modules) = (report(), ModuleNames::default());
         let split = report.split.as_ref().unwrap();
-        let pipeline = Pipeline {
+        let source = FormSource {
             report: &report,
             split,
             modules: &modules,
             most_stages: None,
         };
-        let forms = Form::value_variants().iter().map(|form| form.template());
+        let forms = EmitForm::value_variants()
+            .iter()
+            .map(|form| form.template());
         for line in forms.chain([OF_ALL]).flat_map(str::lines) {
             let (conditions, line) = conditions_of(line);
             for condition in conditions.split(' ').filter(|name| !name.is_empty()) {
                 let name = condition.trim_start_matches('!');
-                assert!(pipeline.condition(name, 2).is_some(), "{condition}");
+                assert!(source.condition(name, 2).is_some(), "{condition}");
             }
-            let filled = pipeline.filled(line, 2).unwrap_or_default();
+            let filled = source.filled(line, 2).unwrap_or_default();
             for slot in filled.split('\0').skip(1).step_by(2) {
                 let of_cuts = "stages last-stage fullest counts numbers lists shortfall";
                 assert!(

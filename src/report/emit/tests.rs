@@ -59,14 +59,14 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
 }
 
 /// Returns the notes and the text of a form.
-fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String, EmitError> {
+fn emit(form: EmitForm, report: &Report, modules: &ModuleNames<'_>) -> Result<String, EmitError> {
     let emitted = super::emit(form, report, modules)?;
     Ok(emitted.notes + &emitted.text)
 }
 
 /// Returns the notes and the text of a form in which no module has a name.
-fn nameless(form: Form, report: &Report) -> String {
-    emit(form, report, &Modules::default()).unwrap()
+fn nameless(form: EmitForm, report: &Report) -> String {
+    emit(form, report, &ModuleNames::default()).unwrap()
 }
 
 fn has(text: &str, part: &str) {
@@ -74,10 +74,10 @@ fn has(text: &str, part: &str) {
 }
 
 /// Gives layers this module, and nothing else a name.
-fn of_layers(template: &ModuleTemplate) -> Modules<'_> {
-    Modules {
+fn of_layers(template: &ModuleTemplate) -> ModuleNames<'_> {
+    ModuleNames {
         layer: Some(template),
-        ..Modules::default()
+        ..ModuleNames::default()
     }
 }
 
@@ -93,7 +93,7 @@ fn code(text: &str) -> String {
 
 #[test]
 fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
-    let text = nameless(Form::Examples, &split(&[&["0"], &["2", "3"]], 4));
+    let text = nameless(EmitForm::Examples, &split(&[&["0"], &["2", "3"]], 4));
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     for part in [
         "Layers between 0 and 3 are missing from the profile.",
@@ -103,7 +103,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     ] {
         has(&text, part);
     }
-    let text = nameless(Form::Examples, &split(&[&["1"], &["2"]], 2));
+    let text = nameless(EmitForm::Examples, &split(&[&["1"], &["2"]], 2));
     assert!(
         !text.contains("missing") && !text.contains("Unused"),
         "{text}"
@@ -112,10 +112,10 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
 
 #[test]
 fn layers_without_numbers_are_counted_in_their_order() {
-    let text = nameless(Form::Examples, &split(&[&["10"], &["9"]], 2));
+    let text = nameless(EmitForm::Examples, &split(&[&["10"], &["9"]], 2));
     has(&text, "order: 10 9\n");
     let split = split(&[&["encoder0"], &["decoder0\n", "decoder1"]], 2);
-    let text = nameless(Form::Examples, &split);
+    let text = nameless(EmitForm::Examples, &split);
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     has(&text, "order: encoder0 decoder0\\n decoder1\n");
 }
@@ -124,7 +124,7 @@ fn layers_without_numbers_are_counted_in_their_order() {
 fn a_module_begins_one_block() {
     let module = template("model.layer[{}]");
     let text = emit(
-        Form::Poptorch,
+        EmitForm::Poptorch,
         &split(&[&["0"], &["1", "2"]], 2),
         &of_layers(&module),
     );
@@ -134,7 +134,7 @@ fn a_module_begins_one_block() {
 }
 
 /// Returns a form with the modules of layers.
-fn written(form: Form, split: &Report) -> String {
+fn written(form: EmitForm, split: &Report) -> String {
     emit(form, split, &of_layers(&template("model.layer[{}]"))).unwrap()
 }
 
@@ -142,7 +142,7 @@ fn written(form: Form, split: &Report) -> String {
 #[test]
 fn out_on_the_only_ipu_needs_no_word() {
     let one = report_of(PseudoLayers::OutWithIn, &[&["0", "1"]], 1);
-    for &form in Form::value_variants() {
+    for &form in EmitForm::value_variants() {
         let text = written(form, &one);
         let out = "Out (the operations after the layers) runs";
         assert!(
@@ -155,25 +155,25 @@ fn out_on_the_only_ipu_needs_no_word() {
 #[test]
 fn the_classic_model_knows_no_out() {
     let split = report_of(PseudoLayers::NoneFirst, &[&[], &["0"], &["1"]], 3);
-    let text = written(Form::Examples, &split);
+    let text = written(EmitForm::Examples, &split);
     assert_eq!(
         code(&text),
         "layers_per_ipu: [0, 1, 1]\nipus_per_replica: 3\n"
     );
-    let text = written(Form::Poptorch, &split);
+    let text = written(EmitForm::Poptorch, &split);
     let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=2)\n";
     assert!(code(&text).ends_with(expected), "{text}");
-    for &form in Form::value_variants() {
+    for &form in EmitForm::value_variants() {
         let text = written(form, &split);
         assert!(!text.contains("None") && !text.contains("Out"), "{text}");
     }
     let layer = template("layer{}");
-    let modules = Modules {
+    let modules = ModuleNames {
         after: Some("head"),
         ..of_layers(&layer)
     };
-    for &form in Form::value_variants() {
+    for &form in EmitForm::value_variants() {
         assert_eq!(emit(form, &split, &modules), Err(EmitError::NoOut));
     }
 }
@@ -183,9 +183,12 @@ fn one_stage_is_no_pipeline() {
     let split = split(&[&["0", "1"]], 1);
     let module = template("layer{}");
     let text = |form| emit(form, &split, &of_layers(&module)).unwrap();
-    assert!(text(Form::Popart).contains("enablePipelining = False\n"));
-    assert_eq!(code(&text(Form::PipelineSplits)), "pipeline_splits: []\n");
-    for &form in Form::value_variants() {
+    assert!(text(EmitForm::Popart).contains("enablePipelining = False\n"));
+    assert_eq!(
+        code(&text(EmitForm::PipelineSplits)),
+        "pipeline_splits: []\n"
+    );
+    for &form in EmitForm::value_variants() {
         assert!(!text(form).contains("at least"), "{}", text(form));
     }
 }
@@ -195,14 +198,14 @@ fn what_does_not_fit_says_so_first() {
     let module = template("model.layer{}");
     let mut split = split(&[&["0"], &["1"], &["2"]], 2);
     split.split.as_mut().unwrap().fits = false;
-    for &form in Form::value_variants() {
+    for &form in EmitForm::value_variants() {
         let text = emit(form, &split, &of_layers(&module)).unwrap();
         let text = text.trim_start_matches("# ");
         let warning = "WARNING: the model does not fit. This split has 3 stages for 2 IPUs.\n";
         assert!(text.starts_with(warning), "{text}");
     }
     split.split.as_mut().unwrap().unplaced = vec![Some("3".into())];
-    for &form in Form::value_variants() {
+    for &form in EmitForm::value_variants() {
         let emitted = super::emit(form, &split, &of_layers(&module)).unwrap();
         let all = emitted.notes + &emitted.text;
         assert!(
@@ -217,7 +220,7 @@ fn what_does_not_fit_says_so_first() {
 fn a_comment_is_no_name_of_a_section() {
     let module = template("model.layer{}");
     for split in [split(&[&["0"], &["x"]], 3), split(&[&["7"]], 1)] {
-        for &form in Form::value_variants() {
+        for &form in EmitForm::value_variants() {
             let text = super::emit(form, &split, &of_layers(&module)).unwrap().text;
             let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
             assert!(comments.all(|comment| comment.contains(' ')), "{text}");
@@ -250,7 +253,7 @@ fn with_modules() -> Report {
 #[test]
 fn modules_of_the_profile_begin_blocks() {
     let report = with_modules();
-    let text = nameless(Form::Poptorch, &report);
+    let text = nameless(EmitForm::Poptorch, &report);
     for part in [
         "poptorch.BeginBlock(model.net.embed, ipu_id=0)\npoptorch.BeginBlock(model.net.h[1], ipu_id=1)\n",
         "# WARNING: 2 operations before model.net.h[1] in its stage belong to no module that begins there",
@@ -260,18 +263,18 @@ fn modules_of_the_profile_begin_blocks() {
     ] {
         has(&text, part);
     }
-    let modules = Modules {
+    let modules = ModuleNames {
         root: Some("bert"),
-        ..Modules::default()
+        ..ModuleNames::default()
     };
-    let text = emit(Form::Poptorch, &report, &modules).unwrap();
+    let text = emit(EmitForm::Poptorch, &report, &modules).unwrap();
     has(&text, "BeginBlock(bert.net.h[1], ipu_id=1)");
-    let text = nameless(Form::PipelineSplits, &report);
+    let text = nameless(EmitForm::PipelineSplits, &report);
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
     assert!(code(&text).starts_with(expected), "{text}");
     // Names from the user take precedence over names from the profile.
     let layer = template("layer[{}]");
-    let text = emit(Form::Poptorch, &report, &of_layers(&layer)).unwrap();
+    let text = emit(EmitForm::Poptorch, &report, &of_layers(&layer)).unwrap();
     let expected = "BeginBlock(layer[1], ipu_id=1)\npoptorch.BeginBlock(layer[2], ipu_id=2)\n";
     assert!(
         text.ends_with(expected) && !text.contains("Block.start"),
@@ -284,7 +287,7 @@ fn modules_of_the_profile_begin_blocks() {
 fn the_end_of_the_encoder_is_a_cut_of_generation() {
     let text = |stages: &[&[&str]]| {
         let report = split(stages, stages.len() as u32);
-        nameless(Form::Optimum, &report)
+        nameless(EmitForm::Optimum, &report)
     };
     let [e0, e1, d0, d1] = ["encoder.0", "encoder.1", "decoder.0", "decoder.1"];
     let right = text(&[&[e0], &[e1], &[d0, d1]]);

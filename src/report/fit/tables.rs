@@ -1,10 +1,10 @@
 //! Tables of a compilation, and of the prediction for it.
 
-use super::{IpuFit, StageAgainst};
+use super::{IpuFit, RecordedTileFacts, StageAgainst};
 use crate::report::Report;
 use crate::report::cell::Cell;
 use crate::report::fields::{Field, fields, items, placed, table};
-use crate::report::table::Table;
+use crate::report::table::{RowBar, Table};
 use crate::wording::signed_share;
 
 const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
@@ -47,10 +47,11 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
 pub(in crate::report) fn ipus(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
     let fullest = ipus.map(|ipu| &ipu.fullest_tile);
+    let bars = fullest.map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
          tile)",
-        bars: fullest.map(|tile| (tile.bytes, tile.limit)).collect(),
+        bars: bars.collect(),
         ..Table::of("fit", &IPUS, report, items!(report, fit?.ipus))
     }
 }

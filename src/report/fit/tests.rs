@@ -5,7 +5,7 @@ use super::{
 };
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
-use crate::report::{LayerNames, Part, Report, Stage, Units};
+use crate::report::{LayerNames, Report, ScreenPart, Stage, Units};
 
 /// Returns the layers of a stage or an IPU: `-` is In.
 fn names(layers: &str) -> LayerNames {
@@ -232,7 +232,7 @@ fn less_than_predicted_is_not_most_of_all_more() {
         let fit = report.fit.as_mut().expect("a compilation");
         let against = fit.against.as_mut().expect("a comparison");
         change(&mut against.stages[0], variables, exchange);
-        let terminal = terminal::text(&report, &look, &[Part::Answer]);
+        let terminal = terminal::text(&report, &look, &[ScreenPart::Answer]);
         assert!(terminal.contains(said), "{terminal}");
         let page = on_page(&report);
         assert!(page.iter().any(|own| own.ends_with(said)), "{page:?}");
@@ -266,7 +266,7 @@ fn the_lines_for_people() {
     let lines = terminal::text(
         &compiled(),
         &look,
-        &[Part::Verdict, Part::Table, Part::Answer],
+        &[ScreenPart::Verdict, ScreenPart::Table, ScreenPart::Answer],
     );
     let expected = "\
 FAILURE: The compiled model does not fit on 1 of 3 IPUs
@@ -286,7 +286,11 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
         recorded: vec![names("0"), names("1 2"), names("3")],
     });
     against.predicted_stages = 2;
-    let lines = terminal::text(&cut, &look, &[Part::Verdict, Part::Table, Part::Answer]);
+    let lines = terminal::text(
+        &cut,
+        &look,
+        &[ScreenPart::Verdict, ScreenPart::Table, ScreenPart::Answer],
+    );
     let expected = "The pipeline was cut elsewhere than predicted: it has 3 IPUs and the prediction 2 \
                     stages; the IPUs have the layers [ 0 | 1 2 | 3 ] (predict the split that was \
                     compiled, with --layers-per-ipu or --check-splits, and compare with that)";

@@ -108,8 +108,8 @@ fn without_scripts(report: &Report) -> String {
         terminal::for_people(&ipus, &TextStyle::default())
     });
     let refusal = report.refusal.iter().map(|refusal| {
-        let proves = Sentence::from(sentences::proves(refusal)).capital();
-        proves.plain(Units::Bytes, report.pseudo_layers)
+        let reason = Sentence::from(sentences::why_none_fits(refusal)).capital();
+        reason.plain(Units::Bytes, report.pseudo_layers)
     });
     let head = [report.heading()].into_iter();
     let lines = head.chain(refusal).chain(stages).chain(ipus);

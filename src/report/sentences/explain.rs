@@ -2,7 +2,7 @@
 //! several layers share.
 
 use super::{
-    Amount, Bytes, Count, Phrase, beside_what_fits, in_parentheses, layers, name, with_commas,
+    Amount, Bytes, Count, Phrase, in_parentheses, layers, name, other_pipelines, with_commas,
 };
 use crate::model::PseudoLayers;
 use crate::report::{
@@ -30,7 +30,7 @@ pub(in crate::report) fn explain(report: &Report) -> Vec<String> {
         }
     }
     let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
-    lines.extend(pipeline.flat_map(beside_what_fits));
+    lines.extend(pipeline.flat_map(other_pipelines));
     lines.extend(accumulation(report));
     lines.extend(shared(&report.shared_variables));
     lines
@@ -42,11 +42,8 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let step = step.unwrap_or_default();
     let plural = if stage.layers.len() == 1 { "" } else { "s" };
     let (tile, bytes, share) = (full.tile, Amount(full.bytes), share(full.bytes, full.limit));
-    let parts = full
-        .parts
-        .named()
-        .into_iter()
-        .filter(|&(_, bytes)| bytes > 0);
+    let parts = full.parts.named().into_iter();
+    let parts = parts.filter(|&(_, bytes)| bytes > 0);
     let parts = with_commas(parts.map(|(part, bytes)| format!("{part} {}", Bytes(bytes))));
     let mut lines = vec![
         format!(
@@ -102,7 +99,7 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let stashed = pipeline.stashed.iter().map(|tensor| {
         let of = match tensor.layers.as_slice() {
             [] => String::new(),
-            [one] => format!(" ({})", name(pseudo_layers.named(one))),
+            [one] => format!(" ({})", name(pseudo_layers.in_sentence(one))),
             _ => format!(" (layers {})", layers(&tensor.layers)),
         };
         let (bytes, tensor) = (Amount(tensor.bytes), name(&*tensor.name));
@@ -138,7 +135,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
     let variable = |variable: &LiveVariable| {
         let of = match variable.layers.as_slice() {
             [] => "no layer".to_string(),
-            [one] => name(pseudo_layers.named(one)).to_string(),
+            [one] => name(pseudo_layers.in_sentence(one)).to_string(),
             _ => format!("layers {}", layers(&variable.layers)),
         };
         let [own, category] = [&variable.name, &variable.category].map(name);
@@ -168,7 +165,7 @@ fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String 
         format!("stage {stage} {bytes} {change}")
     });
     let moved = match layer_move.layers.as_slice() {
-        [one] => name(pseudo_layers.named(one)),
+        [one] => name(pseudo_layers.in_sentence(one)),
         _ => layers(&layer_move.layers),
     };
     format!(

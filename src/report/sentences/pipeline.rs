@@ -73,7 +73,7 @@ fn deciding(stage: u32, update: &StageUpdate) -> String {
 /// Names the pipeline, and says whether it was requested or chosen automatically.
 fn chosen(facts: &PipelineFacts) -> String {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
-        _ if facts.pipeline.schedule == Schedule::None => return named(facts),
+        _ if facts.pipeline.schedule == Schedule::None => return pipeline_name(facts),
         (false, false) => "as requested",
         (true, true) => "chosen automatically",
         (true, false) => "the schedule chosen automatically",
@@ -83,12 +83,12 @@ fn chosen(facts: &PipelineFacts) -> String {
         true => "; the optimizer state in the first place of --optimizer-state auto that fits",
         false => "",
     };
-    format!("{} ({why}{found})", named(facts))
+    format!("{} ({why}{found})", pipeline_name(facts))
 }
 
 /// Names the schedule, the recomputation, the type of accumulators and the place of optimizer
 /// state. Without a pipeline, says why there is none.
-pub(in crate::report) fn named(facts: &PipelineFacts) -> String {
+pub(in crate::report) fn pipeline_name(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = elsewhere(facts);
     if schedule == Schedule::None {
@@ -168,7 +168,7 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
 }
 
 /// Returns, for a split that fits, a line about the best split in each other pipeline.
-pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<String> {
+pub(in crate::report) fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     let line = |other: &BestSplit| match other.fits {
         true => needing(other, ""),
         false => other_split(other),

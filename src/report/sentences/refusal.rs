@@ -9,7 +9,7 @@ use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
 /// Says why no split fits, such as how many IPUs are needed at least.
-pub(in crate::report) fn proves(refusal: &Refusal) -> String {
+pub(in crate::report) fn why_none_fits(refusal: &Refusal) -> String {
     match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
         (Cause::PinsOrLimits, Some(needed)) => {
@@ -102,7 +102,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String>
 
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
 /// there; `None` if a split fits.
-pub(in crate::report) fn in_the_way(report: &Report) -> Option<String> {
+pub(in crate::report) fn missing_memory(report: &Report) -> Option<String> {
     let advice = report.refusal.as_ref()?.advice.as_ref()?;
     let (own, bytes, tile) = (layers(&advice.layers), Amount(advice.bytes), advice.tile);
     let split = report.split.as_ref();

@@ -17,17 +17,14 @@ const MIN_LAYERS: usize = 24;
 /// are removed, but never the layers, which then take several lines.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
-    let limits = rows.bars.iter().map(|&(_, limit)| limit);
+    let limits = rows.bars.iter().map(|bar| bar.limit);
     if let Some(limit) = limits.max() {
         return with_bars(&rows, look, limit);
     }
     let units = look.units.for_bytes(most_bytes(&rows));
     let table = plain_table(&rows, units);
-    let widths: Vec<usize> = table
-        .column_max_content_widths()
-        .into_iter()
-        .map(usize::from)
-        .collect();
+    let widths = table.column_max_content_widths().into_iter();
+    let widths: Vec<usize> = widths.map(usize::from).collect();
     let Some(room) = look
         .width()
         .filter(|&room| taken(widths.iter().copied()) > room)
@@ -93,7 +90,7 @@ fn most_bytes(rows: &Rows) -> u64 {
 }
 
 fn largest(bars: &[RowBar]) -> u64 {
-    bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0)
+    bars.iter().map(|bar| bar.bytes).max().unwrap_or(0)
 }
 
 /// Writes a table with amounts in the unit that suits `limit`. On a wide terminal, each row has a
@@ -130,7 +127,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
                 format!("{sign}{}", units.short(bytes))
             }
             (Kind::Count, Cell::Number(number)) => number.to_string(),
-            (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
+            (_, Cell::Layers(layers)) => rows.pseudo_layers.plain_list(layers),
             (_, cell) => cell.displayed(rows.pseudo_layers),
         }));
     }
@@ -151,10 +148,10 @@ fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usiz
     if !BAR.contains(&room) {
         return;
     }
-    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(bars) {
+    for (line, own) in lines.iter_mut().skip(1).zip(bars) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
         line.push_str(&pad);
-        line.push_str(&bar(look, bytes, limit, largest(bars), room));
+        line.push_str(&bar(look, own.bytes, own.limit, largest(bars), room));
     }
 }
 

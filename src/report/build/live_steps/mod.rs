@@ -47,12 +47,12 @@ pub(super) struct FullestTileOfModel<'a> {
 pub(super) struct ChosenSteps {
     steps: Vec<u32>,
     spans: Spans,
-    fullest: OfTile,
-    others: Vec<OfTile>,
+    fullest: PageTile,
+    others: Vec<PageTile>,
 }
 
 /// The variables of one tile of a page.
-struct OfTile {
+struct PageTile {
     tile: u32,
     /// All variables of the tile that may be live at the drawn steps, the largest first.
     variables: Vec<TileVariable>,
@@ -82,18 +82,13 @@ impl FullestTileOfModel<'_> {
         let moving = |&step: &u32| self.curves.all_tiles.moving(step);
         let mut room = MAX_SUMS;
         let mut at_steps = |of_tile| {
-            let at_steps = self.tile_at_steps(lookup, chosen, of_tile, names);
-            let sums = at_steps.layers.len() * steps.len();
-            let has_room = of_tile.tile == self.tile || sums <= room;
-            room -= sums.min(room);
-            TileAtSteps {
-                layers: if has_room {
-                    at_steps.layers
-                } else {
-                    Vec::new()
-                },
-                ..at_steps
+            let mut live = self.tile_at_steps(lookup, chosen, of_tile, names);
+            let sums = live.layers.len() * steps.len();
+            if of_tile.tile != self.tile && sums > room {
+                live.layers.clear();
             }
+            room -= sums.min(room);
+            live
         };
         LiveSteps {
             programs: runs.clone().map(program).collect(),
@@ -111,7 +106,7 @@ impl FullestTileOfModel<'_> {
         &self,
         lookup: &ProfileLookup,
         chosen: &ChosenSteps,
-        of_tile: &OfTile,
+        of_tile: &PageTile,
         names: &mut impl Iterator<Item = String>,
     ) -> TileAtSteps {
         let none = || BytesBySteps::new(chosen.spans.steps);
@@ -157,7 +152,7 @@ impl FullestTileOfModel<'_> {
     }
 
     /// Returns the bytes of the variables of a tile that are live on every step of the program.
-    fn always_live(&self, of_tile: &OfTile) -> u64 {
+    fn always_live(&self, of_tile: &PageTile) -> u64 {
         let is_always =
             |variable: &&TileVariable| self.inputs.model.classes.is_always_live(variable.class);
         let always = of_tile.variables.iter().filter(is_always);
@@ -170,7 +165,7 @@ impl FullestTileOfModel<'_> {
         &self,
         lookup: &ProfileLookup,
         chosen: &ChosenSteps,
-        of_tile: &OfTile,
+        of_tile: &PageTile,
         names: &mut impl Iterator<Item = String>,
     ) -> Vec<VariableAtSteps> {
         let steps = &chosen.steps;
@@ -235,7 +230,7 @@ impl FullestTileOfModel<'_> {
             if tile != self.tile {
                 listed.truncate(max_of_others);
             }
-            OfTile {
+            PageTile {
                 tile,
                 variables,
                 listed,

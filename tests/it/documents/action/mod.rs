@@ -11,7 +11,7 @@ pub use job::{Job, Values, filled_in, has, step, steps, yaml};
 use super::read;
 use clap::{Arg, CommandFactory, ValueEnum};
 use popliner::app::Options;
-use popliner::report::emit::Form;
+use popliner::report::emit::EmitForm;
 use serde_yaml_ng::Value;
 
 /// Returns the names in a mapping of the action.
@@ -55,7 +55,7 @@ fn inputs_are_those_of_the_command() {
         .expect("a description")
         .split(|c: char| c != '-' && !c.is_alphabetic());
     let words: Vec<&str> = words.collect();
-    for name in Form::value_variants().iter().map(|form| form.name()) {
+    for name in EmitForm::value_variants().iter().map(|form| form.name()) {
         // The script removes the file of an earlier run.
         assert!(
             words.contains(&&*name) && read("action/run.sh").contains(&name),

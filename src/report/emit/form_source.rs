@@ -1,7 +1,7 @@
 //! The split that a form of configuration is written for, its pipeline, and what its configuration
 //! depends on.
 
-use super::module::Modules;
+use super::module::ModuleNames;
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
 use crate::report::sentences::Sentence;
@@ -21,16 +21,16 @@ pub(super) enum Checkpoints {
 
 /// A split that is written as configuration, with the report that contains it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pipeline<'a> {
+pub(super) struct FormSource<'a> {
     pub(super) report: &'a Report,
     pub(super) split: &'a Split,
-    pub(super) modules: &'a Modules<'a>,
+    pub(super) modules: &'a ModuleNames<'a>,
     /// If a number, the configuration is written for every split of the same layers into at most
     /// this number of stages. If `None`, only for `split`.
     pub(super) most_stages: Option<usize>,
 }
 
-impl<'a> Pipeline<'a> {
+impl<'a> FormSource<'a> {
     /// Returns each layer with its position in the layer order, without In and Out.
     pub(super) fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         let stages = self.split.stages.iter();
