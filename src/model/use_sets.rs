@@ -3,6 +3,7 @@
 use super::operations::UnnamedGroup;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
+use crate::parallel::filled;
 use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +148,7 @@ fn of_variables<'a>(
     lists: impl Fn(u32) -> Vec<&'a [u32]>,
     (max_sets, max_uses): (usize, usize),
 ) -> Result<Users, FileError> {
-    let mut set_of = vec![NO_USERS; count];
+    let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
     // By set: the group that was last added to it, and the resulting set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
@@ -164,15 +165,13 @@ fn of_variables<'a>(
             }
             for &variable in list {
                 let set = &mut set_of[variable as usize];
-                let at = *set as usize;
-                if sets.nodes[at].1 == group {
-                    continue;
+                let (added, mut larger) = grown[*set as usize];
+                if added != group {
+                    larger = sets.push(*set, group);
+                    grown[*set as usize] = (group, larger);
+                    grown.push((group, larger));
                 }
-                if grown[at].0 != group {
-                    grown[at] = (group, sets.push(*set, group));
-                    grown.push((u32::MAX, NO_USERS));
-                }
-                *set = grown[at].1;
+                *set = larger;
             }
         }
         if sets.len() > max_sets {

@@ -86,14 +86,17 @@ impl TileBytes {
         parts: impl IntoIterator<Item = (&'a TileBytes, u64)>,
     ) -> Result<TileBytes, u32> {
         // A run changes the sum only at its two ends.
-        let mut changes: Vec<(u32, i128)> = Vec::new();
+        let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                let bytes = i128::from(run.value) * i128::from(factor);
+                let bytes = u64::from(run.value).saturating_mul(factor);
+                // One such run exceeds 32 bits, and any number of them fits into 64.
+                let bytes = bytes.min(1 << 32) as i64;
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        changes.sort_unstable();
+        // The changes of each part are ascending, and a stable sort merges ascending runs.
+        changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
         for (&(tile, change), end) in changes.iter().zip(ends) {
