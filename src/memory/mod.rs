@@ -43,7 +43,9 @@ pub use pipeline::{
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 
-use crate::model::{Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces};
+use crate::model::{
+    Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,
+};
 use code::CodeItem;
 use live_steps::CountedUses;
 use pipeline::{Flows, PHASES};
@@ -158,6 +160,11 @@ impl<'a> MemoryModel<'a> {
     fn end_of_passes(&self) -> u32 {
         let [.., after] = &self.phases;
         after.start
+    }
+
+    /// The positions of the layer order.
+    pub(crate) fn positions(&self) -> &'a Positions {
+        &self.placement.positions
     }
 
     /// Number of positions in the layer order.

@@ -50,9 +50,9 @@ pub use modules::ModuleCalls;
 pub(crate) use modules::ModuleLayers;
 pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
 pub use placement::{
-    EVERYWHERE, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets, Placement,
-    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
-    WeightTie,
+    EVERYWHERE, LayerNames, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
+    Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
+    TooManyPlaces, Untied, WeightTie,
 };
 pub use profile_lookup::{
     LivePlace, LiveVariables, NamedVariable, ProfileLookup, TileLists, TileVariable,

@@ -2,16 +2,12 @@
 //! the best one.
 
 use super::build::{Inputs, NamedVariables};
-use super::{BestSplit, LiveVariable};
-use crate::search::{Advice, AdviceFor, Answer, SearchResult};
+use super::{BestSplit, LayerNames, LiveVariable};
+use crate::search::{AdviceFor, Answer, OverLimit, SearchResult};
 use crate::solve::{BottleneckProof, Cause, Constraint, Needed, ObjectiveProof, Plan, Relaxation};
 use crate::time::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The names of layers; `None` for the first position of the layer order, which is In by the full
-/// rules and None by the classic rules.
-pub type LayerNames = Vec<Option<String>>;
 
 /// The proof that the split is the best.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,26 +68,15 @@ pub struct Refusal {
     pub relaxations: Vec<RelaxationFacts>,
     /// The stage that exceeds its limit most, and changes of the model or its options that would
     /// free memory there; `null` if no stage exceeds its limit.
-    pub advice: Option<AdviceFacts>,
-}
-
-/// The stage that exceeds its limit most, and changes that would free memory there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AdviceFacts {
-    /// The layers of the stage that exceeds its limit most, or one layer that exceeds it by itself.
-    pub layers: LayerNames,
-    /// The fullest tile of the stage with these layers.
-    pub tile: u32,
-    /// Bytes of the stage on `tile`, at its peak.
-    pub bytes: u64,
-    /// At most 3 variables that are live on `tile` at the stage's peak, the largest first; empty if
-    /// names of variables are unavailable, such as in a saved model.
-    pub largest: Vec<LiveVariable>,
-    /// Changes that would free memory on `tile`, the most certain to help first.
-    pub changes: Vec<Advice>,
+    pub advice: Option<AdviceFor>,
+    /// At most 3 variables that are live on the fullest tile of the stage of `advice`, at the stage's
+    /// peak, the largest first; empty if names of variables are unavailable, such as in a saved model.
+    pub largest_variables: Vec<LiveVariable>,
 }
 
 /// A split that fits after some constraints are dropped or some tied weights are untied.
+// The solver has its own type, `Relaxation`: it compares constraints and scores, which a reader of
+// reports cannot use, and has no names of layers and options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelaxationFacts {
     /// The dropped constraints, as the user gave them.
@@ -102,20 +87,6 @@ pub struct RelaxationFacts {
     pub stages: Vec<LayerNames>,
 }
 
-/// Consecutive layers that exceed the limit as one stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OverLimit {
-    /// The names of the layers, in order.
-    pub layers: LayerNames,
-    /// The tile with the most bytes of the layers as one stage; the first one of a tie.
-    pub tile: u32,
-    /// The first step at which live variables of the layers take the most bytes on `tile`; `null`
-    /// if the layers have no steps.
-    pub step: Option<u32>,
-    /// Bytes of the layers as one stage on `tile`, at its peak.
-    pub bytes: u64,
-}
-
 /// The comparison of a split that the user gave with the best split.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenSplit {
@@ -124,23 +95,6 @@ pub struct GivenSplit {
     pub broken_constraints: Vec<String>,
     /// The best split; if none fits, the split with the lowest peak.
     pub best: BestSplit,
-}
-
-/// A weight that several layers use.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TiedWeightFacts {
-    /// The name of the tied weight.
-    pub weight: String,
-    /// Bytes of the tied weight, summed over all tiles.
-    pub bytes: u64,
-    /// The layers that use the tied weight, in order; `null` for In.
-    pub layers: LayerNames,
-    /// Whether the user untied the weight (`--untie`), so that its layers may be on several IPUs.
-    /// Otherwise the search keeps all of its layers on one IPU.
-    pub untied: bool,
-    /// The stages of the split whose layers use the weight; empty without a split. There are
-    /// several if the weight is untied, if the search ignores ties, or if the user gave the split.
-    pub stages: Vec<u32>,
 }
 
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
@@ -200,18 +154,12 @@ impl Inputs<'_> {
         };
         let (request, infeasible) = (found.costs.request(), &refused.infeasible);
         let certificate = &infeasible.certificate;
-        let ranges = refused.over_limit.iter().map(|(range, memory)| OverLimit {
-            layers: self.names(range.clone()),
-            tile: memory.max_tile() as u32,
-            step: memory.peak_step(),
-            bytes: memory.max_tile_bytes(),
-        });
         let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
         let relaxations = infeasible.relaxations.iter();
         Some(Refusal {
             reason: infeasible.cause,
             limit: request.highest_limit(),
-            ranges: ranges.collect(),
+            ranges: refused.over_limit.clone(),
             cuts_after: (certificate.cuts_after.iter())
                 .map(|&position| self.name(position))
                 .collect(),
@@ -230,21 +178,9 @@ impl Inputs<'_> {
             relaxations: relaxations
                 .map(|relaxation| self.relaxation(relaxation))
                 .collect(),
-            advice: refused
-                .advice
-                .as_ref()
-                .map(|advice| self.advice(advice, named)),
+            advice: refused.advice.clone(),
+            largest_variables: named.lacking.clone(),
         })
-    }
-
-    fn advice(&self, advice: &AdviceFor, named: &NamedVariables) -> AdviceFacts {
-        AdviceFacts {
-            layers: self.names(advice.stage.positions.clone()),
-            tile: advice.fullest.max_tile() as u32,
-            bytes: advice.fullest.max_tile_bytes(),
-            largest: named.lacking.clone(),
-            changes: advice.advice.clone(),
-        }
     }
 
     fn relaxation(&self, relaxation: &Relaxation) -> RelaxationFacts {

@@ -1,37 +1,14 @@
-//! Names of the positions of the layer order in results.
-//!
-//! Programs read `null` for the first position, as the original tool wrote it, and `"Out"` for the
-//! last one. If In and Out are one position, a list that contains it begins with `null` and ends
-//! with `"Out"`, since both run on the first IPU. People read `In`, `Out` or `None`, depending on
-//! [`PseudoLayers`].
+//! Names of the positions of the layer order for people. Programs read [`LayerNames`], with `null`
+//! for the first position and `"Out"` for the last one; people read `In`, `Out` or `None`,
+//! depending on [`PseudoLayers`].
 
 use super::LayerNames;
 use crate::escape::printable;
-use crate::model::{Positions, PseudoLayers};
+use crate::model::PseudoLayers;
 use crate::wording::displayed;
 
 /// The name of Out, the operations after the last layer.
 const OUT: &str = "Out";
-
-/// Returns the name of a position of the layer order (In, the layers, Out); `None` for the first
-/// position.
-pub(super) fn layer_name(positions: &Positions, position: usize) -> Option<String> {
-    (position > 0).then(|| positions.name(position).to_string())
-}
-
-/// Returns the names of positions of the layer order, which are ascending. If In and Out are one
-/// position and the list contains it, the name of Out comes last.
-pub(super) fn layer_names(
-    positions: &Positions,
-    wanted: impl IntoIterator<Item = usize>,
-) -> LayerNames {
-    let wanted = wanted.into_iter();
-    let mut names: Vec<_> = wanted.map(|at| layer_name(positions, at)).collect();
-    if positions.out_is_first() && matches!(names.first(), Some(None)) {
-        names.push(Some(OUT.to_string()));
-    }
-    names
-}
 
 impl PseudoLayers {
     /// Returns the name of one position of the layer order for people. A missing name is that of
@@ -160,7 +137,7 @@ fn numbered(name: &str) -> Option<(&str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Layering;
+    use crate::model::{Layering, Positions};
 
     #[test]
     fn many_layers_are_runs_of_numbers() {
@@ -202,7 +179,7 @@ mod tests {
     /// Returns the names of all positions, in order: as JSON, and as the text that people see.
     fn whole(pseudo_layers: PseudoLayers) -> (String, String) {
         let positions = order(pseudo_layers);
-        let names = layer_names(&positions, 0..positions.len());
+        let names = positions.layer_names(0..positions.len());
         let json = serde_json::to_string(&names).unwrap();
         (json, pseudo_layers.names_of(&names).join(" "))
     }
@@ -232,7 +209,7 @@ mod tests {
     fn out_stands_with_in_wherever_they_are_one() {
         let positions = order(PseudoLayers::OutWithIn);
         let names = |wanted: &[usize]| {
-            let names = layer_names(&positions, wanted.iter().copied());
+            let names = positions.layer_names(wanted.iter().copied());
             PseudoLayers::OutWithIn.names_of(&names).join(" ")
         };
         assert_eq!(names(&[0]), "In Out");

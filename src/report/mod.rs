@@ -49,10 +49,7 @@ mod what_if;
 
 pub use crate::escape::printable;
 pub use crate::wording::Units;
-pub use answer::{
-    AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, Refusal, RelaxationFacts,
-    SharedVariables, TiedWeightFacts,
-};
+pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
 pub use best_split::{BestSplit, plan_table, sweep_table};
 pub use breakdown::{affinity, communication, layer_list, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
@@ -84,7 +81,8 @@ pub use tables::stages as stage_table;
 pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
-pub use crate::search::{Advice, Change, Estimate};
+pub use crate::model::{LayerNames, WeightTie};
+pub use crate::search::{Advice, AdviceFor, Change, Estimate, OverLimit};
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;
@@ -144,7 +142,7 @@ pub struct Report {
     /// The constraints on the split, such as pins, as the user gave them.
     pub constraints: Vec<String>,
     /// Weights that several layers use, most bytes first.
-    pub tied_weights: Vec<TiedWeightFacts>,
+    pub tied_weights: Vec<WeightTie>,
     /// Groups of layers that use the same always-live variables, most bytes first.
     pub shared_variables: Vec<SharedVariables>,
     /// The boundaries between consecutive stages of the split, in order; empty without a split.

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One step: all micro-batches through all stages, and the weight update.
+// `StepTime` is a type of its own: it is the part that searches compare, in 128 bits, which no
+// reader of JSON is sure to keep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFacts {
     /// The micro-batches of the step, over which gradients are accumulated.

@@ -9,7 +9,7 @@ use crate::memory::{
     MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
     StatePlace,
 };
-use crate::model::Framework;
+use crate::model::{Framework, LayerNames};
 use crate::progress::Progress;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,16 +55,48 @@ pub enum Change {
     HalfPrecision,
 }
 
-/// Changes that would free memory in one stage that exceeds its limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Consecutive layers that exceed the limit as one stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OverLimit {
+    /// Positions of the layers in the order of the report's layers; the end is exclusive.
+    pub positions: Range<usize>,
+    /// The names of the layers, in order.
+    pub layers: LayerNames,
+    /// The tile with the most bytes of the layers as one stage; the first one of a tie.
+    pub tile: u32,
+    /// The first step at which live variables of the layers take the most bytes on `tile`; `null`
+    /// if the layers have no steps.
+    pub step: Option<u32>,
+    /// Bytes of the layers as one stage on `tile`, at its peak.
+    pub bytes: u64,
+}
+
+impl OverLimit {
+    pub(super) fn new(
+        costs: &PipelineCosts<'_>,
+        positions: Range<usize>,
+        memory: &StageMemory,
+    ) -> Self {
+        Self {
+            layers: costs.memory.positions().layer_names(positions.clone()),
+            positions,
+            tile: memory.max_tile() as u32,
+            step: memory.peak_step(),
+            bytes: memory.max_tile_bytes(),
+        }
+    }
+}
+
+/// The stage that exceeds its limit most, and changes that would free memory there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceFor {
-    /// The layer that exceeds the limit most as a stage of its own or, if every layer fits, the
-    /// stage of the split that exceeds its limit most.
-    pub stage: PlacedStage,
-    /// Memory of this stage.
-    pub fullest: StageMemory,
-    /// Changes that free memory in this stage, the most certain first.
-    pub advice: Vec<Advice>,
+    /// The layer that exceeds the limit most as a stage of its own, or else the stage of the split
+    /// that exceeds its limit most.
+    #[serde(flatten)]
+    pub stage: OverLimit,
+    /// Changes that would free memory on the fullest tile of the stage, the most certain to help
+    /// first.
+    pub changes: Vec<Advice>,
 }
 
 impl AdviceFor {
@@ -76,12 +108,9 @@ impl AdviceFor {
         let Some((stage, fullest)) = furthest_over(costs, split) else {
             return Ok(None);
         };
-        let advice = changes(costs, &stage, fullest)?;
-        Ok(Some(Self {
-            fullest: fullest.clone(),
-            stage,
-            advice,
-        }))
+        let changes = changes(costs, &stage, fullest)?;
+        let stage = OverLimit::new(costs, stage.positions, fullest);
+        Ok(Some(Self { stage, changes }))
     }
 }
 

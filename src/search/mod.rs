@@ -22,7 +22,7 @@ mod shown_split;
 #[cfg(test)]
 mod testing;
 
-pub use advice::{Advice, AdviceFor, Change};
+pub use advice::{Advice, AdviceFor, Change, OverLimit};
 pub use candidate::{Candidate, free_bytes};
 pub use error::SearchError;
 pub(crate) use pipeline_costs::near_cuts;

@@ -293,7 +293,7 @@ mod tests {
             weight: "wte".into(),
             bytes: 8,
             places: places.to_vec(),
-            is_untied: false,
+            ..WeightTie::default()
         }
     }
 

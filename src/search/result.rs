@@ -1,7 +1,7 @@
 //! The result of a search; if it is for another micro-batch than the profile's, with the estimate
 //! that it rests on.
 
-use super::advice::AdviceFor;
+use super::advice::{AdviceFor, OverLimit};
 use super::candidate::Candidate;
 use super::error::SearchError;
 use super::open_pipelines::Offer;
@@ -70,8 +70,8 @@ pub struct Refused {
     /// The proof that no split fits, with the smallest number of stages that would fit in any open
     /// pipeline.
     pub infeasible: Infeasible,
-    /// The ranges of positions of the proof, each with its memory.
-    pub over_limit: Vec<(Range<usize>, StageMemory)>,
+    /// The ranges of positions of the proof, each with the bytes on its fullest tile.
+    pub over_limit: Vec<OverLimit>,
     /// The best split on the smallest number of IPUs that the framework supports and on which the
     /// model fits; `None` if it fits on no number.
     pub on_more_ipus: Option<Candidate>,
@@ -129,8 +129,10 @@ impl Answer {
         };
         let ranges = infeasible.certificate.ranges.clone();
         let memory = costs.memory.stages(&ranges);
+        let over_limit = ranges.into_iter().zip(&memory);
+        let over_limit = over_limit.map(|(range, memory)| OverLimit::new(costs, range, memory));
         Ok(Self::Refused(Box::new(Refused {
-            over_limit: ranges.into_iter().zip(memory).collect(),
+            over_limit: over_limit.collect(),
             on_more_ipus,
             advice: None,
             infeasible,

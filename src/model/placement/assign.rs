@@ -36,14 +36,21 @@ impl Placement {
                 place.places = of_group[operation.group as usize];
             }
         }
-        let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
+        let mut ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
         let out_is_first = out_is_first(options.out_on, &ties, out);
+        let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
+        for tie in &mut ties {
+            let places = tie.places.iter();
+            tie.layers = places
+                .map(|&place| positions.layer_name_of_place(place))
+                .collect();
+        }
         let layered = layers_of_groups(model, layering, &mut sets);
         let layered_sets = of_sets(&model.use_sets, &layered, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Full,
-            positions: Positions::new(layering, PseudoLayers::full(out_is_first)),
+            positions,
             operations,
             ties,
             counted: variables.counted,

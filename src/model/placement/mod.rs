@@ -34,7 +34,7 @@ mod variables;
 mod weights;
 
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-pub use positions::{PositionName, Positions, PseudoLayers};
+pub use positions::{LayerNames, PositionName, Positions, PseudoLayers};
 pub use used_places::PassPlaces;
 pub use weights::{Untied, WeightTie};
 

@@ -72,6 +72,11 @@ impl fmt::Display for PositionName<'_> {
     }
 }
 
+/// The names of layers in a report; `None` for the first position of the layer order, as the
+/// original tool wrote it. If In and Out are one position, a list that contains it begins with
+/// `None` and ends with `"Out"`, since both run on the first IPU.
+pub type LayerNames = Vec<Option<String>>;
+
 impl Positions {
     /// Lists the layers of `layering` with these pseudo-layers around them.
     pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
@@ -132,6 +137,21 @@ impl Positions {
         names.collect()
     }
 
+    /// Returns the name of a position in a report; `None` for the first position.
+    pub fn layer_name(&self, position: usize) -> Option<String> {
+        (position > 0).then(|| self.name(position).to_string())
+    }
+
+    /// Returns the names of positions, which are ascending, in a report.
+    pub fn layer_names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
+        let positions = positions.into_iter();
+        let mut names: Vec<_> = positions.map(|at| self.layer_name(at)).collect();
+        if self.out_is_first() && matches!(names.first(), Some(None)) {
+            names.push(Some(PositionName::Out.to_string()));
+        }
+        names
+    }
+
     /// Returns the position of a place. A place is the index in a list in which In and Out are
     /// always separate: if both share position 0, the place of Out is after all layers.
     pub fn of_place(&self, place: u32) -> usize {
@@ -149,6 +169,14 @@ impl Positions {
             PositionName::InAndOut if place == 0 => PositionName::In,
             PositionName::InAndOut => PositionName::Out,
             name => name,
+        }
+    }
+
+    /// Returns the name of a place in a report; `None` for In.
+    pub(super) fn layer_name_of_place(&self, place: u32) -> Option<String> {
+        match self.name_of_place(place) {
+            PositionName::In => None,
+            name => Some(name.to_string()),
         }
     }
 

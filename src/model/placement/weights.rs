@@ -1,16 +1,18 @@
 //! Finds weights that several places (In, layers, Out) use. These places must be on one IPU,
 //! because no framework puts a weight on two IPUs.
 
-use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
+use super::{LayerNames, Positions};
 use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Model, SetBytes, TensorKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A weight that several places (In, layers, Out) use, so that these places must be on one IPU
 /// (docs/model.md, "Shared weights").
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WeightTie {
     /// The id of the weight's tensor or, if that is unknown, the name of its variables.
     pub weight: String,
@@ -18,10 +20,17 @@ pub struct WeightTie {
     pub bytes: u64,
     /// The places that use the weight, ascending; at least two. In and Out are separate places even
     /// if they share a position ([`Positions::of_place`]).
+    #[serde(skip)]
     pub places: Vec<u32>,
-    /// Whether the user unties the weight: each place has a weight of its own, so the places may be
-    /// on different IPUs.
+    /// The layers that use the weight, in order; `null` for In.
+    pub layers: LayerNames,
+    /// Whether the user untied the weight (`--untie`), so that its layers may be on several IPUs.
+    /// Otherwise the search keeps all of its layers on one IPU.
+    #[serde(rename = "untied")]
     pub is_untied: bool,
+    /// In a report, the stages of the split that use the weight; empty without a split. There are
+    /// several if the weight is untied, the search ignores ties, or the split was given.
+    pub stages: Vec<u32>,
 }
 
 impl WeightTie {
@@ -63,7 +72,8 @@ impl Untied {
 /// framework by its debug context. In profiles without such contexts, it is a variable that is live
 /// on the first and the last step and that either one update uses, or no update uses and the host
 /// both writes and reads; in the second case it must have at least 16 bytes for each tile, unlike a
-/// learning rate. `of_set` has the places that use each use set.
+/// learning rate. `of_set` has the places that use each use set. The
+/// names in `layers` are still missing.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -96,9 +106,8 @@ pub(super) fn ties(
         }
         let tie = weights.entry(name).or_insert_with(|| WeightTie {
             weight: name.to_string(),
-            bytes: 0,
-            places: Vec::new(),
             is_untied: untied.has(name),
+            ..WeightTie::default()
         });
         tie.bytes += bytes.parameters;
         tie.places.extend_from_slice(places);

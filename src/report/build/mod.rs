@@ -9,10 +9,10 @@ mod tile_map;
 pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 
-use super::{LayerNames, Provenance, Report, TiedWeightFacts, answer};
+use super::{LayerNames, Provenance, Report, answer};
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
-use crate::model::{Layering, Model, Placement, PositionName, ProfileLookup, WeightTie};
+use crate::model::{Layering, Model, Placement, ProfileLookup, WeightTie};
 use crate::report::StepFacts;
 use crate::search::SearchResult;
 use std::ops::Range;
@@ -117,11 +117,11 @@ impl Report {
 
 impl Inputs<'_> {
     pub(super) fn name(&self, position: usize) -> Option<String> {
-        super::layer_names::layer_name(&self.placement.positions, position)
+        self.placement.positions.layer_name(position)
     }
 
     pub(super) fn names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
-        super::layer_names::layer_names(&self.placement.positions, positions)
+        self.placement.positions.layer_names(positions)
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -134,30 +134,20 @@ impl Inputs<'_> {
     }
 
     /// Returns the weights that several layers use, each with the stages of the split that use it.
-    fn tied_weights(&self) -> Vec<TiedWeightFacts> {
+    fn tied_weights(&self) -> Vec<WeightTie> {
         let positions = &self.placement.positions;
-        let facts = |tie: &WeightTie| {
+        let with_stages = |tie: &WeightTie| {
             let uses = |range: &Range<usize>| {
                 let mut places = tie.places.iter();
                 places.any(|&place| range.contains(&positions.of_place(place)))
             };
             let stages = (0u32..).zip(self.stages());
-            let layers = tie.places.iter();
-            let layers = layers.map(|&place| match positions.name_of_place(place) {
-                PositionName::In => None,
-                name => Some(name.to_string()),
-            });
-            TiedWeightFacts {
-                weight: tie.weight.clone(),
-                bytes: tie.bytes,
-                layers: layers.collect(),
-                untied: tie.is_untied,
-                stages: stages
-                    .filter(|(_, range)| uses(range))
-                    .map(|(stage, _)| stage)
-                    .collect(),
+            let stages = stages.filter(|(_, range)| uses(range));
+            WeightTie {
+                stages: stages.map(|(stage, _)| stage).collect(),
+                ..tie.clone()
             }
         };
-        self.placement.ties.iter().map(facts).collect()
+        self.placement.ties.iter().map(with_stages).collect()
     }
 }

@@ -136,8 +136,8 @@ impl Inputs<'_> {
     fn places(&self) -> Vec<ListedPlace<'_>> {
         let advice = self.advice_for();
         let lacking = advice.map(|advice| {
-            let place = place_of_peak(&advice.fullest);
-            (place, Some(&advice.stage.positions))
+            let (tile, step) = (advice.stage.tile, advice.stage.step.unwrap_or(0));
+            (LivePlace { tile, step }, Some(&advice.stage.positions))
         });
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
         let of_stages = self

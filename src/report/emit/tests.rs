@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::model::{Layering, ModuleCalls, Positions, PseudoLayers};
-use crate::report::layer_names::{layer_name, layer_names};
 use crate::report::testing::report;
 use crate::report::{Split, Stage};
 
@@ -26,9 +25,9 @@ fn report_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: u32) -
         }
         let stage = Stage {
             stage: number as u32 - 1,
-            layer_from: layer_name(&positions, from),
-            layer_to: layer_name(&positions, to - 1),
-            layers: layer_names(&positions, from..to),
+            layer_from: positions.layer_name(from),
+            layer_to: positions.layer_name(to - 1),
+            layers: positions.layer_names(from..to),
             positions: from as u32..to as u32,
             has_out: match positions.out() {
                 Some(out) => (from..to).contains(&out),

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::model::PseudoLayers;
 use crate::report::{
-    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, TiedWeightFacts,
+    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
 };
 use crate::wording::{counted, displayed, listed, share};
 
@@ -209,7 +209,7 @@ pub(in crate::report) fn tied_weights(report: &Report) -> Vec<String> {
 }
 
 /// Says which layers use a tied weight, and which IPUs have a copy of it.
-fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> String {
+fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
     let names = pseudo_layers.names_of(&tied.layers);
     let names: Vec<String> = names.into_iter().map(displayed).collect();
     let of = match tied.layers.iter().all(Option::is_some) {
@@ -217,7 +217,7 @@ fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> String {
         false => "of",
     };
     let stages = with_commas(tied.stages.iter());
-    let place = match (tied.stages.as_slice(), tied.untied) {
+    let place = match (tied.stages.as_slice(), tied.is_untied) {
         ([], false) => "on one IPU in every split".to_string(),
         ([], true) => "untied".to_string(),
         ([one], _) => format!("on IPU {one}"),

@@ -2,9 +2,7 @@
 
 use super::{Amount, Bytes, Count, Phrase, code, layers, name, other_split, stages, with_commas};
 use crate::report::step::three_digits;
-use crate::report::{
-    Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report,
-};
+use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
@@ -103,11 +101,12 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String>
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
 /// there; `None` if a split fits.
 pub(in crate::report) fn missing_memory(report: &Report) -> Option<String> {
-    let advice = report.refusal.as_ref()?.advice.as_ref()?;
-    let (own, bytes, tile) = (layers(&advice.layers), Amount(advice.bytes), advice.tile);
+    let refusal = report.refusal.as_ref()?;
+    let stage = &refusal.advice.as_ref()?.stage;
+    let (own, bytes, tile) = (layers(&stage.layers), Amount(stage.bytes), stage.tile);
     let split = report.split.as_ref();
     let limit = split.map(|split| format!(" of {}", Bytes(split.limit)));
-    let (limit, largest) = (limit.unwrap_or_default(), largest(report, advice));
+    let (limit, largest) = (limit.unwrap_or_default(), largest(report, refusal));
     Some(format!(
         "the most memory is missing in {own}: {bytes} on tile {tile}{limit}{largest}"
     ))
@@ -138,10 +137,10 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<String> {
 
 /// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
 /// says how to see them.
-fn largest(report: &Report, advice: &AdviceFacts) -> String {
-    let all = advice.largest.iter();
+fn largest(report: &Report, refusal: &Refusal) -> String {
+    let all = refusal.largest_variables.iter();
     let all = all.map(|variable| format!("{} {}", name(&variable.name), Amount(variable.bytes)));
-    match (advice.largest.is_empty(), report.liveness.is_some()) {
+    match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),
         (false, _) => format!("; the largest variables are {}", with_commas(all)),

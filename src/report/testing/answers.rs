@@ -28,6 +28,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         tile,
         step: Some(3),
         bytes,
+        ..OverLimit::default()
     };
     Refusal {
         reason: Cause::TooFewIpus,
@@ -59,6 +60,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
             ],
         }],
         advice: None,
+        largest_variables: Vec::new(),
     }
 }
 

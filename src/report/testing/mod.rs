@@ -55,12 +55,12 @@ pub(crate) fn report() -> Report {
         refusal: Some(refusal(limit)),
         given: Some(given()),
         constraints: vec!["--cut-after 0".into(), "--pin 1=0".into()],
-        tied_weights: vec![TiedWeightFacts {
+        tied_weights: vec![WeightTie {
             weight: "wte".into(),
             bytes: 1024,
             layers: vec![named("0"), named("1")],
-            untied: false,
             stages: vec![0, 1],
+            ..WeightTie::default()
         }],
         shared_variables: vec![SharedVariables {
             layers: vec![named("0"), named("2")],

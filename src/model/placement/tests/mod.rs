@@ -207,7 +207,8 @@ fn a_tied_weight_brings_the_head_to_the_embedding() {
         weight: "weight of words".into(),
         bytes: 100,
         places: vec![0, 4],
-        is_untied: false,
+        layers: vec![None, Some("Out".into())],
+        ..WeightTie::default()
     };
     assert_eq!(placed.placement.ties, std::slice::from_ref(&tie));
     assert_eq!(tie.binds(&placed.placement.positions), None);
