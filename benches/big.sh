@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the case `big` if it is not there, measures how long PopLiner takes on
-# it as multiples of the floor, and holds the figures against what is promised.
+# it as multiples of the floor, and compares the figures with those of docs/speed.md.
 #
 #   benches/big.sh [--growth | --fit] [--before POPLINER] [FOLDER]
 #
@@ -12,16 +12,16 @@
 #
 # The floor (examples/floor) is one pass over the rows and columns that the
 # analysis needs, through SQLite, and then one of a CBOR decoder over the debug
-# file, both keeping nothing. All of them are run alternately, after one run of
-# each that does not count. The fastest runs are compared: what else a machine does
-# only ever makes a run slower. The table has the medians too.
+# file, both keeping nothing. All programs are run in turn, after one run of each
+# that does not count. The fastest runs are compared, since other work of the
+# machine can only make a run slower. The table has the medians too.
 #
-# The serial part of a stage is what Amdahl's law makes of its times with one
-# thread and with two: t(n) = serial + (t(1) - serial) / n.
+# The serial part of a stage follows from its times with one thread and with two
+# by Amdahl's law: t(n) = serial + (t(1) - serial) / n.
 #
 # RUNS is the number of runs (default 5). Peak memory is measured when GNU time
-# is in /usr/bin/time. Each line ends with PASS or MISS; the exit code is 0 when
-# everything ran, whatever was missed.
+# is in /usr/bin/time. Each line ends with PASS or MISS; the exit code is 0 if
+# every program ran, even if figures were missed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -47,13 +47,13 @@ TARGET=${CARGO_TARGET_DIR:-target}/release
 RESULTS=$(mktemp -d)
 trap 'rm -rf "$RESULTS"' EXIT
 
-# --- Making what is measured ---
+# --- Making the files ---
 
 build() {
     cargo build --release --quiet -p popliner -p synthesize --bins --example floor
 }
 
-# synthesize FOLDER OPTIONS...: both files, unless a complete pair is there.
+# synthesize FOLDER OPTIONS...: writes both files, unless a complete pair is there.
 synthesize() {
     local folder=$1
     shift
@@ -66,19 +66,19 @@ synthesize() {
     rmdir "$folder.part"
 }
 
-# big FOLDER LAYERS MILLIONS: a model of the scale of the largest public BERT profiles, where it
+# big FOLDER LAYERS MILLIONS: writes a model of the scale of the largest public BERT profiles, where it
 # has 48 layers and 10 million variables.
 big() {
     synthesize "$1" --layers "$2" --variables "${3}000000" --mode training --outlined once \
         --bytes-per-layer-tile 82000 --classes 100000 --steps 20000 --contexts 1000000
 }
 
-# As a training pipeline on 16 IPUs `big` is over the limit of its target. With
-# this one there is an answer, without the search for another pipeline that fits.
+# As a training pipeline on 16 IPUs, `big` exceeds the memory of its target. With
+# this limit a split fits, and no other pipeline is searched for.
 FITTING=(--mem-per-tile 1300000)
 
-# One pipeline: without these options all pipelines of the framework are searched for the
-# fastest split that fits.
+# Options for one pipeline. Without them, all pipelines of the framework are searched for
+# the fastest split that fits.
 PIPELINE=(--schedule popart --recompute stage --objective peak)
 
 # --- Running and timing ---
@@ -86,7 +86,7 @@ PIPELINE=(--schedule popart --recompute stage --objective peak)
 measures_memory() { [ -x /usr/bin/time ]; }
 
 # measure NAME COMMAND...: adds a line "seconds kilobytes" to NAME.runs (0
-# kilobytes when they cannot be measured), and leaves the messages in NAME.log.
+# kilobytes if they cannot be measured), and leaves the messages in NAME.log.
 measure() {
     local name=$1 start end
     shift
@@ -100,7 +100,7 @@ measure() {
     cat "$RESULTS/$name.log" >> "$RESULTS/$name.logs"
 }
 
-# That a model does not fit is an answer.
+# Exit code 1, with which a model does not fit, is no failure.
 an_answer() { [ "$1" -eq 1 ]; }
 
 failed() {
@@ -113,7 +113,7 @@ failed() {
 
 floor() { measure floor "$TARGET/examples/floor" "$1/profile.pop" "$1/debug.cbor"; }
 
-# whole NAME FOLDER IPUS OPTIONS...: everything from the two files to the split.
+# whole NAME FOLDER IPUS OPTIONS...: measures a run from the two files to the split.
 whole() {
     local name=$1 folder=$2 ipus=$3
     shift 3
@@ -121,31 +121,31 @@ whole() {
         --solve --num-ipus "$ipus" -vv "$@"
 }
 
-# planned NAME FOLDER: the configurations for as many IPUs.
+# planned NAME FOLDER: measures a plan for up to 16 IPUs.
 planned() {
     measure "$1" "${POPLINER:-$TARGET/popliner}" "$2/profile.pop" "$2/debug.cbor" \
         --plan --num-ipus 16 "${FITTING[@]}" -vv
 }
 
-# saved NAME FILE: the same from a saved file.
+# saved NAME FILE: measures a run from a saved file to the split.
 saved() {
     measure "$1" "${POPLINER:-$TARGET/popliner}" --load-from-file "$2" --solve --num-ipus 16 \
         "${FITTING[@]}" "${PIPELINE[@]}" -vv
 }
 
-# save POPLINER FOLDER FILE
+# save POPLINER FOLDER FILE: measures a run that saves the model.
 save() { measure save "$1" "$2/profile.pop" "$2/debug.cbor" --save-to-file "$3"; }
 
-# The same with a row for each number of IPUs, which needs every range.
+# swept FOLDER: measures a sweep from a saved file, which needs every range of layers.
 swept() {
     measure swept "$TARGET/popliner" --load-from-file "$1/saved" --sweep --num-ipus 64 \
         "${FITTING[@]}" "${PIPELINE[@]}" -vv
 }
 
-# The first run only brings files and programs into memory.
+# forget_first NAME: drops the first run, which only brings files and programs into memory.
 forget_first() {
     sed -i 1d "$RESULTS/$1.runs"
-    # All runs write the same messages, so the first has its share of the lines.
+    # All runs write the same messages, so the first run has as many lines as the last.
     local lines
     lines=$(wc -l < "$RESULTS/$1.log")
     sed -i "1,${lines}d" "$RESULTS/$1.logs"
@@ -153,10 +153,10 @@ forget_first() {
 
 # --- Figures ---
 
-# calculate [STATEMENT; ...] EXPRESSION, in the language of awk.
+# calculate [STATEMENT; ...] EXPRESSION: prints the value of the expression, in awk.
 calculate() { awk "BEGIN { ${1%;*}; printf \"%.3f\", ${1##*;} }"; }
 
-# The median of the numbers on standard input.
+# median: prints the median of the numbers on standard input.
 median() {
     sort -g | awk '{ v[NR] = $1 } END {
         if (NR % 2) print v[(NR + 1) / 2]; else print (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
@@ -168,21 +168,21 @@ seconds() { cut -d' ' -f1 "$RESULTS/$1.runs" | fastest; }
 median_of() { cut -d' ' -f1 "$RESULTS/$1.runs" | median; }
 gigabytes() { calculate "$(cut -d' ' -f2 "$RESULTS/$1.runs" | sort -g | tail -n 1) * 1024 / 1e9"; }
 
-# duration NAME MESSAGE: the least that the messages of -vv say, in
+# duration NAME MESSAGE: prints the shortest time in the messages of -vv, in
 # seconds; a line is MESSAGE and then a time such as 519.36ms or 2.23s.
 duration() {
     sed -n "s/^$2 \([0-9.]*\)\(s\|ms\|µs\)\$/\1 \2/p" "$RESULTS/$1.logs" |
         awk '{ print $1 * ($2 == "s" ? 1 : $2 == "ms" ? 1e-3 : 1e-6) }' | fastest
 }
 
-# line TEXT VALUE LIMIT UNIT: PASS when the value is at most the limit.
+# line TEXT VALUE LIMIT UNIT: prints a line that ends with PASS if the value is at most the limit.
 line() {
     local verdict
     verdict=$(awk "BEGIN { print ($2 <= $3) ? \"PASS\" : \"MISS\" }")
     printf '%-58s %8.3f %-3s at most %6.3f  %s\n' "$1" "$2" "$4" "$3" "$verdict"
 }
 
-# For the table: gigabytes, or a dash.
+# peak NAME: prints the peak memory for the table in gigabytes, or a dash.
 peak() { if measures_memory; then gigabytes "$1"; else echo -; fi; }
 
 memory_line() {
@@ -205,10 +205,10 @@ machine() {
     echo
 }
 
-# What is run of `big` besides the floor, in the order of the table.
+# The runs on `big` besides the floor, in the order of the table.
 KINDS=(whole chosen exported unpipelined refused planned saved swept)
 
-# kind KIND FOLDER FILE NAME: one run, with the file that was saved.
+# kind KIND FOLDER FILE NAME: measures one run; FILE is the saved model.
 kind() {
     case $1 in
         whole) whole "$4" "$2" 16 "${FITTING[@]}" "${PIPELINE[@]}" ;;
@@ -222,7 +222,7 @@ kind() {
     esac
 }
 
-# The same with another number of threads than there are cores.
+# threads COUNT FOLDER: measures a whole run with this number of threads.
 threads() { RAYON_NUM_THREADS=$1 whole "threads-$1" "$2" 16 "${FITTING[@]}" "${PIPELINE[@]}"; }
 
 measure_big() {

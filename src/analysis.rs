@@ -48,8 +48,8 @@ pub struct Analysis {
     pub warnings: FileWarnings,
 }
 
-/// What [`Analysis`] computes while it reads a profile and a debug file, and which faults of these
-/// files it accepts. By default, it computes nothing extra and accepts no fault.
+/// Options for reading a profile and a debug file: extra results to compute, and faults to accept.
+/// By default, nothing extra is computed and no fault is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Whether to find the tile and step at which the whole model takes the most memory, with the

@@ -1,17 +1,16 @@
-//! How far both models of memory are from what the compiler recorded, with all
-//! layers in one stage.
+//! Prints how far both memory models (full and classic) are from the memory that the compiler
+//! recorded, with all layers in one stage.
 //!
 //! ```text
 //! cargo run --release --example agreement -- fixtures/*/profile.pop
 //! cargo run --release --example agreement -- --layer-regex 'CS (\d+)' some.profile.pop
 //! ```
 //!
-//! The debug contexts of `profile.pop` are looked for in `debug.cbor` beside it,
-//! those of `some.profile.pop` in `some.debug.cbor`. For each profile and model
-//! of memory a line says how many bytes were recorded and predicted for the tile
-//! that is recorded as the fullest, the error there, the mean over all tiles of
-//! the error without its sign, and the lowest and highest error on any tile.
-//! Errors are in per cent of what was recorded; below 0 is too little.
+//! The debug contexts of `profile.pop` are read from `debug.cbor` beside it, those of
+//! `some.profile.pop` from `some.debug.cbor`. For each profile and memory model, a line has the
+//! recorded and the predicted bytes of the fullest tile, the error on that tile, the mean over all
+//! tiles of the absolute error, and the lowest and highest error on any tile. Errors are
+//! percentages of the recorded bytes; below 0, the prediction is too low.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +26,7 @@ use popliner::profile::Profile;
 use regex::Regex;
 use std::path::{Path, PathBuf};
 
-/// Compares both models of memory with what was recorded.
+/// Compares both memory models with the memory that the compiler recorded.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Matches the layer in names and inputs of operations.
@@ -50,7 +49,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the lines of one profile.
+/// Prints the two lines of one profile.
 fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
     let debug_info = DebugInfo::read(&debug_file(profile)?)?;
     let model = Model::build(Profile::read(profile)?, &debug_info, false)?;
@@ -75,7 +74,8 @@ fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `debug.cbor` for `profile.pop`, `x.debug.cbor` for `x.profile.pop`.
+/// Returns the path of the debug file: `debug.cbor` for `profile.pop`, `x.debug.cbor` for
+/// `x.profile.pop`.
 fn debug_file(profile: &Path) -> anyhow::Result<PathBuf> {
     let name = profile.file_name().and_then(|name| name.to_str());
     let before = name.and_then(|name| name.strip_suffix("profile.pop"));
@@ -83,7 +83,8 @@ fn debug_file(profile: &Path) -> anyhow::Result<PathBuf> {
     Ok(profile.with_file_name(format!("{before}debug.cbor")))
 }
 
-/// The folder of a `profile.pop`, the name of any other.
+/// Returns the first column of the lines: the folder of a `profile.pop`, the file name of any other
+/// profile.
 fn title(profile: &Path) -> String {
     let folder = profile
         .parent()
@@ -92,16 +93,17 @@ fn title(profile: &Path) -> String {
     name.map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-/// How a model of memory and what was recorded differ.
+/// The differences between predicted and recorded memory.
 struct Errors {
     recorded: u64,
     predicted: u64,
-    /// Per cent: on the fullest tile; the mean of the sizes; lowest; highest.
+    /// Errors in per cent: on the fullest tile; the mean of absolute errors; the lowest; the
+    /// highest.
     per_cent: [f64; 4],
 }
 
 impl Errors {
-    /// `None` when nothing was recorded.
+    /// Computes the errors; returns `None` if the profile has no recorded memory.
     fn new(model: &Model, memory: &MemoryModel<'_>) -> Option<Self> {
         let stages = memory.stages(std::slice::from_ref(&(0..memory.layers())));
         let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
@@ -120,7 +122,7 @@ impl Errors {
     }
 }
 
-/// By how many per cent the prediction is above what was recorded.
+/// Returns by how many per cent the predicted bytes exceed the recorded bytes.
 fn error((recorded, predicted): (u64, u64)) -> f64 {
     (predicted as f64 / recorded as f64 - 1.0) * 100.0
 }

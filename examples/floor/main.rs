@@ -1,15 +1,14 @@
-//! The least work that any reader of the two files has: every row and every
-//! CBOR item is looked at once, and nothing is kept. `benches/big.sh` states
-//! all times as multiples of this.
+//! Measures the least work that any reader of the two files has: every row and every CBOR item is
+//! read once, and nothing is kept. `benches/big.sh` states all times as multiples of this time.
 //!
 //! ```text
 //! floor profile.pop debug.cbor
 //! floor --fit profile.pop debug.cbor
 //! ```
 //!
-//! One after the other, on one thread: the rows and columns that the analysis
-//! (or `--fit`) needs, through SQLite; then the debug file, through ciborium's decoder. The
-//! counts are printed, so that none of it can be left out.
+//! On one thread, it first reads the rows and columns that the analysis (or `--fit`) needs, through
+//! SQLite, and then the debug file, through ciborium's decoder. It prints the counts, so that the
+//! compiler cannot leave out any of the work.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +49,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Goes over all these tables; the number of rows, and a sum over their values.
+/// Reads all `wanted` tables. Returns the number of rows, and a sum over their values.
 fn tables(path: &str, wanted: Vec<(&str, Vec<&str>)>) -> rusqlite::Result<(u64, u64)> {
     let uri = format!("file:{path}?mode=ro&immutable=1");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -70,8 +69,8 @@ fn tables(path: &str, wanted: Vec<(&str, Vec<&str>)>) -> rusqlite::Result<(u64, 
 
 fn scan(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<(u64, u64)> {
     let list = columns.join("\", \"");
-    // In rowid order, which is the fastest: an index that holds all columns
-    // would be read instead.
+    // `NOT INDEXED` reads the rows in rowid order, which is the fastest. Otherwise SQLite reads an
+    // index that covers the columns.
     let sql = format!("SELECT \"{list}\" FROM \"{table}\" NOT INDEXED");
     let mut statement = connection.prepare(&sql)?;
     let mut cursor = statement.query([])?;
@@ -91,17 +90,17 @@ fn scan(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Res
     Ok((rows, sum))
 }
 
-/// How much of the debug file is read at a time, in bytes.
+/// Number of bytes of the debug file that are read at a time.
 const BUFFER: usize = 1 << 18;
 
-/// Decodes the whole document; the number of items, and a sum over what they
-/// hold. Texts go into the same buffer each time and are not checked.
+/// Decodes the whole debug file. Returns the number of its items, and a sum over their values.
+/// Texts go into the same buffer each time and are not checked.
 fn items(file: BufReader<File>) -> Result<(u64, u64), Error<std::io::Error>> {
     let mut decoder = Decoder::from(file);
     let (mut items, mut sum) = (0u64, 0u64);
     let mut buffer = [0; 4096];
-    // Items that are still to come, of each container around this one; `None`
-    // for those that end with a break.
+    // The number of items that are still to come in each open container; `None` for a container
+    // that ends with a break.
     let mut open = vec![Some(1u64)];
     while let Some(left) = open.last_mut() {
         if *left == Some(0) {
@@ -114,7 +113,7 @@ fn items(file: BufReader<File>) -> Result<(u64, u64), Error<std::io::Error>> {
             Header::Positive(value) | Header::Negative(value) => value,
             Header::Float(value) => value.to_bits(),
             Header::Simple(value) => u64::from(value),
-            // The tagged item is one more of the same container.
+            // The tagged item belongs to the same container.
             Header::Tag(tag) => {
                 let left = open.last_mut().expect("the container of the tag");
                 *left = left.map(|left| left + 1);
@@ -136,7 +135,7 @@ fn items(file: BufReader<File>) -> Result<(u64, u64), Error<std::io::Error>> {
                 open.push(Some(2 * len as u64));
                 0
             }
-            // Its items, or the segments of a string, up to the break.
+            // The items of the container, or the segments of a string, follow up to the break.
             Header::Bytes(None) | Header::Text(None) | Header::Array(None) | Header::Map(None) => {
                 open.push(None);
                 0
@@ -147,7 +146,7 @@ fn items(file: BufReader<File>) -> Result<(u64, u64), Error<std::io::Error>> {
     Ok((items, sum))
 }
 
-/// Takes in a string of `len` bytes.
+/// Reads a string of `len` bytes and drops it.
 fn string(
     decoder: &mut Decoder<BufReader<File>>,
     len: usize,

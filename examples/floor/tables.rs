@@ -1,8 +1,8 @@
-//! What the analysis reads of a profile: each table once, with every column
-//! that any of its scans asks for. `tests/it/documents/floor_tables.rs` holds this against what the
-//! library asks for, in both directions.
+//! Lists the tables and columns of a profile that the analysis reads: each table once, with every
+//! column that any scan of it needs. `tests/it/documents/floor_tables.rs` compares this list with
+//! the columns that the library reads, in both directions.
 
-/// Tables that must be there, and their columns, the key first.
+/// Tables that every profile must have, and their columns, the key first.
 pub const TABLES: &[(&str, &[&str])] = &[
     ("version_info", &["major", "minor", "point"]),
     (
@@ -120,8 +120,8 @@ pub const TABLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Tables and columns that are read where they are there; some stand beside
-/// those of [`TABLES`] in the same table.
+/// Tables and columns that are read if the profile has them; some are further columns of
+/// [`TABLES`].
 pub const OPTIONAL: &[(&str, &[&str])] = &[
     ("poplar_version", &["string"]),
     ("date_time", &["string"]),
@@ -141,7 +141,7 @@ pub const OPTIONAL: &[(&str, &[&str])] = &[
     ("memory_by_tile", &["total_including_gaps"]),
 ];
 
-/// What `--fit` reads of those tables: the others it does not look at.
+/// Tables of which `--fit` reads other columns than the analysis, and the columns that it reads.
 pub const FIT: &[(&str, &[&str])] = &[
     (
         "compute_sets",
@@ -179,7 +179,7 @@ pub const FIT: &[(&str, &[&str])] = &[
     ("steps_by_ipu", &["step_id", "ipu", "cycles"]),
 ];
 
-/// What `--fit` does not read.
+/// Tables that `--fit` does not read.
 const NOT_FOR_FIT: [&str; 6] = [
     "debug_ids",
     "exchange_regions",
@@ -189,7 +189,7 @@ const NOT_FOR_FIT: [&str; 6] = [
     "runs",
 ];
 
-/// Each table that `--fit` reads once, with its columns.
+/// Returns each table that `--fit` reads once, with its columns.
 pub fn of_fit() -> Vec<(&'static str, Vec<&'static str>)> {
     let own = FIT
         .iter()
@@ -200,7 +200,7 @@ pub fn of_fit() -> Vec<(&'static str, Vec<&'static str>)> {
     own.chain(others).collect()
 }
 
-/// Each table of both lists once, with all its columns.
+/// Returns each table of [`TABLES`] and [`OPTIONAL`] once, with all its columns.
 pub fn all() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for &(table, columns) in TABLES.iter().chain(OPTIONAL) {

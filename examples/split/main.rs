@@ -1,4 +1,4 @@
-//! The best split of a model, from a program that uses the library.
+//! Finds the best split of a model, in a program that uses the library.
 //!
 //!     cargo run --release --example split -- profile.pop debug.cbor 4
 
@@ -15,10 +15,10 @@ fn main() -> Result<()> {
     for (file, warning) in &analysis.warnings {
         eprintln!("{file}: {warning}");
     }
-    // Other names of layers need another regex in `layers`.
+    // If the layers of a model have other names, set another regex in `layers`.
     let request = Request {
         ipus: Some(ipus.parse()?),
-        // What runs before the layers has an IPU for itself.
+        // Give an IPU of its own to the operations before the layers.
         constraints: vec![LayerConstraint::CutAfter("In".into())],
         ..Request::default()
     };

@@ -1,10 +1,10 @@
-//! The decoders of blobs: no panic, never more values than allowed, and what
-//! is encoded again decodes to the same.
+//! Fuzzes the decoders of blobs: they never panic, never return more values than allowed, and
+//! decode what was encoded again to the same values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use popliner::profile::encoding::{
-    Run, Runs, decode_list, encode_diff_rle, encode_list, encode_rle,
+    ValueRun, Runs, decode_list, encode_diff_rle, encode_list, encode_rle,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
 fn expanded(blob: &[u8], limit: usize) -> Option<Vec<u64>> {
     let mut values = Vec::new();
     for run in Runs::new(blob) {
-        let Run { count, value } = run.ok()?;
+        let ValueRun { count, value } = run.ok()?;
         if count > (limit - values.len()) as u64 {
             return None;
         }

@@ -1,5 +1,5 @@
-//! The reader of `debug.cbor`: no panic, nothing that grows beyond what the
-//! bytes hold, and chains that end.
+//! Fuzzes the reader of `debug.cbor`: it never panics, holds nothing that exceeds the bytes of the
+//! input, and every chain of parents ends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,6 @@
-//! The reader of saved files: any content, or the content of a sound model with some bytes changed,
-//! with a correct checksum and size, so that the fuzzer does not have to guess them.
+//! Fuzzes the reader of saved files, with any content, and with the content of a sound model in
+//! which some bytes are changed. Checksum and size are always correct, so that the fuzzer does not
+//! have to guess them.
 #![no_main]
 
 use flate2::Crc;
@@ -33,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(from_bytes(&again).expect("what was saved can be loaded") == model);
 });
 
-/// The content of the file of a small model.
+/// The content of a saved file of a small model, without header and checksum.
 static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::TempDir::new().expect("a folder");
     synthesize::write(folder.path(), ["--layers=2", "--tiles=4"]).expect("both files");
@@ -46,7 +47,8 @@ static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     file[HEADER..file.len() - CHECKSUM].to_vec()
 });
 
-/// The content with changes: each is a place in two bytes, what is done there, and a byte.
+/// Returns the content of [`BASE`] with changes. Each change takes four bytes of `data`: a place in
+/// two bytes, the kind of change, and a value.
 fn changed(data: &[u8]) -> Vec<u8> {
     let mut content = BASE.clone();
     for change in data.chunks_exact(4) {
@@ -67,14 +69,15 @@ fn changed(data: &[u8]) -> Vec<u8> {
     content
 }
 
-/// The version of the format, which the reader looks at first.
+/// The version of the format of saved files, which the reader checks first.
 const VERSION: u32 = 18;
 
-/// Bytes of the header, and of the checksum at the end.
+/// Number of bytes of the header of a saved file.
 const HEADER: usize = 20;
+/// Number of bytes of the checksum at the end of a saved file.
 const CHECKSUM: usize = 4;
 
-/// The file with this content.
+/// Returns the saved file with this content: header, content and checksum.
 fn assemble(content: &[u8]) -> Vec<u8> {
     let mut file = b"\x89PopL\r\n\n".to_vec();
     file.extend(VERSION.to_le_bytes());
@@ -87,7 +90,7 @@ fn assemble(content: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Does with a model what is done with every model.
+/// Computes the memory of all ranges of layers in several pipelines, as for any model.
 fn weigh(model: &Model) {
     let layering = Layering::new(model, &OPTIONS);
     let options = PlacementOptions::default();
@@ -95,7 +98,7 @@ fn weigh(model: &Model) {
         Placement::classic(model, &layering),
         Placement::full(model, &layering, &options),
     ];
-    // Layers that share more than those of any real model are refused.
+    // A placement in which layers share more than in any real model is an error, and is skipped.
     for placement in placements.into_iter().flatten() {
         let Ok(memory) = MemoryModel::new(model, &placement) else {
             continue;
@@ -118,8 +121,8 @@ fn weigh(model: &Model) {
     }
 }
 
-/// The sweep over all ranges and the sum over one count the same, each in its own
-/// way.
+/// Checks that the costs of ranges, which are computed in one sweep, equal the sums over each
+/// range.
 fn weigh_ranges(memory: &MemoryModel<'_>) {
     let layers = memory.layers();
     let Ok(costs) = memory.range_costs(u64::MAX) else {
@@ -127,7 +130,7 @@ fn weigh_ranges(memory: &MemoryModel<'_>) {
     };
     let halves = [0..layers / 2, layers / 2..layers];
     for split in [&[0..layers][..], &halves[..]] {
-        // Alone, the pseudo-layer has rules of its own.
+        // A model without layers has one position for everything, which has rules of its own.
         if layers <= 1 || split.len() > costs.stages().max(1) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The whole tool on a small model that was changed at random: no panic, no
-//! endless run, and inputs that stay as they are.
+//! Fuzzes the whole tool on a small model that is changed at random: it never panics, always ends,
+//! and leaves its input files unchanged.
 #![no_main]
 
 #[path = "../../tests/it/support/mutations.rs"]
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// A model as it was generated, and where a changed one goes.
+/// A model as it was generated, and the paths to which its changed files are written.
 struct Base {
     schema: Schema,
     files: [Vec<u8>; 2],
@@ -28,7 +28,7 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
 });
 
 fn base(framework: &str) -> Base {
-    // In memory where the system has such a folder.
+    // In memory if the system has such a folder.
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let folder = folder.expect("a folder");
     let outlined = if framework == "poplar" {

@@ -1,4 +1,4 @@
-//! One context: the keys that are read, and the form in which they are stored.
+//! Reads one debug context, and defines the form in which contexts are stored.
 
 use std::ops::Range;
 
@@ -10,32 +10,34 @@ use super::keys::{
 };
 use super::take::{Skipped, Take, To, next_key};
 
-/// Stands for the name of a context without one.
+/// Stands for the index of a name in a context without a name.
 pub(super) const NO_NAME: u32 = u32::MAX;
-/// Replaces every name index that is too large for a string table.
+/// Replaces every index of a name that is too large for any string table.
 const FAR_NAME: u32 = u32::MAX - 1;
 
-/// A stored context.
+/// A debug context as it is stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ContextRecord {
-    /// Id of the context; never 0.
+    /// Id of the context, which is never 0.
     pub id: u64,
-    /// Id of the parent; 0 for a root.
+    /// Id of the parent context; 0 for a root.
     pub parent: u64,
-    /// Index into the string table, or [`NO_NAME`].
+    /// Index of the name in the string table, or [`NO_NAME`].
     pub name: u32,
-    /// Position of its first field in the fields of all contexts.
+    /// Index of the first text of the context in `DebugInfo::fields`.
     pub first_field: u32,
-    /// Number of its fields.
+    /// Number of texts of the context, which are consecutive in `DebugInfo::fields`.
     pub field_count: u8,
+    /// Software that wrote the context.
     pub layer: SoftwareLayer,
-    /// Is its category `program` or `compilation`?
+    /// Whether the category of the context is `program` or `compilation`.
     pub is_of_programs: bool,
-    /// Is the context on a cycle of parents?
+    /// Whether the context is on a cycle of parents.
     pub on_cycle: bool,
 }
 
 impl ContextRecord {
+    /// A record with id 0 and nothing else, which stands for a missing context.
     pub const NONE: ContextRecord = ContextRecord {
         id: 0,
         parent: 0,
@@ -48,13 +50,15 @@ impl ContextRecord {
     };
 }
 
-/// The context that is being read. One draft serves all contexts, so that its buffers are reused.
+/// The context that is being read. One draft serves all contexts one after the other, so that its
+/// buffers are reused.
 #[derive(Debug)]
 pub(super) struct Draft {
+    /// The context without its texts.
     pub record: ContextRecord,
-    /// Kept texts, concatenated.
+    /// The kept texts of the context, concatenated.
     bytes: String,
-    /// Keys of the kept texts, and their ranges in `bytes`.
+    /// The key of each kept text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
     /// Number of keys that are not texts, and of values of another type than in every intact file.
     /// A negative number, a float, a boolean or null may stand for a missing value and is not
@@ -74,7 +78,7 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// Reads one context from its entries.
+    /// Reads one context from the entries of its map, replacing the context before.
     ///
     /// A value of an unexpected type counts as absent. If a key repeats, the last value of the
     /// expected type counts.
@@ -87,8 +91,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Reads the entries to whose keys `meaning` gives a meaning. Returns the number of keys that are
-    /// not texts.
+    /// Reads the entries of a map; `meaning` maps a key to its meaning, or to `None` if the value
+    /// is skipped. Returns the number of keys that are not texts.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,
@@ -104,47 +108,48 @@ impl Draft {
         Ok(no_texts)
     }
 
-    /// Stores a text, replacing an earlier text of the same key.
-    fn keep(&mut self, key: TextKey, text: &str) {
+    /// Stores a text under `key`, replacing an earlier text of the same key.
+    fn store_text(&mut self, key: TextKey, text: &str) {
         let start = self.bytes.len();
         self.bytes.push_str(text);
-        self.place(key, start);
+        self.store_text_from(key, start);
     }
 
-    /// Stores the text that starts at `start` in `bytes` under `key`, or removes it if its value is
-    /// not needed.
-    fn place(&mut self, key: TextKey, start: usize) {
-        if !is_kept(key, &self.bytes[start..]) {
+    /// Stores the text from `start` to the end of `bytes` under `key`, replacing an earlier text of
+    /// the same key. Removes it instead if its value is not needed.
+    fn store_text_from(&mut self, key: TextKey, start: usize) {
+        if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);
         }
         let text = start..self.bytes.len();
-        match self.texts.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, place)) => *place = text,
+        match self.texts.iter_mut().find(|(stored, _)| *stored == key) {
+            Some((_, range)) => *range = text,
             None => self.texts.push((key, text)),
         }
     }
 
-    /// Stores a list of texts, joined by `/`; stores nothing if an item is not a text.
+    /// Stores a list of texts under `key`, joined by `/`. Stores nothing if an item is not a text.
     fn read_list<'de, A: SeqAccess<'de>>(
         &mut self,
         key: TextKey,
         mut items: A,
     ) -> Result<(), A::Error> {
         let start = self.bytes.len();
-        let mut joined = Joined {
+        let mut joined = JoinedTexts {
             bytes: &mut self.bytes,
             separator: "",
             only_texts: true,
         };
         while items.next_element_seed(To(&mut joined))?.is_some() {}
         match joined.only_texts {
-            true => self.place(key, start),
+            true => self.store_text_from(key, start),
             false => self.bytes.truncate(start),
         }
         Ok(())
     }
 
-    /// The fields of the context, in the meaning that its software layer gives them.
+    /// Returns the kept texts of the context, each with the meaning that the software layer of the
+    /// context gives to its key.
     pub fn fields(&self) -> impl Iterator<Item = (Field, &str)> {
         self.texts.iter().filter_map(|(key, text)| {
             Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
@@ -152,8 +157,8 @@ impl Draft {
     }
 }
 
-/// Is this value needed? Some keys matter only with certain values.
-fn is_kept(key: TextKey, value: &str) -> bool {
+/// Returns whether a text under this key is needed. Some keys matter only with certain values.
+fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
         Field::Gradients => value.contains(GRADIENT),
         Field::Recompute => value == IS_RECOMPUTED,
@@ -162,7 +167,7 @@ fn is_kept(key: TextKey, value: &str) -> bool {
     }
 }
 
-/// Receives the value of a key of a context, or of its attributes.
+/// Receives the value of one key of a context, or of its attributes, and stores it in the draft.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -188,7 +193,7 @@ impl Take for Value<'_> {
             ContextKey::Category => {
                 record.is_of_programs = matches!(text, "program" | "compilation");
             }
-            ContextKey::Text(key) if !key.is_list() => self.draft.keep(key, text),
+            ContextKey::Text(key) if !key.is_list() => self.draft.store_text(key, text),
             _ => self.other(),
         }
     }
@@ -205,7 +210,8 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // Only texts are needed; other keys and values do not count as mistyped.
+            // Of the attributes, only texts are needed; other keys and values do not count as
+            // mistyped.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();
@@ -222,14 +228,16 @@ impl Take for Value<'_> {
     }
 }
 
-/// Receives the items of a list of texts, and joins them.
-struct Joined<'a> {
+/// Receives the items of a list, and appends them to `bytes` if they are texts.
+struct JoinedTexts<'a> {
     bytes: &'a mut String,
+    /// Text that precedes the next item: empty before the first item, then `/`.
     separator: &'static str,
+    /// Whether all items so far are texts.
     only_texts: bool,
 }
 
-impl Take for &mut Joined<'_> {
+impl Take for &mut JoinedTexts<'_> {
     fn text(self, text: &str) {
         self.bytes.push_str(self.separator);
         self.bytes.push_str(text);

@@ -1,18 +1,20 @@
-//! Errors that prevent reading a debug file, and signs of damage in a file that can be read.
+//! Defines the errors that prevent reading a debug file, and the signs of damage in a file that can
+//! be read.
 
 use super::texts::Texts;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 
-/// The file is a CBOR map, but not one that Poplar writes: `what` says which part is missing or has a
-/// wrong type.
+/// Returns the error that the file is a CBOR map, but not one that Poplar writes. `what` says which
+/// part is missing or has a wrong type.
 pub(super) fn shape(what: &str) -> FileError {
     FileError::new(format!(
         "this is a CBOR document, but not a debug.cbor: {what}; {GIVE_DEBUG}"
     ))
 }
 
-/// The file has more contexts, texts or names than can be numbered.
+/// Returns the error that the file has more of `what` (contexts, texts or names) than can be
+/// numbered.
 pub(super) fn too_many(what: &str) -> FileError {
     FileError::new(format!(
         "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
@@ -20,7 +22,7 @@ pub(super) fn too_many(what: &str) -> FileError {
     ))
 }
 
-/// Guesses the kind of a file that is not a debug file from its first bytes.
+/// Guesses from the first bytes of a file that is no debug file what it is, such as `a gzip file`.
 pub(super) fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
@@ -37,76 +39,81 @@ pub(super) fn looks_like(head: &[u8]) -> String {
     }
 }
 
-/// A sign that a debug file is not as Poplar wrote it, with counts. The last three variants result
-/// from a comparison with the profile, the others from reading the file. None of them occurs in any
-/// intact file seen so far.
+/// A sign that a debug file is not as Poplar wrote it, with counts. `Missing`, `Orphans` and
+/// `Renamed` result from a comparison with the profile, the other variants from reading the file.
+/// No intact file that was seen so far has any of them.
 ///
 /// The messages do not say what to do; the code that decides whether to use the file adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// The document is truncated or malformed.
+    /// The file is truncated or malformed.
     #[error("it is {} byte {}, contexts read: {}, {}", .0.how(), .0.offset, .0.contexts, .0.lost())]
     Truncated(Truncation),
-    /// The document is complete, but has no string table, as after a repair of its end.
+    /// The file was read to its end, but has no string table, as after a repair of its end.
+    /// Contexts have no names.
     #[error("it has no `stringTable`, so its contexts have no names")]
     NoStringTable,
-    /// Another document begins at this byte, where the first one ends, as in files that were joined.
+    /// Another document begins at this byte, where the first one ends, as if two files were joined.
+    /// It is not read.
     #[error("another document follows at byte {0}")]
     SecondDocument(u64),
-    /// Number of times that `contexts` or `stringTable` comes again.
+    /// The top-level keys `contexts` and `stringTable` are repeated this number of times.
     #[error("keys `contexts` and `stringTable` that come again: {0}")]
     Repeated(usize),
-    /// Number of contexts ignored because an earlier context has the same id.
+    /// This number of contexts are ignored, because an earlier context has the same id.
     #[error("contexts with the id of an earlier one: {0}")]
     Duplicates(usize),
-    /// Number of contexts ignored because nothing can refer to them.
+    /// This number of contexts are ignored, because they have no id.
     #[error("contexts without an id: {0}")]
     WithoutId(usize),
-    /// Number of ignored entries of `contexts`.
+    /// This number of entries of `contexts` are ignored, because they are not maps.
     #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
-    /// Number of keys, values and names of a wrong type, which count as absent.
+    /// This number of keys, values and names have a wrong type and count as absent.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// Number of names outside a complete string table, which count as empty.
+    /// This number of contexts have a name beyond the end of a complete string table, which counts
+    /// as empty.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
-    /// Number of contexts to which the profile refers and that are missing, and of all to which it
-    /// refers.
+    /// The file lacks contexts to which the profile refers: their number, and the number of all
+    /// contexts to which the profile refers.
     #[error("contexts that programs and compute sets refer to and that are missing: {0} of {1}")]
     Missing(usize, usize),
-    /// Number of contexts to which the profile refers and that have a missing ancestor or are on or
-    /// below a cycle of parents, and of all to which it refers and that exist.
+    /// Contexts to which the profile refers have a missing ancestor, or are on or below a cycle of
+    /// parents: their number, and the number of all contexts to which the profile refers and that
+    /// exist.
     #[error(
         "above {0} of {1} contexts that programs and compute sets refer to, one is missing or leads \
          back to them, so it may have named their layer"
     )]
     Orphans(usize, usize),
-    /// Number of compute sets with another name than their context, and of all with a name and a
-    /// context.
+    /// Compute sets of the profile have another name than their context: their number, and the
+    /// number of all compute sets with a name and a context.
     #[error("compute sets whose context has another name or none: {0} of {1}")]
     Renamed(usize, usize),
 }
 
-/// Where and how reading of a document stopped early.
+/// Where and how reading of a debug file stopped early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truncation {
     /// Number of contexts read, without duplicates.
     pub contexts: usize,
-    /// Number of bytes read: the size of a truncated file, or, in a damaged file, the end of the
-    /// malformed item.
+    /// Number of bytes read: the size of a truncated file, or, in a malformed file, the offset of
+    /// the end of the malformed item.
     pub offset: u64,
-    /// Are the last bytes read malformed? Otherwise the next bytes are missing.
+    /// Whether the last bytes read are malformed. If not, the bytes after them are missing.
     pub damaged: bool,
-    /// Are later contexts missing?
+    /// Whether contexts after the last one read are missing.
     pub contexts_lost: bool,
-    /// Is the string table, and with it names, missing or incomplete?
+    /// Whether the string table, and with it names of contexts, is missing or incomplete.
     pub string_table_lost: bool,
     /// Number of names read from the string table.
     pub names: usize,
 }
 
 impl Truncation {
+    /// Returns the words of the message before the offset.
     fn how(&self) -> &'static str {
         match self.damaged {
             true => "malformed before",
@@ -114,6 +121,7 @@ impl Truncation {
         }
     }
 
+    /// Returns the words of the message about what is missing.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -129,14 +137,14 @@ impl Truncation {
     }
 }
 
-/// Counts of anomalies that an intact file does not have.
+/// Counts of anomalies that an intact debug file does not have.
 #[derive(Debug, Default)]
 pub(super) struct Anomalies {
-    /// Was the array of contexts read to its end?
+    /// Whether the array of contexts was read to its end.
     pub contexts_complete: bool,
-    /// Was the string table read to its end?
+    /// Whether the string table was read to its end.
     pub table_complete: bool,
-    /// Number of contexts that repeat an id.
+    /// Number of contexts that repeat the id of an earlier context.
     pub duplicates: usize,
     /// Number of contexts without an id, or with id 0.
     pub without_id: usize,
@@ -144,18 +152,19 @@ pub(super) struct Anomalies {
     pub no_maps: usize,
     /// Number of keys and values of a wrong type.
     pub mistyped: usize,
-    /// Number of contexts whose name is outside a complete string table.
+    /// Number of contexts whose name is beyond the end of a complete string table.
     pub names_outside: usize,
-    /// Number of times that `contexts` or `stringTable` comes again.
+    /// Number of times that the top-level keys `contexts` and `stringTable` are repeated.
     pub repeated: usize,
-    /// Byte offset of the document's end, if another map follows.
+    /// Byte offset of the end of the document, if another map follows it.
     pub second_document: Option<u64>,
-    /// Byte offset of the document's end, if other bytes follow.
+    /// Byte offset of the end of the document, if bytes other than a map follow it.
     pub trailing: Option<u64>,
 }
 
 impl Anomalies {
-    /// Damage found while reading, the gravest first.
+    /// Returns the signs of damage that reading the file showed, the gravest first. `truncation`
+    /// says where the reading stopped, if it stopped early.
     pub fn damage(&self, truncation: Option<Truncation>) -> Vec<Damage> {
         let broken = match truncation {
             Some(truncation) => Some(Damage::Truncated(truncation)),
@@ -176,7 +185,7 @@ impl Anomalies {
         broken.into_iter().chain(second).chain(counts).collect()
     }
 
-    /// Warnings about harmless anomalies of a complete document.
+    /// Returns warnings about harmless anomalies of a file that was read to its end.
     pub fn warnings(&self) -> Vec<Warning> {
         let trailing = self.trailing.map(|end| {
             Warning::new(format!(
@@ -189,7 +198,8 @@ impl Anomalies {
 }
 
 impl Damage {
-    /// Could the damage have changed or removed the name of any context?
+    /// Returns whether the damage may have changed or removed the name of any context, rather than
+    /// of a few known ones.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Damage::Truncated(truncation) => truncation.string_table_lost,

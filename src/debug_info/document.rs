@@ -1,4 +1,5 @@
-//! Reads the map of the document, keeping everything before an error.
+//! Reads the top-level map of a debug file. Everything before an error is kept, with all texts in
+//! one allocation.
 
 use super::context::{ContextRecord, Draft};
 use super::damage::{Anomalies, shape, too_many};
@@ -8,21 +9,31 @@ use super::texts::{Interner, Texts};
 use crate::message::FileError;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 
-/// Parts of a document that were read so far.
+/// The parts of a debug file that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
+    /// The contexts in the order of the file; ids may repeat.
     pub records: Vec<ContextRecord>,
+    /// The kept texts of all contexts, one context after the other: each with its meaning and its
+    /// number in `texts`.
     pub fields: Vec<(Field, u32)>,
+    /// The kept texts, each distinct text once.
     pub texts: Interner,
+    /// The entries of the string table.
     pub names: Texts,
+    /// Buffers for the context that is being read.
     draft: Draft,
+    /// Whether the key `contexts` was read.
     pub saw_contexts: bool,
+    /// Whether the key `stringTable` was read.
     pub saw_table: bool,
+    /// Whether a key was read that Poplar does not write.
     pub saw_other_key: bool,
-    pub oddities: Anomalies,
-    /// Reason why the document is refused; `None` if it is not.
+    /// Counts of anomalies so far.
+    pub anomalies: Anomalies,
+    /// The reason why the file is refused, which ends the reading; `None` if it is not refused.
     pub refusal: Option<FileError>,
-    /// Was the end of the map reached?
+    /// Whether the map was read to its end.
     pub is_complete: bool,
 }
 
@@ -34,8 +45,8 @@ impl<'de> Deserialize<'de> for Collected {
     }
 }
 
-/// Receives the map of the document. An error within the map ends the reading, but keeps everything
-/// before it.
+/// Receives the top-level map. An error within the map ends the reading, but everything before it
+/// is kept.
 impl Take for &mut Collected {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.is_complete = self.read(entries).is_ok();
@@ -43,6 +54,7 @@ impl Take for &mut Collected {
     }
 }
 
+/// A key of the top-level map that is read.
 #[derive(Clone, Copy)]
 enum DocumentKey {
     Contexts,
@@ -58,6 +70,7 @@ fn key(text: &str) -> Option<DocumentKey> {
 }
 
 impl Collected {
+    /// Reads the entries of the top-level map, and skips the values of unknown keys.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = next_key(&mut entries, key, &mut 0)? {
             let is_again = match key {
@@ -65,11 +78,11 @@ impl Collected {
                 Some(DocumentKey::StringTable) => std::mem::replace(&mut self.saw_table, true),
                 None => false,
             };
-            self.oddities.repeated += usize::from(is_again);
+            self.anomalies.repeated += usize::from(is_again);
             self.saw_other_key |= key.is_none();
             match key {
-                Some(DocumentKey::Contexts) => entries.next_value_seed(To(Contexts(self)))?,
-                Some(DocumentKey::StringTable) => entries.next_value_seed(To(Table(self)))?,
+                Some(DocumentKey::Contexts) => entries.next_value_seed(To(ContextArray(self)))?,
+                Some(DocumentKey::StringTable) => entries.next_value_seed(To(StringTable(self)))?,
                 None => entries.next_value_seed(To(Skipped))?,
             }
             self.go_on()?;
@@ -77,7 +90,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Returns an error if the document is refused.
+    /// Returns an error, which ends the reading, if the file is refused.
     fn go_on<E: Error>(&self) -> Result<(), E> {
         match self.refusal {
             Some(_) => Err(E::custom("refused")),
@@ -85,10 +98,15 @@ impl Collected {
         }
     }
 
+    /// Appends the context that was just read, with its texts. A context without an id is only
+    /// counted.
+    ///
+    /// # Errors
+    /// If there are more contexts or texts than can be numbered.
     fn push_context(&mut self) -> Result<(), FileError> {
-        self.oddities.mistyped += self.draft.mistyped;
+        self.anomalies.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
-            self.oddities.without_id += 1;
+            self.anomalies.without_id += 1;
             return Ok(());
         }
         if self.records.len() >= Texts::LIMIT as usize {
@@ -109,6 +127,8 @@ impl Collected {
         Ok(())
     }
 
+    /// Appends an entry of the string table. Refuses the file if there are more entries than can be
+    /// numbered.
     fn push_name(&mut self, name: &str) {
         if self.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
@@ -116,17 +136,17 @@ impl Collected {
     }
 }
 
-/// Reads the array of contexts. A second array adds to the first: contexts are identified by ids,
-/// not by their positions.
-struct Contexts<'a>(&'a mut Collected);
+/// Receives the array of contexts. The contexts of a second array are added to those of the first:
+/// they are identified by ids, not by their indices.
+struct ContextArray<'a>(&'a mut Collected);
 
-impl Take for Contexts<'_> {
+impl Take for ContextArray<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.0.oddities.contexts_complete = false;
-        while items.next_element_seed(To(Entry(self.0)))?.is_some() {
+        self.0.anomalies.contexts_complete = false;
+        while items.next_element_seed(To(ContextEntry(self.0)))?.is_some() {
             self.0.go_on()?;
         }
-        self.0.oddities.contexts_complete = true;
+        self.0.anomalies.contexts_complete = true;
         Ok(())
     }
 
@@ -135,10 +155,11 @@ impl Take for Contexts<'_> {
     }
 }
 
-/// Reads an entry of that array. A context that cannot be read to its end is not added.
-struct Entry<'a>(&'a mut Collected);
+/// Receives one entry of the array of contexts. A context that cannot be read to its end is not
+/// added.
+struct ContextEntry<'a>(&'a mut Collected);
 
-impl Take for Entry<'_> {
+impl Take for ContextEntry<'_> {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.0.draft.read(entries)?;
         self.0.refusal = self.0.push_context().err();
@@ -146,36 +167,39 @@ impl Take for Entry<'_> {
     }
 
     fn other(self) {
-        self.0.oddities.no_maps += 1;
+        self.0.anomalies.no_maps += 1;
     }
 }
 
-/// Reads the string table; a second table replaces the first.
-struct Table<'a>(&'a mut Collected);
+/// Receives the string table. A second table replaces the first one.
+struct StringTable<'a>(&'a mut Collected);
 
-impl Take for Table<'_> {
+impl Take for StringTable<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.names = Texts::default();
-        self.0.oddities.table_complete = false;
-        while items.next_element_seed(To(Name(self.0)))?.is_some() {
+        self.0.anomalies.table_complete = false;
+        while items
+            .next_element_seed(To(StringTableEntry(self.0)))?
+            .is_some()
+        {
             self.0.go_on()?;
         }
-        self.0.oddities.table_complete = true;
+        self.0.anomalies.table_complete = true;
         Ok(())
     }
 }
 
-/// Reads an entry of the string table.
-struct Name<'a>(&'a mut Collected);
+/// Receives one entry of the string table.
+struct StringTableEntry<'a>(&'a mut Collected);
 
-impl Take for Name<'_> {
+impl Take for StringTableEntry<'_> {
     fn text(self, text: &str) {
         self.0.push_name(text);
     }
 
-    /// Stored as an empty name, so that later names keep their numbers.
+    /// Stores an empty name for an entry that is no text, so that later entries keep their numbers.
     fn other(self) {
-        self.0.oddities.mistyped += 1;
+        self.0.anomalies.mistyped += 1;
         self.0.push_name("");
     }
 }

@@ -1,6 +1,6 @@
-//! Keys of contexts that are kept, and their meanings.
+//! Defines which keys of a debug context are kept, and what they mean in each software layer.
 
-/// Software that wrote a context.
+/// The software that wrote a debug context, from the context's key `layer`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SoftwareLayer {
     /// Poplar: variables, compute sets and programs.
@@ -11,21 +11,22 @@ pub enum SoftwareLayer {
     PopartBuilder,
     /// The ONNX graph that PopART read.
     Onnx,
-    /// PopART.
+    /// PopART itself.
     Popart,
     /// PopTorch.
     Poptorch,
     /// PopXL.
     Popxl,
-    /// TensorFlow or JAX, before XLA.
+    /// TensorFlow or JAX: an operation before XLA compiles it.
     XlaOp,
-    /// An instruction of XLA.
+    /// XLA: an instruction of its intermediate language HLO.
     HloInstruction,
-    /// Another layer, or none.
+    /// Software that is not listed here, or a context without the key `layer`.
     Other,
 }
 
 impl SoftwareLayer {
+    /// Returns the software layer whose contexts have this text under `layer`.
     pub(super) fn from_text(text: &str) -> Self {
         match text {
             "poplar" => SoftwareLayer::Poplar,
@@ -41,50 +42,56 @@ impl SoftwareLayer {
         }
     }
 
+    /// Returns a number with one bit set that stands for this software layer in a set of layers.
     pub(super) fn bit(self) -> u16 {
         1 << self as u16
     }
 }
 
-/// Texts of a context that are kept, with their keys by software layer.
+/// A text of a context that is kept. Each variant names the key under which a software layer writes
+/// the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Field {
-    /// `api` of `poplibs` and `popxl`.
+    /// Name of a function of the API: `api` of `poplibs` and `popxl`.
     Api,
-    /// `opName` of `onnx`; `op_name` of `poptorch` and `xla_op`.
+    /// Name of the operation: `opName` of `onnx`; `op_name` of `poptorch` and `xla_op`.
     OpName,
-    /// `hlo_name` of `hloinstruction`.
+    /// Name of the instruction: `hlo_name` of `hloinstruction`.
     HloName,
-    /// `opid` of `popart`, such as `ai.onnx.Add:6`.
+    /// Type and number of the operation: `opid` of `popart`, such as `ai.onnx.Add:6`.
     Opid,
-    /// `instanceId` of `popart`.
+    /// Id of the instance of an operation: `instanceId` of `popart`.
     InstanceId,
-    /// `tensorId` of `popart` and `popartbuilder`.
+    /// Name of the tensor: `tensorId` of `popart` and `popartbuilder`.
     TensorId,
-    /// `inputs` of `popart`, `popxl` and `popartbuilder`, `input` of `onnx`: a list of texts,
-    /// joined by `/`.
+    /// Names of the inputs of the operation, joined by `/`: the list `inputs` of `popart`, `popxl`
+    /// and `popartbuilder`.
     Inputs,
-    /// `outlinedDebugContextIds` of `popart`, see
+    /// Ids of the contexts of outlined operations: `outlinedDebugContextIds` of `popart`, see
     /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     OutlinedIds,
-    /// `replacedDebugContextIds` of `popart`.
+    /// Ids of the contexts that outlined operations replace: `replacedDebugContextIds` of `popart`,
+    /// see [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     ReplacedIds,
-    /// `type` of a tensor of `popart`, such as `Variable` or `Const`.
+    /// Kind of the tensor, such as `Variable` or `Const`: `type` of `popart`.
     TensorType,
-    /// `outputs` of `popart`, joined by `/`, if one of them is a gradient: its name contains
-    /// `Gradient___`.
+    /// Names of the outputs of the operation, joined by `/`: the list `outputs` of `popart`. Kept
+    /// only if an output is a gradient: its name contains `Gradient___`.
     Gradients,
-    /// `elementType` of a tensor of `popart`, such as `FLOAT16`.
+    /// Type of the elements of the tensor, such as `FLOAT16`: `elementType` of `popart`.
     ElementType,
-    /// `__execution_context` in the `attributes` of `popart`.
+    /// When PopART runs the operation, such as in the weight update: `__execution_context` in the
+    /// `attributes` of `popart`.
     ExecutionContext,
-    /// `recompute` in the `attributes` of `popart`, if it is `YES`.
+    /// `YES` on an operation that PopART recomputes in the backward pass: `recompute` in the
+    /// `attributes` of `popart`. Other values are not kept.
     Recompute,
-    /// `recomputetype` in the `attributes` of `popart`, unless it is `Checkpoint`.
+    /// How PopART recomputes the operation: `recomputetype` in the `attributes` of `popart`. The
+    /// value `Checkpoint` is not kept.
     RecomputeType,
 }
 
-/// A key of a context that is read.
+/// A key of a context whose value is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ContextKey {
     Id,
@@ -96,22 +103,24 @@ pub(super) enum ContextKey {
     Text(TextKey),
 }
 
-/// A key that holds a text or a list of texts, with the bits of the layers whose contexts mean
-/// `field` by it. No key has two meanings within one layer, so the category does not matter.
+    /// The set of software layers whose contexts mean `field` by this key, as bits (see
+    /// `SoftwareLayer::bit`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TextKey {
     pub field: Field,
     layers: u16,
 }
 
-/// Part of the name of every gradient (checked against the sources of PopART).
+/// Part of the name of every gradient of PopART (checked against its sources).
 pub(super) const GRADIENT: &str = "Gradient___";
-/// Value of `recompute` on operations that PopART recomputes in the backward pass.
+/// The value of the attribute `recompute` on operations that PopART recomputes in the backward
+/// pass.
 pub(super) const IS_RECOMPUTED: &str = "YES";
-/// Value of `recomputetype` on most operations, which is not kept.
+/// The value of the attribute `recomputetype` on most operations, which is not kept.
 pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
 
-/// Key of an entry of `attributes`; `None` if the entry is not read.
+/// Returns the meaning of a key within the `attributes` of a context; `None` if its value is not
+/// read.
 pub(super) fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => Field::ExecutionContext,
@@ -124,17 +133,20 @@ pub(super) fn attribute(name: &str) -> Option<ContextKey> {
 }
 
 impl TextKey {
+    /// Returns whether the value of the key is a list of texts rather than a text.
     pub(super) fn is_list(self) -> bool {
         matches!(self.field, Field::Inputs | Field::Gradients)
     }
 
-    /// Meaning of the key in a context of this layer, which may come later in the map.
+    /// Returns the field in which the value of this key is kept if the context was written by
+    /// `layer`; `None` if that layer does not write the key. The layer may stand after the key in
+    /// the file.
     pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
         (self.layers & layer.bit() != 0).then_some(self.field)
     }
 }
 
-/// Key of a context; `None` if it is not read.
+/// Returns the meaning of a key of a context; `None` if its value is not read.
 pub(super) fn key(text: &str) -> Option<ContextKey> {
     use SoftwareLayer::*;
     let (field, layers) = match text {

@@ -1,7 +1,9 @@
-//! Reads `debug.cbor` into plain data: contexts, their chains of parents, and their names.
+//! Reads `debug.cbor` into plain data: debug contexts, their chains of parents, and their names. A
+//! debug context is a record that a layer of software wrote about an operation, tensor, program or
+//! variable; its parent is the context in which it was created.
 //!
-//! The file is streamed once, by one thread, while others read the profile. Of each context only
-//! its id, its parent, its software layer, its name and the texts in [`Field`] are kept. A
+//! The file is streamed once, by one thread, while other threads read the profile. Of each context
+//! only its id, its parent, its software layer, its name and the texts in [`Field`] are kept. A
 //! truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
 
 mod context;
@@ -22,71 +24,81 @@ use crate::profile::Ids;
 use context::{ContextRecord, NO_NAME};
 use texts::Texts;
 
-/// Position of a context in a [`DebugInfo`], from 0 in the order of the file.
-///
-/// It is only valid for the `DebugInfo` that returned it.
+/// Index of a context in the [`DebugInfo`] that returned it, from 0 in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
-/// The contexts of one `debug.cbor`. The default has none, as in a run without such a file.
+/// The debug contexts of one `debug.cbor`. The default has no contexts, as in a run without such a
+/// file.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
+    /// The contexts in the order of the file, each id once.
     records: Vec<ContextRecord>,
+    /// The kept texts of all contexts, one context after the other: each with its meaning and its
+    /// number in `texts`.
     fields: Vec<(Field, u32)>,
+    /// The kept texts, each distinct text once.
     texts: Texts,
+    /// The string table of the file, which has the names of contexts.
     names: Texts,
+    /// Maps ids of contexts to indices in `records`.
     index: Ids,
+    /// The set of software layers that occur, as bits (see `SoftwareLayer::bit`).
     layers: u16,
+    /// Signs of damage, the gravest first.
     damage: Vec<Damage>,
+    /// Warnings about harmless anomalies.
     warnings: Vec<Warning>,
 }
 
 impl DebugInfo {
-    /// Number of contexts.
+    /// Returns the number of contexts.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Are there no contexts?
+    /// Returns whether there are no contexts.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Position of the context with this id; `None` for 0 and for ids that the file lacks.
+    /// Returns the position of the context with this id; `None` for 0 and for an id that no context
+    /// has.
     pub fn position(&self, id: u64) -> Option<Position> {
         self.index.position(id).map(Position)
     }
 
-    /// Id of a context; never 0.
+    /// Returns the id of a context, which is never 0.
     pub fn id(&self, p: Position) -> u64 {
         self.record(p).id
     }
 
-    /// Software layer that wrote the context.
+    /// Returns the software layer that wrote a context.
     pub fn layer(&self, p: Position) -> SoftwareLayer {
         self.record(p).layer
     }
 
-    /// Did Poplar write the context for a program, or for the whole compilation?
+    /// Returns whether Poplar wrote the context for a program, or for the whole compilation.
     pub fn is_of_programs(&self, p: Position) -> bool {
         let record = self.record(p);
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
     }
 
-    /// Does the file lack an ancestor of the context, or is an ancestor on a cycle of parents?
+    /// Returns whether the file lacks an ancestor of the context, or an ancestor is on a cycle of
+    /// parents.
     pub fn is_orphan(&self, p: Position) -> bool {
         let lacks = |parent: u64| parent != 0 && self.position(parent).is_none();
         let mut above = self.chain(self.id(p)).map(|above| self.record(above));
         above.any(|record| record.on_cycle || lacks(record.parent))
     }
 
-    /// Does any context have this software layer?
+    /// Returns whether any context was written by this software layer.
     pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.layers & layer.bit() != 0
     }
 
-    /// Text of the context under `field`; `None` if it is absent or no text, `Some("")` if it is an
-    /// empty text.
+    /// Returns the text that the context has under `field`; `None` if it is absent or no text,
+    /// `Some("")` if it is an empty text.
     pub fn text(&self, p: Position, field: Field) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -97,8 +109,8 @@ impl DebugInfo {
         self.texts.get(*text)
     }
 
-    /// Name of the context from the string table; empty if the context has none, or if the table
-    /// lacks it.
+    /// Returns the name of the context from the string table; an empty text if the context has no
+    /// name, or if the table lacks it.
     pub fn name(&self, p: Position) -> &str {
         match self.record(p).name {
             NO_NAME => "",
@@ -108,8 +120,8 @@ impl DebugInfo {
 
     /// Iterates over the context with this id, its parent, and so on to the root.
     ///
-    /// The chain of an unknown id is empty. An unknown parent ends a chain; a cycle ends it where
-    /// it closes, so no context occurs twice (docs/model.md, "Contexts and names").
+    /// If no context has the id, the chain is empty. An unknown parent ends the chain; a cycle ends
+    /// it where it closes, so no context occurs twice (docs/model.md, "Contexts and names").
     pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> + '_ {
         // The context at which the chain enters a cycle, and before which it ends.
         let mut entry = None;
@@ -123,11 +135,12 @@ impl DebugInfo {
         })
     }
 
-    /// Pairs (outlined id, replaced id) of a Call to outlined operations: the operation in the
-    /// called function, and the operation that it replaces at this call site (docs/model.md,
-    /// "Contexts and names").
+    /// Returns, for the context of a Call to outlined operations, pairs of ids of contexts: an
+    /// operation in the called function, and the operation that it replaces at this call site
+    /// (docs/model.md, "Contexts and names").
     ///
-    /// Empty unless both lists exist, are well formed and have equal lengths.
+    /// Returns no pairs unless the context has both lists, both are well formed, and they have
+    /// equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| self.text(p, field).and_then(parse_ids);
         match (list(Field::OutlinedIds), list(Field::ReplacedIds)) {
@@ -138,24 +151,26 @@ impl DebugInfo {
         }
     }
 
-    /// Signs of damage in the file, the gravest first.
+    /// Returns the signs of damage in the file, the gravest first.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// Warnings about harmless anomalies of the file.
+    /// Returns the warnings about harmless anomalies of the file.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
+    /// Returns the stored context at a position; an empty record for a position of another
+    /// `DebugInfo`.
     fn record(&self, p: Position) -> &ContextRecord {
         static NONE: ContextRecord = ContextRecord::NONE;
         self.records.get(p.0 as usize).unwrap_or(&NONE)
     }
 }
 
-/// Parses a list such as `[12,13]` or `[]`, with spaces allowed between its parts; `None` for
-/// another form.
+/// Parses a list of ids such as `[12,13]` or `[]`, with spaces allowed around ids and brackets;
+/// returns `None` for a text of another form.
 fn parse_ids(text: &str) -> Option<Vec<u64>> {
     let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
     if inner.trim().is_empty() {
@@ -164,6 +179,7 @@ fn parse_ids(text: &str) -> Option<Vec<u64>> {
     inner.split(',').map(parse_id).collect()
 }
 
+/// Parses an id: decimal digits only, without a sign, with spaces allowed around them.
 fn parse_id(text: &str) -> Option<u64> {
     let digits = text.trim();
     // `parse` accepts a plus sign.

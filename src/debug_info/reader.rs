@@ -1,4 +1,5 @@
-//! Reads a whole file: checks its kind, determines where its document ends, and records errors.
+//! Reads a whole debug file: checks the kind of the file, finds the end of its document, and stores
+//! why the reading stopped.
 
 use super::DebugInfo;
 use super::context::{ContextRecord, NO_NAME};
@@ -14,12 +15,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// CBOR's tag for "this is CBOR".
+/// The tag with which a CBOR document may say that it is CBOR.
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
-/// Bytes at the start of a file from which its kind is guessed.
+/// Number of bytes at the start of a file from which its kind is guessed.
 const HEAD: u64 = 64;
 /// Size of the read buffer, in bytes.
 const BUFFER: usize = 1 << 16;
+/// The first bytes of an SQLite database.
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 impl DebugInfo {
@@ -57,7 +59,7 @@ fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
     check_head(&head)?;
-    let source = Source {
+    let source = TrackedReader {
         reader: head.chain(reader),
         received: 0,
         ended: false,
@@ -66,7 +68,7 @@ fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let mut reader = BufReader::with_capacity(BUFFER, source);
     let document =
         ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-    // An error here lies before the map; an error within the map makes it incomplete.
+    // An error here lies before the map. After an error within the map, the map is incomplete.
     let mut collected: Collected = document.unwrap_or_default();
     if collected.is_complete {
         reader.fill_buf()?;
@@ -75,8 +77,8 @@ fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let offset = reader.get_ref().received - rest.len() as u64;
     if collected.is_complete && !rest.is_empty() {
         match untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
-            true => collected.oddities.second_document = Some(offset),
-            false => collected.oddities.trailing = Some(offset),
+            true => collected.anomalies.second_document = Some(offset),
+            false => collected.anomalies.trailing = Some(offset),
         }
     }
     let source = reader.into_inner();
@@ -86,7 +88,7 @@ fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     }
 }
 
-/// The bytes after CBOR's own tags.
+/// Returns `bytes` without the tags at their start that say "this is CBOR".
 fn untagged(mut bytes: &[u8]) -> &[u8] {
     while let Some(rest) = bytes.strip_prefix(SELF_DESCRIBED) {
         bytes = rest;
@@ -94,13 +96,16 @@ fn untagged(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Does a map begin with this byte?
+/// Returns whether a CBOR map begins with this byte.
 fn is_map(byte: u8) -> bool {
     matches!(byte, 0xa0..=0xbf)
 }
 
-/// Checks that a file with this start may be a debug file: a map, with or without CBOR's own tag
-/// before it.
+/// Checks that a file with these first bytes may be a debug file: a map, with or without CBOR's own
+/// tag before it.
+///
+/// # Errors
+/// If the file is of another kind; the error guesses which.
 fn check_head(head: &[u8]) -> Result<(), FileError> {
     let untagged = untagged(head);
     match untagged.first() {
@@ -121,15 +126,15 @@ fn check_head(head: &[u8]) -> Result<(), FileError> {
     }
 }
 
-/// Builds the contexts. `offset` is the number of bytes read; `damaged` says whether an incomplete
-/// document is malformed at that offset rather than cut off.
+/// Builds a [`DebugInfo`] from the parts that were read. `offset` is the number of bytes read.
+/// `damaged` says whether an incomplete file is malformed at that offset rather than cut off there.
 fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo, FileError> {
     check(&mut collected, offset, damaged)?;
     let Collected {
         mut records,
         mut fields,
         mut names,
-        mut oddities,
+        mut anomalies,
         ..
     } = collected;
     let (index, duplicates) = index_of(&mut records);
@@ -140,16 +145,16 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
             limits::CONTEXTS_ABOVE
         )));
     }
-    oddities.duplicates = duplicates;
-    if oddities.table_complete {
-        oddities.names_outside = names_outside(&records, names.len());
+    anomalies.duplicates = duplicates;
+    if anomalies.table_complete {
+        anomalies.names_outside = names_outside(&records, names.len());
     }
     let truncation = (!collected.is_complete).then(|| Truncation {
         contexts: records.len(),
         offset,
         damaged,
-        contexts_lost: !oddities.contexts_complete,
-        string_table_lost: !oddities.table_complete,
+        contexts_lost: !anomalies.contexts_complete,
+        string_table_lost: !anomalies.table_complete,
         names: names.len(),
     });
     records.shrink_to_fit();
@@ -162,12 +167,13 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
         texts: collected.texts.finish(),
         names,
         index,
-        damage: oddities.damage(truncation),
-        warnings: oddities.warnings(),
+        damage: anomalies.damage(truncation),
+        warnings: anomalies.warnings(),
     })
 }
 
-/// Checks that the data can come from a debug file.
+/// Returns an error unless the parts that were read can come from a debug file. `offset` and
+/// `damaged` are as in [`finish`].
 fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), FileError> {
     let was_cut = !collected.is_complete && !damaged;
     match collected.refusal.take() {
@@ -185,8 +191,8 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), Fi
     }
 }
 
-/// Indexes `records` and removes all but the first record of each id. Returns the index and the
-/// number of removed records.
+/// Indexes `records` by id and removes all but the first record of each id. Returns the index and
+/// the number of removed records.
 fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
     let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
     if let Ok(index) = index(records) {
@@ -199,10 +205,10 @@ fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
     (index, before - records.len())
 }
 
-/// Marks the records on cycles of parents. Returns the id of the first context with more than
-/// `max_parents` ancestors.
+/// Marks the records that are on a cycle of parents. Returns the id of the first context that has
+/// more than `max_parents` ancestors, if there is one.
 ///
-/// On a cycle, the length of every chain is the length of the cycle.
+/// The chain of a context on a cycle counts as long as the cycle.
 fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) -> Option<u64> {
     let find = |record: &ContextRecord| index.position(record.parent).unwrap_or(NOWHERE);
     let parents: Vec<u32> = records.par_iter().map(find).collect();
@@ -231,14 +237,15 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) 
     deep.map(|place| records[place].id)
 }
 
-/// Stands for the position of an id that no context has.
+/// Stands in a list of parents for a parent that the file lacks.
 const NOWHERE: u32 = u32::MAX;
-/// Marks the chain of a context as not visited yet.
+/// Stands in a list of chain lengths for a context whose chain was not followed yet.
 const UNKNOWN: u32 = 0;
-/// Marks a context on the way that is being followed.
+/// Stands in a list of chain lengths for a context on the chain that is being followed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// Splits the cycle that begins at `here` off the end of `way`, and returns its length.
+/// Removes from the end of `way` the cycle that begins at `here`, marks its records, and stores the
+/// length of the cycle in `lengths`. Returns that length.
 fn close_cycle(
     records: &mut [ContextRecord],
     way: &mut Vec<u32>,
@@ -255,32 +262,32 @@ fn close_cycle(
     length
 }
 
-/// Number of contexts whose name is outside a string table of `names` names.
+/// Returns the number of contexts whose name has an index beyond a string table of `names` entries.
 fn names_outside(records: &[ContextRecord], names: usize) -> usize {
     let outside = |record: &&ContextRecord| record.name != NO_NAME && record.name as usize >= names;
     records.par_iter().filter(outside).count()
 }
 
-/// Bits of all software layers that occur.
+/// Returns the set of software layers that occur in `records`, as bits (see `SoftwareLayer::bit`).
 fn layers(records: &[ContextRecord]) -> u16 {
     let bits = records.par_iter().map(|record| record.layer.bit());
     bits.reduce(|| 0, |all, bit| all | bit)
 }
 
-/// A reader that stores how many bytes it read and why it stopped, since the errors of the decoder
-/// do not say.
+/// A reader that counts the bytes read and stores why it stopped, since the errors of the CBOR
+/// decoder do not say.
 #[derive(Debug)]
-struct Source<R> {
+struct TrackedReader<R> {
     reader: R,
-    /// Bytes read so far; at the end of the stream, its length.
+    /// Number of bytes read so far; at the end of the stream, its length.
     received: u64,
-    /// Was the end of the stream reached?
+    /// Whether the end of the stream was reached.
     ended: bool,
-    /// Error of the reader, if it failed.
+    /// The error of the inner reader, if it failed.
     failure: Option<io::Error>,
 }
 
-impl<R: Read> Read for Source<R> {
+impl<R: Read> Read for TrackedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = loop {
             match self.reader.read(buffer) {

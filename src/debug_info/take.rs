@@ -1,4 +1,5 @@
-//! Receivers for values of any type.
+//! Defines receivers for CBOR values: a receiver has one method for each type of value, and ignores
+//! the types that it does not expect.
 
 use std::fmt;
 
@@ -7,40 +8,41 @@ use serde::de::{
     Visitor,
 };
 
-/// Receives a value, with one method for each type. A tag before the value changes nothing.
+/// Receives one CBOR value by the method for its type. By default, each method calls
+/// [`other`](Self::other), which ignores the value. A tag before the value changes nothing.
 pub(super) trait Take: Sized {
-    /// An integer of at least 0.
+    /// Receives an integer that is at least 0.
     fn number(self, _: u64) {
         self.other();
     }
 
-    /// A text.
+    /// Receives a text.
     fn text(self, _: &str) {
         self.other();
     }
 
-    /// An array, which must be read to its end.
+    /// Receives an array, and must read it to its end.
     fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
         self.other();
         Skipped.list(items)
     }
 
-    /// A map, which must be read to its end.
+    /// Receives a map, and must read it to its end.
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.other();
         Skipped.map(entries)
     }
 
-    /// A negative integer, a float, a boolean or null.
+    /// Receives a negative integer, a float, a boolean or null.
     fn none(self) {
         self.other();
     }
 
-    /// Bytes, and every type without a method of its own in the implementation.
+    /// Receives bytes, and a value of every type whose method the implementation does not override.
     fn other(self) {}
 }
 
-/// Passes the next value to a [`Take`].
+/// Passes the next value of a decoder to the receiver in it.
 pub(super) struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {
@@ -120,8 +122,9 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
     }
 }
 
-/// Reads the next key of a map and returns its `meaning`: `Some(None)` if the key has none or is no
-/// text, `None` at the end of the map. Adds 1 to `no_texts` for a key that is no text.
+/// Reads the next key of a map. Returns `None` at the end of the map, else `Some` with the meaning
+/// of the key: the result of `meaning`, or `None` if the key is no text. Adds 1 to `no_texts` for a
+/// key that is no text.
 #[inline]
 pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
@@ -130,7 +133,7 @@ pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
 ) -> Result<Option<Option<K>>, A::Error> {
     let mut key = None;
     let is_open = entries.size_hint().is_none();
-    let seed = Key {
+    let seed = MapKey {
         key: &mut key,
         meaning,
         no_texts,
@@ -140,19 +143,20 @@ pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     Ok(next.map(|()| key))
 }
 
-struct Key<'a, K> {
+/// Receives the key of a map entry, and stores its meaning in `key`.
+struct MapKey<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,
     no_texts: &'a mut usize,
-    /// Does the map have an end marker in place of a length?
+    /// Whether the map has an end marker in place of a length.
     is_open: bool,
 }
 
-impl<'de, K> DeserializeSeed<'de> for Key<'_, K> {
+impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
     type Value = ();
 
-    /// In a map with a length, a key must be a text (or bytes) of at most 4,096 bytes, as in all
-    /// known files: accepting any type there takes a quarter longer.
+    /// Reads the key of a map entry. In a map with a length, it must be a text (or bytes) of at
+    /// most 4,096 bytes, as in all known files: accepting any type there takes a quarter longer.
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self.is_open {
@@ -162,7 +166,7 @@ impl<'de, K> DeserializeSeed<'de> for Key<'_, K> {
     }
 }
 
-impl<K> Take for Key<'_, K> {
+impl<K> Take for MapKey<'_, K> {
     #[inline]
     fn text(self, text: &str) {
         *self.key = (self.meaning)(text);
@@ -173,7 +177,7 @@ impl<K> Take for Key<'_, K> {
     }
 }
 
-/// Skips a value.
+/// Receives a value and ignores it, with everything in it.
 pub(super) struct Skipped;
 
 impl Take for Skipped {

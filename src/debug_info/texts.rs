@@ -3,17 +3,17 @@
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Texts in one allocation, numbered from 0.
+/// A list of texts in one allocation, numbered from 0.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     bytes: String,
-    /// End of each text in `bytes`; it starts at the end of the text before.
+    /// End of each text in `bytes` (exclusive). A text starts at the end of the text before it.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Appends a text and returns its number; `None` after 2^32 - 2 texts, since the last two
-    /// numbers stand for missing names.
+    /// Appends a text and returns its number. Returns `None` after [`LIMIT`](Self::LIMIT) texts,
+    /// since the numbers above stand for missing names.
     pub fn push(&mut self, text: &str) -> Option<u32> {
         let number = u32::try_from(self.ends.len()).ok()?;
         if number >= Self::LIMIT {
@@ -27,7 +27,7 @@ impl Texts {
     /// Maximum number of texts.
     pub const LIMIT: u32 = u32::MAX - 1;
 
-    /// Text with this number.
+    /// Returns the text with this number; `None` if there is none.
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
@@ -38,7 +38,7 @@ impl Texts {
         self.bytes.get(start..end)
     }
 
-    /// Number of texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -50,20 +50,22 @@ impl Texts {
     }
 }
 
-/// Texts, with equal ones stored once.
+/// A list of texts in which equal texts are stored once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     texts: Texts,
-    /// Hashes with a random key, so that no file can be crafted whose texts all collide.
+    /// Hashes texts with a random key, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
+    /// Number of the first text with each hash.
     by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
-    /// Returns the number of `text`, appending it if it is new.
+    /// Returns the number of `text`, appending it if it is new. Returns `None` if no number is
+    /// left.
     ///
-    /// If two different texts have the same hash, the later is appended each time: that costs only
-    /// memory, and does not happen in practice.
+    /// If two different texts have the same hash, the later text is appended each time. That costs
+    /// only memory, and does not happen in practice.
     pub fn intern(&mut self, text: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(text);
         if let Some(&known) = self.by_hash.get(&hash)
@@ -76,7 +78,7 @@ impl Interner {
         Some(number)
     }
 
-    /// Returns the texts.
+    /// Returns the list of texts, without unused capacity.
     pub fn finish(mut self) -> Texts {
         self.texts.shrink();
         self.texts

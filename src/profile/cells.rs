@@ -1,4 +1,4 @@
-//! The values of one row, checked for their types and ranges.
+//! Reads the values of one row, and checks their types and ranges.
 
 use super::encoding::{BlobError, decode_list};
 use super::error::{DUPLICATE, cell, sqlite};
@@ -8,33 +8,35 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
 
-/// One row of a scan. A column is given by its position in `columns`.
+/// The cells of one row of a table. Methods identify a column by its index in `columns`.
 #[derive(Clone, Copy)]
 pub(super) struct Cells<'r> {
     pub(super) row: &'r Row<'r>,
     pub(super) table: &'static str,
     pub(super) columns: &'static [&'static str],
-    /// Bytes of texts and blobs that the scan may still read.
+    /// Number of bytes of texts and blobs that the scan may still read.
     pub(super) payload_left: &'r Cell<u64>,
 }
 
 impl<'r> Cells<'r> {
+    /// Returns the value of the cell, of any type.
     #[inline(always)]
     fn value(&self, column: usize) -> Result<ValueRef<'r>, FileError> {
         let value = self.row.get_ref(column);
         value.map_err(sqlite(self.table))
     }
 
-    /// Rowid of the row: a scan in ranges selects it after all `columns`.
+    /// Returns the rowid of the row, in a scan of ranges of rowids, which selects it after all
+    /// `columns`.
     #[inline(always)]
     pub(super) fn rowid(&self) -> Result<i64, FileError> {
         let rowid = self.row.get(self.columns.len());
         rowid.map_err(sqlite(self.table))
     }
 
-    /// Subtracts `bytes` from `payload_left`. Rows of a damaged file that share pages thus end in
-    /// an error instead of filling the memory.
-    fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], FileError> {
+    /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`. Rows of a damaged
+    /// file that share pages thus end in an error instead of filling the memory.
+    fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8], FileError> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return Err(FileError::new(format!(
                 "table `{}` is damaged: its rows hold more bytes than the whole file, so some of \
@@ -46,7 +48,7 @@ impl<'r> Cells<'r> {
         Ok(bytes)
     }
 
-    /// Integer of the cell; `None` for NULL.
+    /// Returns the integer of the cell; `None` for NULL.
     #[inline]
     pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, FileError> {
         match self.value(column)? {
@@ -56,7 +58,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Integer of the cell, at least 0; `None` for NULL.
+    /// Returns the integer of the cell, which must be at least 0; `None` for NULL.
     #[inline]
     pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, FileError> {
         match self.signed(column)? {
@@ -65,7 +67,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Integer of the cell, at least 0; NULL is an error.
+    /// Returns the integer of the cell, which must be at least 0; NULL is an error.
     #[inline(always)]
     pub(super) fn unsigned(&self, column: usize) -> Result<u64, FileError> {
         match self.value(column)? {
@@ -76,14 +78,14 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Integer of the cell from 0 to `u32::MAX`; NULL is an error.
+    /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; NULL is an error.
     #[inline]
     pub(super) fn small(&self, column: usize) -> Result<u32, FileError> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// Number of a tile, below `tiles`.
+    /// Returns the number of a tile in the cell, which must be below `tiles`.
     #[inline]
     pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32, FileError> {
         let tile = self.unsigned(column)?;
@@ -93,7 +95,7 @@ impl<'r> Cells<'r> {
         Ok(tile as u32)
     }
 
-    /// Integer of the cell from 0 to `u32::MAX`; `None` for NULL.
+    /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; `None` for NULL.
     pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, FileError> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
@@ -101,35 +103,37 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Blob of the cell; NULL is an empty blob.
+    /// Returns the blob of the cell; an empty blob for NULL.
     #[inline]
     pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], FileError> {
         match self.value(column)? {
-            ValueRef::Blob(bytes) => self.count(bytes),
+            ValueRef::Blob(bytes) => self.charge(bytes),
             ValueRef::Null => Ok(&[]),
             other => Err(self.wrong(column, other, "a blob")),
         }
     }
 
-    /// Text of the cell, with bytes that are not UTF-8 replaced; NULL is an empty text.
+    /// Returns the text of the cell, with bytes that are not UTF-8 replaced; an empty text for
+    /// NULL.
     pub(super) fn text(&self, column: usize) -> Result<String, FileError> {
         match self.value(column)? {
-            ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.count(bytes)?).into_owned()),
+            ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
             ValueRef::Null => Ok(String::new()),
             other => Err(self.wrong(column, other, "a text")),
         }
     }
 
-    /// Bytes of the text in the cell; `None` for a value of another type.
+    /// Returns the bytes of the text in the cell; `None` for a value of another type.
     #[inline]
     pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>, FileError> {
         match self.value(column)? {
-            ValueRef::Text(bytes) => self.count(bytes).map(Some),
+            ValueRef::Text(bytes) => self.charge(bytes).map(Some),
             _ => Ok(None),
         }
     }
 
-    /// Error about `column` of this row; it names the row by its first column.
+    /// Returns the error that the cell has a `problem`. The error names the row by its first
+    /// column.
     pub(super) fn problem(&self, column: usize, problem: impl ToString) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
@@ -140,13 +144,14 @@ impl<'r> Cells<'r> {
         cell(self.table, column, key, problem)
     }
 
-    /// Turns the error about a blob in `column` into one that names the row.
+    /// Returns a function that turns an error about the blob in `column` into one that names the
+    /// cell.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError + '_ {
         move |error| self.problem(column, error)
     }
 
-    /// Returns an error unless `is_first`. Two rows with one id are an error, since it is unclear
-    /// which of them counts.
+    /// Returns an error unless `is_first` says that the row is the first one with its id. Two rows
+    /// with one id are an error, since it is unclear which of them counts.
     pub(super) fn check_first(&self, is_first: bool) -> Result<(), FileError> {
         if is_first {
             Ok(())
@@ -155,22 +160,25 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Run-length blob of the cell, with one value for each of `tiles` tiles or none.
+    /// Decodes the run-length blob of the cell, which has one value for each of `tiles` tiles or is
+    /// empty.
     pub(super) fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
         TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// List of the cell, with one value for each of `tiles` tiles or none.
+    /// Decodes the blob of the cell, a plain list which has one value for each of `tiles` tiles or
+    /// is empty.
     pub(super) fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
         TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// List of at most `limit` numbers in the cell.
+    /// Decodes the blob of the cell, a plain list of at most `limit` numbers.
     pub(super) fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>, FileError> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
-    /// Sum of values that were decoded from column 1 and those after it.
+    /// Returns the sum, tile by tile, of values that were decoded from column 1 and the columns
+    /// after it.
     pub(super) fn sum<'b>(
         &self,
         parts: impl IntoIterator<Item = &'b TileBytes>,
@@ -179,6 +187,7 @@ impl<'r> Cells<'r> {
         sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
+    /// Returns the error that the cell holds a value of another type than `expected`.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         let found = found.data_type();
         self.problem(
@@ -188,10 +197,10 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// Maximum number of characters of a text in an error.
+/// Maximum number of characters of a cell's text that an error shows.
 const MAX_CHARACTERS: usize = 60;
 
-/// The text in quotes, with control characters escaped, and cut after [`MAX_CHARACTERS`].
+/// Returns the text in quotes, with control characters escaped, and cut after [`MAX_CHARACTERS`].
 fn shortened(text: &str) -> String {
     let kept: String = text.chars().take(MAX_CHARACTERS).collect();
     let more = if kept.len() < text.len() { "..." } else { "" };

@@ -1,4 +1,4 @@
-//! Cycles of programs: executed cycles, and estimates of the compiler.
+//! Reads the cycles of programs: executed cycles, and estimates of the compiler.
 //!
 //! Nothing else depends on cycles, so cycles that cannot be read are left out with a warning.
 //!
@@ -15,35 +15,36 @@ use crate::limits;
 use crate::message::{FileError, Warning};
 use rustc_hash::FxHashMap;
 
-/// Cycles in a profile. Sums by program saturate at `u64::MAX`; the model leaves out cycles of more
-/// than [`limits::CYCLES`] together.
+/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. The model leaves out
+/// all cycles if they exceed [`limits::CYCLES`] together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cycles {
-    /// Cycles of the executed steps; `None` if the profile has no execution.
+    /// Cycles that were measured; `None` if the model was not executed.
     pub executed: Option<Executed>,
-    /// By position in [`Programs::all`]: the compiler's estimate for one execution, 0 for a program
-    /// without one. `None` if no compute set has an estimate: exchanges have estimates even when
-    /// the option is off, and these by themselves say nothing about a layer.
+    /// By position in [`Programs::all`]: the compiler's estimate for one execution of the program,
+    /// 0 for a program without an estimate. `None` if no compute set has an estimate: exchanges
+    /// have estimates even when the option is off, and these alone say nothing about a layer.
     pub estimated: Option<Vec<u64>>,
-    /// By position of a Repeat in [`Programs::all`]: how often it runs its body, if the count is
-    /// fixed.
+    /// By position of a loop (Repeat) in [`Programs::all`]: how often it runs its body, if the
+    /// count is fixed.
     pub repeats: FxHashMap<u32, u64>,
 }
 
-/// Executed cycles, over all runs.
+/// Measured cycles, summed over all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// Recorded calls of `Engine::run` (rows of `runs`); 0 if the profile lacks them.
+    /// Number of recorded calls of `Engine::run` (rows of `runs`); 0 if the profile lacks them.
     pub runs: u64,
-    /// By position in [`Programs::all`]: the sum over the steps of the program, each with the
-    /// cycles of its slowest tile.
+    /// By position in [`Programs::all`]: the sum of the cycles of all executed steps of the
+    /// program. The cycles of a step are those of its slowest tile.
     pub by_program: Vec<u64>,
-    /// Sum over the steps without a program, such as implicit syncs.
+    /// Sum of the cycles of the executed steps without a program, such as implicit syncs.
     pub without_program: u64,
 }
 
 impl Cycles {
-    /// Reads the cycles that are there; a table that cannot be understood becomes a warning.
+    /// Reads the cycles that the profile has. A table that cannot be understood is left out with a
+    /// warning.
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
@@ -61,7 +62,8 @@ impl Cycles {
     }
 }
 
-/// Returns the value, or, after an error, the default and a warning.
+/// Returns the value that was read. After an error, returns the default, and adds the warning that
+/// `what` is left out.
 pub(super) fn or_warn<T: Default>(
     read: Result<T, FileError>,
     what: &str,
@@ -73,9 +75,10 @@ pub(super) fn or_warn<T: Default>(
     })
 }
 
-/// Stands for the program of a step without one.
+/// Stands for the position of the program of a step without a program.
 const NO_PROGRAM: u32 = u32::MAX;
 
+/// Reads the executed cycles; `None` if the profile has no rows for them.
 fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>, FileError> {
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
@@ -112,7 +115,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     Ok(executed)
 }
 
-/// Positions of the executed steps by id, and the program of each, as a position or [`NO_PROGRAM`].
+/// Reads the executed steps: the index of their ids, and by position the program of each step, as a
+/// position in [`Programs::all`] or [`NO_PROGRAM`].
 fn read_step_programs(
     database: &Database,
     programs: &Programs,
@@ -125,9 +129,9 @@ fn read_step_programs(
     })
 }
 
-/// Executed cycles by IPU over all runs: the sum over its steps, each with the cycles of the
-/// slowest tile of that IPU. `None` without rows by IPU. Rows without an IPU are sums and are
-/// skipped.
+/// Reads the executed cycles of each IPU over all runs: the sum over its steps, each with the
+/// cycles of the slowest tile of that IPU. `None` if there are no rows with an IPU. Rows without an
+/// IPU are sums and are skipped.
 pub(super) fn read_cycles_by_ipu(
     database: &Database,
     ipus: u32,
@@ -157,6 +161,7 @@ pub(super) fn read_cycles_by_ipu(
     Ok((rows > 0).then_some(cycles))
 }
 
+/// Reads the compiler's estimate for each program, as in [`Cycles::estimated`].
 fn read_estimates(
     database: &Database,
     programs: &Programs,
@@ -192,8 +197,8 @@ fn read_estimates(
     Ok(Some(cycles.collect()))
 }
 
-/// Cycles of the slowest tile by id of `compilation_cycles_by_tile`: tiles wait for each other
-/// between two steps.
+/// Reads the cycles of the slowest tile in each row of `compilation_cycles_by_tile`, by id of the
+/// row. The slowest tile counts, since tiles wait for each other between two steps.
 fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, FileError> {
     let table = "compilation_cycles_by_tile";
     if !database.has_table(table) {
@@ -204,9 +209,10 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, 
     })
 }
 
-/// Estimates by key of the row, for rows that have one. A table keeps them in the second of two
-/// columns: from format 3.2 on in the columns `ids`, as ids of rows of `compilation_cycles_by_tile`,
-/// one for each IPU; before in the columns `in_place`, as the cycles by tile.
+/// Reads the estimate in each row of `table` that has one, by the key in its first column. The
+/// second column has the estimate: from format 3.2 on in the columns `ids`, as ids of rows of
+/// `compilation_cycles_by_tile`, one for each IPU; before in the columns `in_place`, as the cycles
+/// of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,
@@ -230,8 +236,8 @@ fn estimates_in(
     Ok(cycles)
 }
 
-/// Maximum over the IPUs whose rows of `compilation_cycles_by_tile` a list names; `None` if the
-/// list is empty.
+/// Returns the maximum of the cycles in the rows of `compilation_cycles_by_tile` that the list in
+/// the cell names, one for each IPU; `None` if the list is empty.
 fn slowest_ipu(
     row: &Cells<'_>,
     column: usize,
@@ -247,13 +253,15 @@ fn slowest_ipu(
     Ok(maximum)
 }
 
-/// Cycles of the slowest tile in a run-length blob. The blob has one value for each tile (as all 21
-/// blobs of the real profile) or is empty.
+/// Returns the cycles of the slowest tile in a run-length blob. The blob has one value for each
+/// tile (as all 21 blobs of the real profile) or is empty.
 fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, FileError> {
     let blob = row.blob(column)?;
     maximum(blob, tiles).map_err(row.bad_blob(column))
 }
 
+/// Returns the largest value in a run-length blob, which must have one value for each of `tiles`
+/// tiles or be empty; 0 for an empty blob.
 fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     let (mut maximum, mut found) = (0, 0u64);
     for run in Runs::new(blob) {
@@ -273,6 +281,8 @@ fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     }
 }
 
+/// Reads how often each loop (Repeat) runs its body, by position in [`Programs::all`]. Loops whose
+/// count is not fixed are left out.
 fn read_repeats(
     database: &Database,
     programs: &Programs,

@@ -1,4 +1,5 @@
-//! Read-only access to SQLite by scans over single tables, whose columns are checked.
+//! Gives read-only access to the tables of a profile: each query scans a single table, whose
+//! columns are checked before.
 
 mod ranges;
 
@@ -6,7 +7,7 @@ use super::FormatVersion;
 use super::cells::Cells;
 use super::error::sqlite;
 use super::ids::Ids;
-use super::open::Source;
+use super::open::ProfileFile;
 use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
 use crate::progress::{Progress, Task, Unit};
 use rusqlite::{Connection, Params};
@@ -18,24 +19,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An open profile.
 pub(super) struct Database {
-    /// The file as it was when it was opened.
-    pub(super) source: Source,
+    /// The file in the state in which it was opened.
+    pub(super) source: ProfileFile,
     /// Open connections that no scan uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
+    /// Counts the rows that are read, for progress bars.
     rows: Task,
-    /// Version stated in `version_info`; zero before it was read.
+    /// The report format that the table `version_info` states.
     pub(super) version: FormatVersion,
 }
 
 impl Database {
-    /// Opens `path` such that nothing is written, neither to the file nor beside it (see
-    /// [`Source`]), and reads the format version.
+    /// Opens the profile at `path` such that nothing is written, neither to the file nor beside it
+    /// (see [`Source`]), and reads its report format.
     pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, FileError> {
-        Self::of(Source::find(path)?, progress)
+        Self::of(ProfileFile::find(path)?, progress)
     }
 
-    fn of(source: Source, progress: &Progress) -> Result<Self, FileError> {
+    fn of(source: ProfileFile, progress: &Progress) -> Result<Self, FileError> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection)?;
         let rows = ranges::rows_at_most(&connection, &schema);
@@ -50,12 +52,13 @@ impl Database {
         Ok(database)
     }
 
-    /// Is there a table, view or virtual table of this name? (Only tables can be read.)
+    /// Returns whether there is a table, view or virtual table of this name. (Only tables can be
+    /// read.)
     pub(super) fn has_table(&self, table: &str) -> bool {
         self.schema.0.contains_key(table)
     }
 
-    /// Checks that the table exists with these columns.
+    /// Returns an error unless `table` is a table and has these columns.
     pub(super) fn require(
         &self,
         table: &'static str,
@@ -93,8 +96,10 @@ impl Database {
         Ok(())
     }
 
-    /// The first `columns` that the table has, up to one that it lacks; the table must have
-    /// `required` of them.
+    /// Returns the first of `columns` that the table has, up to the first column that it lacks.
+    ///
+    /// # Errors
+    /// If the table lacks one of the first `required` columns.
     pub(super) fn columns(
         &self,
         table: &'static str,
@@ -107,18 +112,18 @@ impl Database {
         Ok(&columns[..required + more.count()])
     }
 
-    /// Opens a file again that was read before.
+    /// Opens a profile again that was read before.
     ///
     /// # Errors
     /// If the file has changed since then.
-    pub(super) fn open_again(source: &Source) -> Result<Self, FileError> {
-        let found = Source::find(&source.path)?;
+    pub(super) fn open_again(source: &ProfileFile) -> Result<Self, FileError> {
+        let found = ProfileFile::find(&source.path)?;
         source.check_same(&found)?;
         Self::of(found, &Progress::new())
     }
 
-    /// Calls `visit` with each row of `table` in rowid order. Errors name a row by the first of
-    /// `columns`.
+    /// Calls `visit` with each row of `table` in rowid order. Errors name a row by its value in the
+    /// first of `columns`.
     pub(super) fn scan(
         &self,
         table: &'static str,
@@ -133,7 +138,7 @@ impl Database {
         })
     }
 
-    /// The values that `read` takes from the rows of `table`, in rowid order.
+    /// Returns the values that `read` makes of the rows of `table`, in rowid order.
     pub(super) fn rows<T>(
         &self,
         table: &'static str,
@@ -148,7 +153,8 @@ impl Database {
         Ok(values)
     }
 
-    /// As [`Database::rows`], but no values if the table or one of the columns is missing.
+    /// Returns the values that `read` makes of the rows of `table`, in rowid order; no values if
+    /// the table or one of the columns is missing.
     pub(super) fn rows_if_any<T>(
         &self,
         table: &'static str,
@@ -161,7 +167,8 @@ impl Database {
         }
     }
 
-    /// As [`Database::rows`], with an index of the ids in the first column.
+    /// Returns an index of the ids in the first column of `table`, and the values that `read` makes
+    /// of its rows. The index maps the id of a row to the position of its value.
     pub(super) fn indexed<T>(
         &self,
         table: &'static str,
@@ -176,7 +183,8 @@ impl Database {
         Ok((Ids::of(table, columns[0], &ids)?, values))
     }
 
-    /// As [`Database::rows`], by the id in the first column, which no other row may have.
+    /// Returns the values that `read` makes of the rows of `table`, by the id in the first column.
+    /// It is an error if two rows have one id.
     pub(super) fn by_id<T>(
         &self,
         table: &'static str,
@@ -191,8 +199,9 @@ impl Database {
         Ok(values)
     }
 
-    /// As [`Database::by_id`], of the rows with these `ids`. SQLite looks them up if the first
-    /// column is the rowid, as in the files of Poplar.
+    /// Returns the values that `read` makes of the rows of `table` whose first column has one of
+    /// `ids`, by that id. SQLite looks rows up if the first column is the rowid, as in the files of
+    /// Poplar.
     pub(super) fn with_ids<T>(
         &self,
         table: &'static str,
@@ -216,7 +225,7 @@ impl Database {
         Ok(values)
     }
 
-    /// Does the table have a row?
+    /// Returns whether the table has a row.
     pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, FileError> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
@@ -225,8 +234,8 @@ impl Database {
         })
     }
 
-    /// Calls `visit` with the rows of the statement `sql` until it breaks. The statement selects
-    /// `columns` first.
+    /// Runs the statement `sql`, which selects `columns` of `table` first, and calls `visit` with
+    /// its rows until `visit` breaks.
     fn query(
         &self,
         table: &'static str,
@@ -255,47 +264,52 @@ impl Database {
         })
     }
 
-    /// Calls `work` with an idle connection, or a new one.
+    /// Calls `work` with an idle connection, or with a new one if all are in use.
     fn with_connection<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, FileError>,
     ) -> Result<T, FileError> {
-        let idle = self.idle().pop();
+        let idle = self.lock_idle().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
         let done = work(&connection);
-        self.idle().push(connection);
+        self.lock_idle().push(connection);
         done
     }
 
-    /// A poisoned lock is taken too: a panic cannot leave the list half changed.
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+    /// Locks the list of idle connections. A poisoned lock is taken too, since a panic cannot leave
+    /// the list half changed.
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Ids looked up by one statement: more would exceed the limit on operations of a statement.
+/// Number of ids that one statement looks up. More ids would exceed the limit on operations of a
+/// statement.
 const LOOKED_UP: usize = 5000;
 
-/// Statement that reads `columns` of `table`, and then `more`. Without `NOT INDEXED`, SQLite would
-/// use an index that covers these columns, and reading the table in its own order is faster.
+/// Returns the SQL statement that reads `columns` of `table`, and then the expressions `more`, from
+/// the rows that fulfil `condition`. Without `NOT INDEXED`, SQLite would use an index that covers
+/// these columns, and reading the table in its own order is faster.
 fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String {
     let list = columns.join("\", \"");
     format!("SELECT \"{list}\"{more} FROM \"{table}\" NOT INDEXED {condition}")
 }
 
-/// Tables and views of a file, by name in lower case.
+/// The tables and views of a file, by name in lower case.
 pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
+/// A table or view of a file.
 struct SchemaEntry {
-    /// Kind of an entry that is no table, with its article; `None` for a table.
+    /// Kind of an entry that is no table, with its article, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// Is the entry a table without rowids? (`WITHOUT ROWID`)
+    /// Whether the entry is a table without rowids (`WITHOUT ROWID`).
     is_without_rowid: bool,
-    /// By name of the column in lower case: is it computed when it is read?
+    /// By name of a column in lower case: whether the column is computed when it is read.
     columns: FxHashMap<String, bool>,
 }
 
 impl Schema {
+    /// Reads the names of the tables, their columns, and the views of a file.
     pub(super) fn read(connection: &Connection) -> Result<Self, FileError> {
         let mut schema = Self(FxHashMap::default());
         let read = schema.fill(connection);
@@ -339,7 +353,8 @@ impl Schema {
         Ok(())
     }
 
-    /// An SQL name of the table's rowid that is not also a column; `None` if there is none.
+    /// Returns a name by which SQL can select the rowid of the table, since no column has it;
+    /// `None` if there is none.
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();

@@ -1,10 +1,10 @@
 //! Decodes and encodes the blobs of `profile.pop`.
 //!
-//! * **varint**: unsigned, big-endian groups of 7 bits; the high bit marks the
-//!   *last* byte. `80` is 0, `81` is 1, `01 96` is 150.
+//! * **varint**: unsigned, big-endian groups of 7 bits; the high bit marks the *last* byte. `80` is
+//!   0, `81` is 1, `01 96` is 150.
 //! * **list**: varints back to back.
-//! * **run-length list**: repeated { header `h`; `n = h >> 1`; with `h & 1` set
-//!   `n` literal varints follow, otherwise one varint that counts `n` times }.
+//! * **run-length list**: repeated { header `h`; `n = h >> 1`; with `h & 1` set `n` literal varints
+//!   follow, otherwise one varint that counts `n` times }.
 //! * **difference list**: a run-length list of adjacent differences.
 //!
 //! A few bytes can claim 2^60 values, so a list is only decoded up to a bound, which the caller
@@ -15,7 +15,7 @@ mod encode;
 pub use encode::*;
 use thiserror::Error;
 
-/// Error in a blob.
+/// The reason why a blob of a profile cannot be decoded.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum BlobError {
     /// The blob ends inside a varint or inside a run.
@@ -24,25 +24,26 @@ pub enum BlobError {
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// More values than this number, which the caller allows.
+    /// The blob has more values than this number, which the caller allows.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// A value for one tile exceeds 32 bits.
+    /// The blob has this value for one tile, which exceeds 32 bits.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
-    /// The number of values, which is first, is not the number of tiles (or IPUs).
+    /// The number of values (the first number) differs from the number of tiles (the second
+    /// number).
     #[error("it holds {0} values instead of {1}")]
     WrongLength(usize, usize),
 }
 
-/// Iterator over the varints of a list.
+/// Iterates over the varints of a list.
 #[derive(Debug, Clone)]
 pub struct Varints<'a> {
     bytes: std::slice::Iter<'a, u8>,
 }
 
 impl<'a> Varints<'a> {
-    /// Reads `blob` from its first byte.
+    /// Starts at the first byte of `blob`.
     pub fn new(blob: &'a [u8]) -> Self {
         Self { bytes: blob.iter() }
     }
@@ -71,17 +72,16 @@ impl Iterator for Varints<'_> {
     }
 }
 
-/// A value and the number of its repetitions.
+/// A value that a run-length list repeats, and the number of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct ValueRun {
     /// Number of repetitions; at least 1.
     pub count: u64,
     /// The repeated value.
     pub value: u64,
 }
 
-/// Iterator over the runs of a run-length list, without expanding it. Each literal value is a run
-/// of one; empty runs are skipped.
+    /// Number of literal values that follow.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
@@ -89,7 +89,7 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Reads `blob` from its first byte.
+    /// Starts at the first byte of `blob`.
     pub fn new(blob: &'a [u8]) -> Self {
         Self {
             varints: Varints::new(blob),
@@ -97,6 +97,7 @@ impl<'a> Runs<'a> {
         }
     }
 
+    /// Reads the next value; the end of the blob is an error.
     #[inline]
     fn value(&mut self) -> Result<u64, BlobError> {
         self.varints.next().unwrap_or(Err(BlobError::Truncated))
@@ -104,7 +105,7 @@ impl<'a> Runs<'a> {
 }
 
 impl Iterator for Runs<'_> {
-    type Item = Result<Run, BlobError>;
+    type Item = Result<ValueRun, BlobError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -117,18 +118,21 @@ impl Iterator for Runs<'_> {
             if header & 1 == 1 {
                 self.literals = count;
             } else {
-                let run = self.value().map(|value| Run { count, value });
+                let run = self.value().map(|value| ValueRun { count, value });
                 if count > 0 || run.is_err() {
                     return Some(run);
                 }
             }
         }
         self.literals -= 1;
-        Some(self.value().map(|value| Run { count: 1, value }))
+        Some(self.value().map(|value| ValueRun { count: 1, value }))
     }
 }
 
-/// Decodes a list of at most `limit` values.
+/// Decodes a list of varints.
+///
+/// # Errors
+/// If the list has more than `limit` values, or ends within one.
 pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     let mut values = Vec::new();
     for value in Varints::new(blob) {
@@ -149,7 +153,7 @@ mod tests {
     fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut values = Vec::new();
         for run in Runs::new(blob) {
-            let Run { count, value } = run?;
+            let ValueRun { count, value } = run?;
             if count > (limit - values.len()) as u64 {
                 return Err(BlobError::TooLong(limit));
             }
@@ -158,7 +162,7 @@ mod tests {
         Ok(values)
     }
 
-    /// Expands a run-length list of adjacent differences, from 0, into at most `limit` running sums.
+    /// Expands a run-length list of differences between adjacent ids into at most `limit` ids.
     fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut sum = 0u64;
         let differences = decode_rle(blob, limit)?.into_iter();

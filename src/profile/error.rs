@@ -1,11 +1,13 @@
-//! Errors about a cell of `profile.pop`, or of SQLite.
+//! Creates the errors about a cell of `profile.pop`, and about a part of the file that SQLite
+//! cannot read.
 
 use crate::message::{FileError, PROFILE_AGAIN};
 
-/// Problem of an id that several rows share.
+/// The problem of an id that several rows have.
 pub(super) const DUPLICATE: &str = "duplicate id";
 
-/// Error about one cell. Its row is named by the value of the first column that is read.
+/// Returns the error that a cell has a `problem`. `row` is the value of the first column that is
+/// read from its row.
 pub(super) fn cell(
     table: &str,
     column: &str,
@@ -18,7 +20,8 @@ pub(super) fn cell(
     ))
 }
 
-/// Converts errors of SQLite about a table, or another part of the file.
+/// Returns a function that turns an error of SQLite into one that names `place`: a table, or
+/// another part of the file.
 pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
     move |error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => FileError::new(format!(
@@ -31,8 +34,8 @@ pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileErr
     }
 }
 
-/// The rowids of a table do not ascend, on which SQLite relies to find rows. `rowid` is the first
-/// out of order.
+/// Returns the error that the rowids of a table do not ascend, on which SQLite relies to find rows.
+/// `rowid` is the first one out of order.
 pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
     FileError::new(format!(
         "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
@@ -40,7 +43,7 @@ pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
     ))
 }
 
-/// The profile was recorded without lowered variables.
+/// Returns the error that the profile was recorded without lowered variables.
 pub(super) fn no_variables() -> FileError {
     FileError::new(
         "the profile has no lowered variables, so no memory can be computed; record it again with \
@@ -49,7 +52,7 @@ pub(super) fn no_variables() -> FileError {
     )
 }
 
-/// A table that must have a row has none.
+/// Returns the error that a table has no row, although it must have one.
 pub(super) fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }

@@ -1,14 +1,14 @@
-//! Maps the ids of a table to positions in an array.
+//! Maps the ids of a table's rows to their positions in an array.
 
 use super::cells::Cells;
 use super::error::{DUPLICATE, cell};
 use crate::message::FileError;
 
-/// Positions of the rows of a table by their ids.
+/// Maps the id of each row of a table to the position of the row.
 ///
 /// Poplar counts ids from 0 without gaps: then the id is the position and nothing is stored.
-/// Otherwise dense ids are looked up in an array, sparse ones in a sorted list, which no file can
-/// make slow.
+/// Otherwise dense ids are looked up in an array, and sparse ids in a sorted list, so that no file
+/// can make the lookup slow.
 #[derive(Debug, Clone)]
 pub struct Ids(IdLookup);
 
@@ -18,23 +18,28 @@ impl Default for Ids {
     }
 }
 
+/// The ways in which ids are stored.
 #[derive(Debug, Clone)]
 enum IdLookup {
+    /// The ids from 0 to this number (exclusive) are the positions.
     Same(u32),
+    /// The position of each id, at the index of the id, or [`ABSENT`].
     Array(Vec<u32>),
-    /// Id and position, ascending.
+    /// Pairs of an id and its position, in ascending order of ids.
     Sorted(Vec<(u64, u32)>),
 }
 
-/// Marks an id in the array that no row has.
+/// Stands in the array of positions for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum array entries for each row: with more, a list is smaller.
+/// Maximum number of array entries for each row. With more, a sorted list is smaller.
 const SPARSE: u64 = 4;
 
 impl Ids {
-    /// Indexes `ids`, given in the order of the rows. If two rows have one id, that id is returned
-    /// as the error.
+    /// Indexes `ids`, which are in the order of their rows.
+    ///
+    /// # Errors
+    /// An id that two rows have.
     pub fn new(ids: impl ExactSizeIterator<Item = u64> + Clone) -> Result<Self, u64> {
         if ids.clone().zip(0..).all(|(id, position)| id == position) {
             return Ok(Self::dense(ids.len() as u32));
@@ -51,7 +56,8 @@ impl Ids {
         }
     }
 
-    /// Indexes the ids of a table's column; an error names the column.
+    /// Indexes the ids in a column of a table, in the order of their rows. An error names the
+    /// column.
     pub(super) fn of(
         table: &'static str,
         column: &'static str,
@@ -60,11 +66,13 @@ impl Ids {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }
 
-    /// Index of the ids from 0 to `len - 1`, each the position of its row.
+    /// Returns the index of a table of `len` rows whose ids are their positions.
     pub fn dense(len: u32) -> Self {
         Self(IdLookup::Same(len))
     }
 
+    /// Stores the positions of ids up to `highest` in an array. Returns an id that two rows have as
+    /// the error.
     fn array(ids: impl Iterator<Item = u64>, highest: usize) -> Result<Self, u64> {
         let mut array = vec![ABSENT; highest + 1];
         for (id, position) in ids.zip(0..) {
@@ -75,7 +83,7 @@ impl Ids {
         Ok(Self(IdLookup::Array(array)))
     }
 
-    /// Position of the row with this id.
+    /// Returns the position of the row with this id; `None` if there is none.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         match &self.0 {
@@ -92,8 +100,8 @@ impl Ids {
     }
 }
 
-/// Collects the ids of a table: runs of ids that are one more than the id before, as the first id and
-/// the number of ids.
+/// Collects the ids of a table in the order of its rows. Consecutive ids are stored as a run: the
+/// first id and the number of ids.
 #[derive(Debug, Default)]
 pub(super) struct IdColumn(Vec<(u64, u64)>);
 
@@ -104,6 +112,7 @@ impl IdColumn {
         self.push_run((id, 1));
     }
 
+    /// Adds a run of ids: the first id and the number of ids.
     #[inline]
     fn push_run(&mut self, (first, count): (u64, u64)) {
         match self.0.last_mut() {
@@ -112,12 +121,13 @@ impl IdColumn {
         }
     }
 
-    /// Appends the ids of the rows that follow.
+    /// Appends the ids of `other`, whose rows follow.
     pub(super) fn append(&mut self, other: Self) {
         other.0.into_iter().for_each(|run| self.push_run(run));
     }
 
-    /// Index of the ids, and the ids themselves unless they equal the positions.
+    /// Returns the index of the ids, and the ids in the order of the rows unless they equal the
+    /// positions. An error names the column.
     pub(super) fn index(
         self,
         table: &'static str,
@@ -136,7 +146,8 @@ impl IdColumn {
     }
 }
 
-/// Position of the row whose id is in the cell.
+/// Returns the position in `table` of the row whose id is in the cell. `ids` is the index of that
+/// table.
 #[inline]
 pub(super) fn position(
     ids: &Ids,
@@ -149,7 +160,8 @@ pub(super) fn position(
     ids.position(id).ok_or_else(unknown)
 }
 
-/// Entry of `ipus` for the IPU in the cell.
+/// Returns the entry of `ipus` for IPU number `ipu`, which was read from the cell. Errors name the
+/// cell.
 pub(super) fn of_ipu<'a, T>(
     ipus: &'a mut [T],
     row: &Cells<'_>,

@@ -1,4 +1,5 @@
-//! Liveness: the steps of the compiled program, and the steps on which classes are live.
+//! Reads the liveness: the steps of the compiled program, and the steps on which each equivalence
+//! class of variables is live.
 
 use super::Programs;
 use super::database::Database;
@@ -8,22 +9,24 @@ use crate::message::FileError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 
-/// One liveness step. Step indices count the steps in the order of their ids.
+/// One liveness step: the execution of one program. The index of a step is its place in the order
+/// of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// Id of the step (`depth_first_steps.id`).
     pub id: u64,
-    /// Program that the step runs, as a position in [`Programs::all`].
+    /// The program that the step runs, as a position in [`Programs::all`].
     pub program: u32,
-    /// Index of the step that calls this one; `None` at the root.
+    /// Index of the step that calls this step; `None` at the root.
     pub parent: Option<u32>,
 }
 
-/// Table of the steps.
+/// The table of the steps.
 pub(super) const STEPS: &str = "depth_first_steps";
-/// Table of the equivalence classes.
+/// The table of the equivalence classes.
 const CLASSES: &str = "eq_classes";
 
+/// Reads the liveness steps in the order of their ids.
 pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>, FileError> {
     let table = STEPS;
     let columns = &["id", "program_id", "parent_step_id"];
@@ -50,22 +53,23 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
     rows.into_iter().map(step).collect()
 }
 
-/// The steps on which the variables of each equivalence class (variables of Poplar that are live on
-/// the same steps) are live. A class is identified by its position in these lists; its id in the
-/// profile only matters while reading.
+/// The steps on which the variables of each equivalence class are live. An equivalence class of
+/// Poplar contains the variables that are live on the same steps. A class is identified by its
+/// position in these lists; its id in the profile only matters while reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
-    /// By class: is the class live on every step?
+    /// By class: whether the class is live on every step.
     always_live: Vec<bool>,
-    /// By class: start of its ranges in `ranges`; with one more entry at the end.
+    /// By class: index of its first range in `ranges`; with the number of all ranges as one more
+    /// entry at the end.
     starts: Vec<u32>,
+    /// Ranges of step indices on which classes are live (end exclusive), class by class.
     ranges: Vec<(u32, u32)>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// Reads the classes, and the index of their ids.
-    /// `steps` has the ids of all steps, ascending.
+    /// Reads the classes, and the index of their ids. `steps` has the ids of all steps, ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids), FileError> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -74,9 +78,10 @@ impl LiveClasses {
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Builds classes by position. `always_live` says of each class whether it is live on all
-    /// `steps`; `ranges` has the live ranges of all other classes, as (class, from, to), the end
-    /// exclusive. Ranges that touch or overlap are merged, so that no step of a class counts twice.
+    /// Builds the classes, in the order of their positions. `always_live` says of each class
+    /// whether it is live on all `steps`. `ranges` has the live ranges of the other classes:
+    /// position of the class, first step index, and end (exclusive). Ranges that touch or overlap
+    /// are merged, so that no step of a class counts twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let mut starts = vec![0];
@@ -102,49 +107,50 @@ impl LiveClasses {
         }
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn len(&self) -> usize {
         self.always_live.len()
     }
 
-    /// Are there no classes?
+    /// Returns whether there are no classes.
     pub fn is_empty(&self) -> bool {
         self.always_live.is_empty()
     }
 
-    /// Number of liveness steps.
+    /// Returns the number of liveness steps.
     pub fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// Is the class at `position` live on every step? (`eq_classes`)
+    /// Returns whether the profile says that the class at `position` is live on every step
+    /// (`eq_classes`).
     pub fn is_always_live(&self, position: u32) -> bool {
         self.always_live[position as usize]
     }
 
-    /// Is the class at `position` live on the first and on the last step? Parameters and other
-    /// state that outlives a run are.
+    /// Returns whether the class at `position` is live on the first and on the last step, as
+    /// parameters and other state that outlives a run are.
     pub fn lasts(&self, position: u32) -> bool {
         let last = self.steps.saturating_sub(1);
         self.is_live(position, 0) && self.is_live(position, last)
     }
 
-    /// Is the class at `position` live on the step with index `step`?
+    /// Returns whether the class at `position` is live on the step with index `step`.
     pub fn is_live(&self, position: u32, step: u32) -> bool {
         let ranges = self.ranges(position);
         let before = ranges.partition_point(|&(from, _)| from <= step);
         before > 0 && step < ranges[before - 1].1
     }
 
-    /// Step indices on which the class at `position` is live: disjoint ranges (end exclusive) in
-    /// ascending order.
+    /// Returns the step indices on which the class at `position` is live: disjoint ranges (end
+    /// exclusive) in ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
         let class = position as usize;
         &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
     }
 
-    /// The highest sum of live bytes, and the first step that has it; `all` has class and bytes of
-    /// each variable.
+    /// Returns the largest sum of bytes that are live on one step, and the index of the first step
+    /// that has it. `all` has the position of the class and the bytes of each variable.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -165,8 +171,8 @@ impl LiveClasses {
     }
 }
 
-/// Appends a range that begins no earlier than the ranges from index `first` on, merging it with
-/// the last one if they touch or overlap.
+/// Appends a range to the ranges of one class, which start at index `first`; merges it with the
+/// last one if they touch or overlap. It must not begin before the ranges of that class.
 fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)) {
     match ranges[first..].last_mut() {
         Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -174,7 +180,7 @@ fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)
     }
 }
 
-/// Serialized as what [`LiveClasses::new`] takes.
+/// Serializes the arguments from which [`LiveClasses::new`] builds the classes.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
@@ -186,7 +192,7 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Ranges may be empty or lie beyond the last step.
+/// Accepts ranges that are empty or lie beyond the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -194,8 +200,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Does a range begin after the last of `steps`, or end after the id that follows it? The end is not
-/// checked if ids have gaps, since the id that follows the last step is then unknown.
+/// Returns whether the range of step ids `from..to` begins after the last of `steps`, or ends after
+/// the id that follows the last step. The end is not checked if ids have gaps, since the id that
+/// follows the last step is then unknown.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let ends = steps.first().zip(steps.last());
     ends.is_some_and(|(first, last)| {
@@ -204,8 +211,8 @@ fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     })
 }
 
-/// Rows of `eq_class_step` as (class position, from, to), in step indices (end exclusive). The
-/// table holds step ids; an end is the id after the last step.
+/// Reads the rows of `eq_class_step`: position of the class, first step index, and end (exclusive).
+/// The table holds ids of steps; an end is the id after the last step.
 fn read_ranges(
     database: &Database,
     ids: &Ids,

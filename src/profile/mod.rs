@@ -1,8 +1,8 @@
 //! Reads `profile.pop` into plain data.
 //!
 //! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
-//! scans the tables that the analysis needs, in rowid order. Rows are joined in memory by the
-//! ids of the tables. "Checked" in comments means checked on a real profile.
+//! scans the tables that the analysis needs, in rowid order. Rows are joined in memory by the ids
+//! of the tables. "Checked" in comments means checked on a real profile.
 
 mod cells;
 mod code_kind;
@@ -45,51 +45,52 @@ use crate::progress::Progress;
 use database::Database;
 use std::path::Path;
 
-/// All data of a `profile.pop` that the analysis uses.
+/// All data of a `profile.pop` for one IPU that the analysis uses.
 #[derive(Debug)]
 pub struct Profile {
-    /// Report format that the file states.
+    /// Version of the report format that the file states.
     pub version: FormatVersion,
-    /// Machine that the model was compiled for.
+    /// The machine that the model was compiled for.
     pub target: Target,
-    /// Program tree, with the compute set and the code bytes of each program.
+    /// The program tree, with the compute set and the code bytes of each program.
     pub programs: Programs,
-    /// Liveness steps, by index.
+    /// The liveness steps, in the order of their ids.
     pub steps: Vec<Step>,
-    /// Steps on which each equivalence class is live.
+    /// The steps on which each equivalence class of variables is live.
     pub classes: LiveClasses,
     /// All lowered variables.
     pub variables: Variables,
-    /// Lowered variables of each compute set.
+    /// The lowered variables that each compute set uses.
     pub compute_set_variables: VariableLists,
-    /// Lowered variables of each region set.
+    /// The lowered variables in each region set, which exchanges move.
     pub region_variables: VariableLists,
-    /// Memory as the compiler recorded it.
+    /// The memory of each tile and of each category as the compiler recorded it.
     pub recorded: Recorded,
-    /// Executed and estimated cycles.
+    /// The executed cycles of each program, and the compiler's estimates.
     pub cycles: Cycles,
-    /// Origin of the file.
+    /// Who compiled the model, when, and with which options.
     pub made: BuildInfo,
-    /// Warnings about unusual content that could be read.
+    /// Warnings about unusual content of the file, which could be read in spite of it.
     pub warnings: Vec<Warning>,
-    /// Statements with which the other data are compared.
+    /// Numbers that repeat what other tables say, for the checks that compare both.
     pub statements: Statements,
-    /// Source of variable names, which works without the rest of the profile.
+    /// Fetches names of lowered variables from the file. It works without the rest of the profile.
     pub names: VariableNames,
 }
 
-/// Statements of a profile that only the checks of `witnesses` compare with the rest.
+/// Numbers of a profile that serve only to check the other data (see
+/// [`witnesses`](crate::witnesses)).
 #[derive(Debug, Default)]
 pub struct Statements {
-    /// By tile: its memory regions; `None` if the profile lacks them.
+    /// Memory regions of each tile; `None` if the profile lacks them.
     pub regions: Option<Vec<Regions>>,
-    /// By step, ascending: change of the bytes of not-always-live variables since the step before,
-    /// over all tiles; empty if the profile lacks them.
+    /// By step, ascending: the step index, and the change of the bytes of not-always-live variables
+    /// since the step before, summed over all tiles. Empty if the profile lacks them.
     pub live_by_step: Vec<(u32, i64)>,
-    /// Variables with an exchange region that ends after the variable does, or that an exchange has
-    /// twice in a row, ascending.
+    /// Variables with an exchange region that ends beyond the variable, or that a region set lists
+    /// twice in a row: positions in [`Variables`], ascending.
     pub outside: Vec<u32>,
-    /// Does the profile have the table of vertex state (`memory_by_compute_set`)?
+    /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,
 }
 
@@ -104,8 +105,8 @@ impl Profile {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Frees the lists of compute sets and regions, and the labels of variables: a third of the
-    /// memory of a large model.
+    /// Frees the variables of compute sets and region sets, and the labels of variables: a third of
+    /// the memory of a large model.
     pub(crate) fn forget_users(&mut self) {
         self.compute_set_variables = VariableLists::default();
         self.region_variables = VariableLists::default();
@@ -141,7 +142,7 @@ impl Profile {
         (of_sets, of_regions)
     }
 
-    /// Reads the profile and reports the rows read to `progress`.
+    /// Reads the profile at `path`, and reports the number of rows read to `progress`.
     ///
     /// # Errors
     /// As [`Profile::read`].

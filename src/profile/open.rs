@@ -1,4 +1,4 @@
-//! Opens a file that may come from an untrusted source.
+//! Opens a profile that may come from an untrusted source.
 
 use super::error::sqlite;
 use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
@@ -16,20 +16,23 @@ const HEADER: usize = 100;
 
 /// A profile on disk, in the state in which it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    /// Absolute path without links: SQLite keeps changes beside the file itself.
+pub(super) struct ProfileFile {
+    /// Absolute path without links, since SQLite keeps changes beside the file itself.
     pub(super) path: PathBuf,
+    /// Size of the file in bytes.
     length: u64,
+    /// Time of the last modification; `None` if the file system does not store it.
     modified: Option<SystemTime>,
+    /// The first [`HEADER`] bytes of the file; fewer if it is shorter.
     header: Vec<u8>,
 }
 
-impl Source {
-    /// Checks the file before SQLite opens it. SQLite is told that the file is immutable: it writes
-    /// nothing, takes no locks and ignores journals, so a file with pending changes beside it is
-    /// refused here.
+impl ProfileFile {
+    /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
+    /// it writes nothing, takes no locks and ignores journals. So a file with pending changes
+    /// beside it is refused here.
     pub(super) fn find(path: &Path) -> Result<Self, FileError> {
-        let source = Self::look(path)?;
+        let source = Self::state_of(path)?;
         if path.extension().is_some_and(|extension| extension == CACHE) {
             return Err(FileError::new(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
@@ -42,7 +45,8 @@ impl Source {
         Ok(source)
     }
 
-    fn look(path: &Path) -> Result<Self, FileError> {
+    /// Reads the state of the file at `path`. Refuses pipes and devices.
+    fn state_of(path: &Path) -> Result<Self, FileError> {
         // Checked first: opening a pipe would block until somebody writes, and the path of a pipe
         // such as /dev/fd/63 cannot be canonicalized.
         let metadata = path.metadata()?;
@@ -66,13 +70,14 @@ impl Source {
         })
     }
 
-    /// Returns an error if the file has changed. (Its header counts changes.)
+    /// Returns an error if the file has changed since it was first opened. (SQLite counts changes
+    /// in its header.)
     pub(super) fn check_unchanged(&self) -> Result<(), FileError> {
         check_unfinished(&self.path)?;
-        self.check_same(&Self::look(&self.path)?)
+        self.check_same(&Self::state_of(&self.path)?)
     }
 
-    /// Returns an error unless the file was `found` in the same state.
+    /// Returns an error unless `found`, the file at the same path later, is in the same state.
     pub(super) fn check_same(&self, found: &Self) -> Result<(), FileError> {
         match self == found {
             true => Ok(()),
@@ -83,8 +88,9 @@ impl Source {
         }
     }
 
-    /// Maximum bytes of texts and blobs that one table can hold in an intact file. Texts in UTF-16
-    /// grow by half when they are read, and a cell may be read twice.
+    /// Returns the maximum number of bytes of texts and blobs that reading one table of an intact
+    /// file can yield. Texts in UTF-16 grow by half when they are read, and a cell may be read
+    /// twice.
     pub(super) fn max_payload(&self) -> u64 {
         self.length.saturating_mul(4)
     }
@@ -110,19 +116,20 @@ impl Source {
         Ok(connection)
     }
 
-    /// Operations of SQLite after which a connection has read more rows than the file can hold. A
-    /// row takes at least six bytes and some ten operations; damaged pages that refer to each other
-    /// yield endless rows.
+    /// Returns the number of operations of SQLite after which a connection must have read more rows
+    /// than the file can hold. A row takes at least six bytes and some ten operations. Damaged
+    /// pages that refer to each other yield endless rows.
     fn most_operations(&self) -> u64 {
         (1 << 24) + self.length.saturating_mul(8)
     }
 }
 
-/// Operations of SQLite between two checks of the budget.
+/// Number of operations of SQLite between two checks of the budget of a connection.
 const OPERATIONS: u64 = 1 << 14;
 
-/// Forbids code in the schema and writing to the schema, lets SQLite check cells before it uses
-/// them, and sets limits far above the needs of a profile.
+/// Configures a connection for an untrusted file: forbids code in the schema and writing to the
+/// schema, makes SQLite check cells before it uses them, and sets limits far above the needs of a
+/// profile.
 fn defend(connection: &Connection) -> rusqlite::Result<()> {
     for (config, value) in [
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -148,12 +155,13 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// Extension of a cache that PopVision keeps beside a profile: a public tutorial lists a
+/// Extension of the cache file that PopVision keeps beside a profile: a public tutorial lists a
 /// `profile.pop_cache` in a report folder that was opened with PopVision. Its format is not public,
-/// so it is recognised by its name.
+/// so the file is recognized by its name.
 const CACHE: &str = "pop_cache";
 
-/// Checks the first bytes, so that files that are often mixed up get specific messages.
+/// Returns an error unless the first bytes are those of an SQLite database. Kinds of files that are
+/// often mixed up with a profile get specific messages.
 fn check_header(header: &[u8]) -> Result<(), FileError> {
     let instead = match header {
         [] => {
@@ -180,14 +188,15 @@ fn check_header(header: &[u8]) -> Result<(), FileError> {
     )))
 }
 
-/// Compares the size with that in the header, if the header is up to date, which it is if the
-/// change counter is that of the last writer that stored the size.
+/// Returns an error if the file, which has `found` bytes, is shorter than its header says. The size
+/// in the header is only valid if the writer that stored it was the last one to change the file,
+/// which the change counter shows.
 fn check_length(header: &[u8], found: u64) -> Result<(), FileError> {
     let word = |at: usize| {
         let bytes = header.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     };
-    // 1 stands for 65,536, which does not fit.
+    // The value 1 stands for 65,536, which does not fit two bytes.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
         size => u64::from(size),
@@ -205,11 +214,11 @@ fn check_length(header: &[u8], found: u64) -> Result<(), FileError> {
     )))
 }
 
-/// First bytes of a journal that has to be rolled back.
+/// First bytes of a journal whose changes have to be rolled back.
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// Files that SQLite keeps beside a database: its write-ahead log, its journal, and the index of
-/// the log that processes share.
+/// Returns the paths of the files that SQLite keeps beside a database: its write-ahead log, its
+/// journal, and the index of the log that processes share, in this order.
 pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
     ["-wal", "-journal", "-shm"].map(|suffix| {
         let mut name = OsString::from(path.as_os_str());
@@ -218,11 +227,11 @@ pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-/// Refuses a profile whose write-ahead log or journal holds changes.
+/// Returns an error if the write-ahead log or the journal of a profile holds changes.
 fn check_unfinished(path: &Path) -> Result<(), FileError> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    // SQLite may keep a journal after its changes are done, and then zeroes its header.
+    // SQLite may keep a journal after its changes are done, and then fills its header with zeros.
     let mut start = Vec::new();
     let is_there = journal.metadata().is_ok_and(|metadata| metadata.is_file());
     if is_there {
@@ -240,7 +249,8 @@ fn check_unfinished(path: &Path) -> Result<(), FileError> {
     )))
 }
 
-/// `file:` URI for SQLite, with every special or non-ASCII byte escaped.
+/// Returns the `file:` URI with which SQLite opens the path read-only and as immutable, with every
+/// special or non-ASCII byte escaped.
 fn uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_encoded_bytes() {

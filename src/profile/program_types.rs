@@ -1,4 +1,4 @@
-//! Reads the details of each type of program (`program_type_*` tables).
+//! Reads the tables with details of each type of program (`program_type_*`).
 
 use super::ProgramKind;
 use super::cells::Cells;
@@ -8,15 +8,17 @@ use crate::message::FileError;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Rows of the `program_type_*` tables, by `programs.variant_index`.
+/// The rows of the `program_type_*` tables, by the id with which `programs.variant_index` refers to
+/// them.
 pub(super) struct Details {
-    /// Kinds of the programs of three tables, by row.
+    /// By table and id of the row: the kind of program. Only for compute sets, exchanges and calls.
     kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
-    /// Ids of region sets, by table and row.
+    /// By table and id of the row: the ids of the region sets that the program moves.
     regions: RegionIds,
 }
 
 impl Details {
+    /// Reads the tables. `compute_sets` and `programs` are the indices of their ids.
     pub(super) fn read(
         database: &Database,
         tiles: u32,
@@ -41,8 +43,8 @@ impl Details {
         })
     }
 
-    /// Kind of a program whose type has the name `kind`, and the region sets that it moves. `row` is
-    /// its row, with `variant_index` in column 2.
+    /// Returns the kind of the program in `row`, whose type has the name `kind`, and the ids of the
+    /// region sets that it moves. `variant_index` is in column 2 of the row.
     pub(super) fn kind(
         &self,
         row: &Cells<'_>,
@@ -70,8 +72,8 @@ impl Details {
     }
 }
 
-/// Body of each call: `program_type_call` names a function, and `function_programs` the program of
-/// the function. (Assumed: the real profile has no such rows.)
+/// Reads the body of each call: `program_type_call` names a function, and `function_programs` the
+/// program of the function. (Assumed: the real profile has no such rows.)
 fn read_calls(
     database: &Database,
     programs: &Ids,
@@ -89,7 +91,7 @@ fn read_calls(
     })
 }
 
-/// Tables of the program types that say more about memory than their names.
+/// Names of the tables of program types that say more about memory than the name of the type.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -97,12 +99,12 @@ const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
 const CODE_COPY: &str = "program_type_code_copy";
 const CALL: &str = "program_type_call";
 
-/// Columns of the region sets that an exchange moves.
+/// Columns of the region sets that an exchange moves, after the id of the row.
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// Tables with ids of region sets: name, columns (the key first), and the table of program types
-/// whose rows the key identifies.
+/// Tables with ids of region sets: name of the table, its columns (the key first), and the table of
+/// program types whose rows the key identifies.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
@@ -113,7 +115,7 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),
 ];
 
-/// Ids of region sets, by the table of the program type and its row.
+/// Ids of region sets, by the table of the program type and the id of its row.
 type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
 
 fn read_region_columns(database: &Database) -> Result<RegionIds, FileError> {

@@ -1,5 +1,5 @@
-//! The program tree (`programs`, `program_types`, `control_programs`) with its compute sets, and the
-//! code bytes of programs.
+//! Reads the program tree (`programs`, `program_types`, `control_programs`) with its compute sets,
+//! and the code bytes of programs.
 
 use super::Target;
 use super::database::Database;
@@ -13,10 +13,11 @@ use std::sync::Arc;
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug, Clone)]
 pub struct Programs {
+    /// Maps the id of a program to its position in `all`.
     pub(super) ids: Ids,
-    /// All programs, in the order of the file.
+    /// All programs, in the order of the file. The position of a program is its index here.
     pub all: Vec<Program>,
-    /// Roots of the tree (`control_programs`, ordered by id), as positions in `all`.
+    /// The roots of the tree (`control_programs`, ordered by id), as positions in `all`.
     pub roots: Vec<u32>,
     /// All compute sets, in the order of the file.
     pub compute_sets: Vec<ComputeSet>,
@@ -24,46 +25,47 @@ pub struct Programs {
     pub vertex_types: Vec<VertexType>,
 }
 
-/// One program.
+/// A program of Poplar: one step of the compiled model, or a sequence, loop or call of others.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Id of the program (`programs.id`).
     pub id: u64,
     /// Name of the program; mostly empty.
     pub name: Box<str>,
-    /// Kind of the program.
+    /// The work of the program.
     pub kind: ProgramKind,
-    /// Id of the program's row in the table of its type.
+    /// Id of the program's row in the table of its type; `None` if the type has no table.
     pub(super) variant_index: Option<u64>,
-    /// Children in order, as positions in [`Programs::all`].
+    /// The programs below it in order, as positions in [`Programs::all`].
     pub children: Box<[u32]>,
-    /// Debug context; 0 for none.
+    /// Id of the debug context of the program; 0 for none.
     pub debug_id: u64,
-    /// Bytes of control code by tile. Empty for a program with children, whose recorded bytes
+    /// Bytes of control code on each tile. Empty for a program with children, whose recorded bytes
     /// include those of the children.
     pub control_code: TileBytes,
     /// Ids of the region sets that the program moves, for
-    /// [`Profile::region_variables`](super::Profile::region_variables): source and destination of
-    /// an exchange, regions of a host exchange, destination of a code copy. A region set without a
-    /// row is empty.
+    /// [`Profile::region_variables`](super::Profile::region_variables): the source and the
+    /// destination of an exchange, the regions of a host exchange, or the destination of a code
+    /// copy. A region set without a row is empty.
     pub regions: Arc<[u64]>,
 }
 
-/// Kind of a program, as far as memory is concerned.
+/// The work of a program, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
     /// Runs the compute set at this position in [`Programs::compute_sets`].
     OnTileExecute(u32),
-    /// Moves data between tiles; with the bytes of exchange code by tile.
+    /// Moves data between tiles of one IPU; with the bytes of its exchange code on each tile.
     DoExchange(TileBytes),
-    /// Runs the body of a function, at this position in [`Programs::all`].
+    /// Runs a function, whose body is the program at this position in [`Programs::all`].
     Call(u32),
-    /// Any other type, by its name in `program_types`.
+    /// Does anything else; with the name of its type in `program_types`.
     Other(Box<str>),
 }
 
 impl ProgramKind {
-    /// Does the program move data between tiles or IPUs, from its first region set to its last?
+    /// Returns whether the program moves data between tiles or IPUs, from its first region set to
+    /// its last.
     pub fn is_exchange(&self) -> bool {
         match self {
             ProgramKind::DoExchange(_) => true,
@@ -72,49 +74,51 @@ impl ProgramKind {
         }
     }
 
-    /// Does the program copy from or to the host, or begin or end such a copy?
+    /// Returns whether the program copies data from or to the host, or begins or ends such a copy.
     pub fn is_stream_copy(&self) -> bool {
         matches!(self, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
     }
 }
 
-/// One compute set.
+/// A compute set: vertices that all tiles execute in parallel.
 #[derive(Debug, Clone)]
 pub struct ComputeSet {
     /// Id of the compute set (`compute_sets.compute_set`).
     pub id: u64,
     /// Name of the compute set.
     pub name: Box<str>,
-    /// Debug context of the compute set itself; 0 for none, or if the profile lacks it.
+    /// Id of the debug context of the compute set itself; 0 for none, or if the profile lacks it.
     pub debug_id: u64,
-    /// Vertices by type (a position in [`Programs::vertex_types`]), with the number of instances by
-    /// tile.
+    /// The types of its vertices: each a position in [`Programs::vertex_types`], with the number of
+    /// vertices of that type on each tile.
     pub vertices: Vec<(u32, TileBytes)>,
-    /// Number of instances as the compute set itself states it; `None` if the profile lacks it.
+    /// Number of its vertices on all tiles, as its own row states it; `None` if the profile lacks
+    /// it.
     pub counted: Option<u64>,
-    /// Exact bytes of its vertices by tile: data, edge and copy pointers, descriptors and padding
-    /// (`memory_by_compute_set`); `None` if the profile lacks them.
+    /// Exact bytes of its vertices on each tile: data, edge and copy pointers, descriptors and
+    /// padding (`memory_by_compute_set`); `None` if the profile lacks them.
     pub memory: Option<TileBytes>,
 }
 
-/// One vertex type.
+/// A vertex type: the class of vertices that run the same code.
 #[derive(Debug, Clone)]
 pub struct VertexType {
     /// Name of the vertex type.
     pub name: Box<str>,
-    /// State of one instance, in bytes.
+    /// Bytes of the state of one vertex.
     pub state_bytes: u32,
-    /// Code of the vertex type, in bytes by tile.
+    /// Bytes of the code of the vertex type on each tile.
     pub code: TileBytes,
 }
 
 impl Programs {
-    /// Position in `all` of the program with this id.
+    /// Returns the position in `all` of the program with this id; `None` if there is none.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 
-    /// The compute set that a program at this position in `all` runs.
+    /// Returns the compute set that the program at this position in `all` runs; `None` if it runs
+    /// none.
     pub fn compute_set(&self, program: u32) -> Option<&ComputeSet> {
         match self.all[program as usize].kind {
             ProgramKind::OnTileExecute(set) => Some(&self.compute_sets[set as usize]),
@@ -143,7 +147,8 @@ impl Programs {
     }
 }
 
-/// Index of the ids of all programs. Those of several compilations would share their ids.
+/// Indexes the ids of all programs. Refuses a profile of several compilations, whose programs share
+/// their ids.
 fn read_ids(database: &Database) -> Result<Ids, FileError> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
@@ -203,7 +208,8 @@ fn read_programs(
     })
 }
 
-/// Names of the program types, with an index of their ids, which differ from file to file.
+/// Reads the names of the program types, with an index of their ids, which differ from file to
+/// file.
 fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), FileError> {
     database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
@@ -281,7 +287,7 @@ fn read_instances(
     })
 }
 
-/// Table of the memory of vertices.
+/// The table of the bytes of vertices by compute set.
 pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
 fn read_memory(

@@ -1,4 +1,4 @@
-//! Memory as Poplar recorded it, with which the model is compared.
+//! Reads the memory that Poplar recorded, with which the model is compared.
 
 use super::Target;
 use super::database::Database;
@@ -7,71 +7,75 @@ use super::tile_bytes::TileBytes;
 use crate::message::FileError;
 use serde::{Deserialize, Serialize};
 
-/// Memory by tile and by category, as the compiler recorded it.
+/// The memory of each tile and of each category of variables, as the compiler recorded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// By tile: recorded memory (`memory_by_tile`); empty if the profile lacks the table.
+    /// The record of each tile (`memory_by_tile`); empty if the profile lacks the table.
     pub tiles: Vec<RecordedTile>,
-    /// By category of lowered variables: recorded memory (`memory_by_category`).
+    /// The record of each category of lowered variables (`memory_by_category`); empty if the
+    /// profile lacks the table.
     pub categories: Vec<RecordedCategory>,
 }
 
-/// One row of `memory_by_category`, in bytes by tile, summed over all kinds of memory.
+/// The recorded memory of one category of lowered variables (a row of `memory_by_category`), in
+/// bytes by tile, summed over the memory regions of a tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedCategory {
     /// Name of the category, such as `vertexCode`.
     pub name: String,
-    /// Bytes by tile, overlapped or not: the sum of the lowered variables of the category
+    /// Bytes on each tile, overlapped or not: the sum of the lowered variables of the category
     /// (checked).
     pub bytes: TileBytes,
-    /// Overlapped bytes by tile. The other bytes lie at addresses of only one variable, so their
-    /// sum over all categories is at most the total of the tile (checked).
+    /// Bytes on each tile that share their address with other variables. All other bytes are the
+    /// only ones at their address, so their sum over all categories is at most the total of the
+    /// tile (checked).
     pub overlapped: TileBytes,
 }
 
-/// One row of `memory_by_tile`, in bytes.
+/// The recorded memory of one tile (a row of `memory_by_tile`), in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTile {
-    /// Distinct bytes in use, without gaps between variables.
+    /// Bytes at distinct addresses in use, without gaps between variables.
     pub total: u64,
-    /// Bytes in use with the gaps between variables (`total_including_gaps`); `None` if the profile
-    /// lacks the column.
+    /// Bytes in use including the gaps between variables (`total_including_gaps`); `None` if the
+    /// profile lacks the column.
     pub with_gaps: Option<u64>,
     /// Bytes of variables that are live on every step.
     pub always_live: u64,
-    /// Peak bytes of all other variables.
+    /// Largest number of bytes of all other variables that are live on one step.
     pub not_always_live: u64,
 }
 
 impl RecordedTile {
-    /// Bytes of `total` that no lowered variable explains: 36 on one tile of a real profile, 0 on
-    /// all others.
+    /// Returns the bytes of `total` that no lowered variable explains: 36 on one tile of a real
+    /// profile, 0 on all others.
     pub fn beyond_variables(&self) -> u64 {
         let variables = self.always_live.saturating_add(self.not_always_live);
         self.total.saturating_sub(variables)
     }
 }
 
-/// Table of tiles.
+/// The table of the recorded memory of tiles.
 pub(crate) const TILES: &str = "memory_by_tile";
 
-/// Number of the last tile in [`TILES`] plus 1; 0 without rows.
+/// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64, FileError> {
     let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
     let last = tiles.into_iter().max();
     Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
-/// Largest position of a category in `var_categories`.
+/// Largest position that a category of variables may have.
 const MAX_CATEGORIES: usize = u8::MAX as usize;
 
 impl Recorded {
-    /// Total of the fullest tile; `None` if the profile lacks the table.
+    /// Returns the total bytes of the fullest tile; `None` if the profile lacks the table.
     pub fn fullest(&self) -> Option<u64> {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the recorded memory, and by tile its memory regions unless the profile lacks them.
+    /// Reads the recorded memory of tiles and categories, and the memory regions of each tile,
+    /// which are `None` if the profile lacks them.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -82,16 +86,17 @@ impl Recorded {
     }
 }
 
-/// Memory regions of a tile, in bytes.
+/// The memory regions of one tile, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Regions {
-    /// Bytes of all regions together, without gaps.
+    /// Bytes in all memory regions together, without gaps between variables.
     pub all: u64,
-    /// Bytes beyond the memory of the tile, including the gaps between variables.
+    /// Bytes that exceed the memory of the tile, including the gaps between variables.
     pub overflowed: u64,
 }
 
-/// Columns of [`TILES`]. Of those beyond the first [`REQUIRED`], a profile may lack the last ones.
+/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] of them; a profile may lack the
+/// last ones.
 const COLUMNS: &[&str] = &[
     "tile",
     "total",
@@ -105,9 +110,12 @@ const COLUMNS: &[&str] = &[
 ];
 const REQUIRED: usize = 4;
 
-/// By tile: its recorded memory, and its memory regions unless the profile lacks them.
+/// The recorded memory of each tile, and the memory regions of each tile, which are `None` if the
+/// profile lacks them.
 type Tiles = (Vec<RecordedTile>, Option<Vec<Regions>>);
 
+/// Reads the recorded memory of each tile. Without rows, there are no records; otherwise each tile
+/// must have a row.
 fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> {
     if !database.has_table(TILES) {
         return Ok((Vec::new(), None));
@@ -143,9 +151,10 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> 
     Ok((tiles.collect::<Result<_, _>>()?, regions))
 }
 
-/// Table of categories.
+/// The table of the recorded memory of categories.
 pub(crate) const CATEGORIES: &str = "memory_by_category";
 
+/// Reads the recorded memory of each category; none if the profile lacks the table.
 fn read_categories(
     database: &Database,
     target: &Target,

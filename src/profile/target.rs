@@ -1,5 +1,5 @@
-//! Format version and target, which are read first; the origin of a profile; and a summary of it for
-//! users who have several.
+//! Reads the format version and the target, which are needed before all else; the origin of a
+//! profile; and a summary of it for users who have several profiles.
 
 use super::cells::Cells;
 use super::cycles::or_warn;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
-/// Version of the report format, from `version_info`.
+/// Version of the report format of a profile (`version_info`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FormatVersion {
     /// First number; 3 since profiles are SQLite.
@@ -24,13 +24,15 @@ pub struct FormatVersion {
     pub point: u64,
 }
 
-/// First number of the versions that are read: profiles are SQLite since format 3.
+/// First number of the only versions that can be read: profiles are SQLite since format 3.
 const KNOWN_MAJOR: u64 = 3;
 
 /// Second number of the only version that was checked on a real file (Poplar 3.3.0).
 const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
+    /// Reads the version from an SQLite database. Refuses a database that is no profile, and a
+    /// version other than 3.
     pub(super) fn read(database: &Database) -> Result<Self, FileError> {
         let table = "version_info";
         if !database.has_table(table) {
@@ -57,7 +59,7 @@ impl FormatVersion {
         )))
     }
 
-    /// Warns about a version that was not checked on a real file.
+    /// Returns a warning if this version was not checked on a real file.
     pub(super) fn warnings(self) -> Vec<Warning> {
         if (self.major, self.minor) == (KNOWN_MAJOR, KNOWN_MINOR) {
             return Vec::new();
@@ -76,7 +78,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// The value of the only row of a table.
+/// Returns the value that `read` makes of the only row of a table; an error if the table has no row
+/// or several.
 fn only_row<T>(
     database: &Database,
     table: &'static str,
@@ -93,18 +96,18 @@ fn only_row<T>(
     }
 }
 
-/// Machine that the model was compiled for, from `target_info`.
+/// The machine that a model was compiled for (`target_info`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// Tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
+    /// Number of tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
     pub tiles_per_ipu: u32,
-    /// Tiles of all IPUs together.
+    /// Number of tiles of all IPUs together.
     pub num_tiles: u32,
     /// Memory of one tile in bytes: 262,144 on Mk1, 638,976 on Mk2 and Bow.
     pub bytes_per_tile: u64,
-    /// IPUs that the model was compiled for.
+    /// Number of IPUs that the model was compiled for.
     pub num_ipus: u64,
-    /// Replicas that the model was compiled for.
+    /// Number of replicas that the model was compiled for.
     pub num_replicas: u64,
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -137,9 +140,12 @@ impl Target {
         })
     }
 
-    /// If the model was compiled for replicas of one IPU each and the profile lists one of them,
-    /// reduces the target to that replica and returns a warning. Replicas run the same program on
-    /// the same tiles, so results for one hold for all.
+    /// If the model was compiled for replicas of one IPU each and the profile lists the tiles of
+    /// one replica, reduces the target to that replica and returns a warning. Replicas run the same
+    /// program on the same tiles, so results for one replica hold for all.
+    ///
+    /// # Errors
+    /// If the profile lists the tiles of all replicas.
     pub(super) fn take_one_replica(
         &mut self,
         database: &Database,
@@ -172,8 +178,8 @@ impl Target {
         ))))
     }
 
-    /// Refuses a target of several IPUs, which the rules do not cover (docs/model.md, "The memory
-    /// of a stage"), and impossible sizes.
+    /// Returns an error if the target has several IPUs or replicas, which the rules of memory do
+    /// not cover (docs/model.md, "The memory of a stage"), or has sizes that no machine has.
     pub(crate) fn check_single_ipu(&self) -> Result<(), FileError> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
@@ -187,7 +193,8 @@ impl Target {
         )))
     }
 
-    /// Refuses sizes that no machine has.
+    /// Returns an error if the memory of a tile or the number of tiles of an IPU is one that no
+    /// machine has.
     pub(super) fn check_sizes(&self) -> Result<(), FileError> {
         let unlike = |column, value: u64, what| {
             let problem = format!("no machine has {what}");
@@ -204,9 +211,9 @@ impl Target {
     }
 }
 
-/// Origin of a profile, for reports only. Nothing is computed from it, so a field is `None` or
-/// empty when the profile lacks it. Every table read here occurs in a real profile (report format
-/// 3.8.0).
+/// The origin of a profile: who compiled it, when, and with which options. It only serves reports.
+/// Nothing is computed from it, so a field is `None` or empty if the profile lacks it. Every table
+/// that is read for it occurs in a real profile (report format 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).
@@ -226,7 +233,7 @@ pub struct BuildInfo {
     pub target_options: Vec<ChosenOption>,
 }
 
-/// An option that was set to something other than its default.
+/// An option of Poplar that was set to something other than its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenOption {
     /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
@@ -236,7 +243,8 @@ pub struct ChosenOption {
 }
 
 impl BuildInfo {
-    /// Reads the tables that are there; a table that cannot be understood becomes a warning.
+    /// Reads the tables that the profile has. A table that cannot be understood is left out with a
+    /// warning.
     pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
         let machine = &["type_", "clock_frequency"];
         let machine = database.rows_if_any("target_info", machine, |row| {
@@ -262,7 +270,8 @@ impl BuildInfo {
     }
 }
 
-/// Options that differ from their defaults, by name; none if the table or a column is missing.
+/// Reads the options in `table` that differ from their defaults, sorted by name; none if the table
+/// or a column is missing.
 fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>, FileError> {
     let options = database.rows_if_any(table, &["name", "value", "is_default"], |row| {
         let (name, value) = (row.text(0)?, row.text(1)?);
@@ -273,16 +282,16 @@ fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>,
     Ok(options)
 }
 
-/// Summary of a profile that is made without reading all of it.
+/// A summary of a profile that is made without reading all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// IPUs that the model was compiled for (`target_info.num_ipus`).
+    /// Number of IPUs that the model was compiled for (`target_info.num_ipus`).
     pub ipus: u64,
-    /// Replicas that the model was compiled for.
+    /// Number of replicas that the model was compiled for.
     pub replicas: u64,
-    /// Does the profile have lowered variables?
+    /// Whether the profile has lowered variables.
     pub has_variables: bool,
-    /// Does the profile have executed steps?
+    /// Whether the profile has executed steps.
     pub is_executed: bool,
 }
 
@@ -305,7 +314,8 @@ impl Outline {
         })
     }
 
-    /// Can the model be split: was it compiled for one IPU, and does the profile have variables?
+    /// Returns whether the model can be split: it was compiled for one IPU, and the profile has
+    /// lowered variables.
     pub fn can_be_split(&self) -> bool {
         self.ipus == 1 && self.has_variables
     }

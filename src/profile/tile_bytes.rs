@@ -1,45 +1,51 @@
-//! One number for each tile, stored as runs.
+//! Stores one number for each tile, as runs of tiles with equal numbers.
 
-use super::encoding::{BlobError, Run, Runs, Varints, push_varint};
+use super::encoding::{BlobError, Runs, ValueRun, Varints, push_varint};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes (or counts) by tile, as runs of equal values; tiles outside all runs have 0. Most programs
-/// treat thousands of tiles alike, so runs are far smaller than an array. Clones share the runs:
-/// many rows of a file may refer to one blob.
+/// A number of bytes (or a count) for each tile, as runs of equal numbers; tiles outside all runs
+/// have 0. Most programs treat thousands of tiles alike, so runs are far smaller than an array.
+/// Clones share the runs: many rows of a file may refer to one blob.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileBytes {
     runs: Arc<[TileRun]>,
 }
 
-/// Tiles `from..to` (end exclusive) with one value, which is not 0.
+/// A run of tiles with the same number, which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
-    /// First tile.
+    /// The first tile.
     pub from: u32,
     /// The tile after the last one.
     pub to: u32,
-    /// Value of each of these tiles.
+    /// The number of each of these tiles.
     pub value: u32,
 }
 
 impl TileBytes {
-    /// Decodes a run-length blob with one value for each of `tiles` tiles. An empty blob means 0
-    /// everywhere.
+    /// Decodes a run-length blob with one value for each of `tiles` tiles. An empty blob means 0 on
+    /// all tiles.
     pub(super) fn from_rle(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
         Self::collect(Runs::new(blob), tiles, blob.is_empty())
     }
 
-    /// Decodes a list with one value for each of `tiles` tiles. An empty blob means 0 everywhere.
+    /// Decodes a plain list with one value for each of `tiles` tiles. An empty blob means 0 on all
+    /// tiles.
     pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
-        let values = Varints::new(blob).map(|v| v.map(|value| Run { count: 1, value }));
+        let values = Varints::new(blob).map(|v| v.map(|value| ValueRun { count: 1, value }));
         Self::collect(values, tiles, blob.is_empty())
     }
 
+    /// Stores the values of decoded `runs`, from tile 0 on.
+    ///
+    /// # Errors
+    /// If there are more or fewer values than `tiles`, except that there may be none if `empty` is
+    /// set; or if a value exceeds 32 bits.
     fn collect(
-        runs: impl Iterator<Item = Result<Run, BlobError>>,
+        runs: impl Iterator<Item = Result<ValueRun, BlobError>>,
         tiles: u32,
         empty: bool,
     ) -> Result<Self, BlobError> {
@@ -47,7 +53,7 @@ impl TileBytes {
         let mut bytes = Vec::new();
         let mut tile = 0u32;
         for run in runs {
-            let Run { count, value } = run?;
+            let ValueRun { count, value } = run?;
             if count > u64::from(tiles - tile) {
                 return Err(BlobError::TooLong(limit));
             }
@@ -61,9 +67,9 @@ impl TileBytes {
         Ok(Self { runs: bytes.into() })
     }
 
-    /// Builds the value from runs in the form of [`TileBytes::runs`]: ascending, within `tiles`
-    /// tiles, none empty or 0, and no two adjacent runs with equal values. `None` if `runs` have
-    /// another form.
+    /// Creates the numbers from runs in the form of [`TileBytes::runs`]: ascending, within `tiles`
+    /// tiles, none empty or 0, and no two adjacent runs with equal values. Returns `None` if `runs`
+    /// have another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
             // Most code occupies no tile, and the default allocates nothing.
@@ -78,7 +84,7 @@ impl TileBytes {
         fine.then(|| Self { runs: runs.into() })
     }
 
-    /// Sum of `parts`, each multiplied by its factor.
+    /// Returns the sum of `parts`, tile by tile, each multiplied by its factor.
     ///
     /// # Errors
     /// The first tile whose sum exceeds 32 bits.
@@ -108,17 +114,17 @@ impl TileBytes {
         Ok(Self { runs: runs.into() })
     }
 
-    /// Runs of tiles with values other than 0, ascending.
+    /// Returns the runs of tiles whose number is not 0, ascending.
     pub fn runs(&self) -> &[TileRun] {
         &self.runs
     }
 
-    /// The tile after the last one whose value is not 0; 0 without one.
+    /// Returns the tile after the last one whose number is not 0; 0 if there is none.
     pub fn end(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.to)
     }
 
-    /// Value of `tile`.
+    /// Returns the number of `tile`.
     pub fn get(&self, tile: u32) -> u32 {
         let after = self.runs.partition_point(|run| run.from <= tile);
         match after.checked_sub(1).map(|last| self.runs[last]) {
@@ -127,8 +133,8 @@ impl TileBytes {
         }
     }
 
-    /// Replaces the number of each tile whose value is not 0 by `change(number, value)`. A run that
-    /// reaches beyond `numbers` is skipped.
+    /// Replaces `numbers[tile]`, for each tile whose value here is not 0, by `change(number,
+    /// value)`. A run that reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
             let of_run = numbers.get_mut(run.from as usize..run.to as usize);
@@ -138,7 +144,7 @@ impl TileBytes {
         }
     }
 
-    /// Sum over `tiles`.
+    /// Returns the sum of the numbers of `tiles`.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         let bytes_of = |run: &TileRun| {
             let (from, to) = (
@@ -150,14 +156,14 @@ impl TileBytes {
         self.runs.iter().map(bytes_of).sum()
     }
 
-    /// Sum over all tiles.
+    /// Returns the sum of the numbers of all tiles.
     pub fn total(&self) -> u64 {
         self.total_of(0..usize::MAX)
     }
 }
 
 impl FromIterator<u32> for TileBytes {
-    /// One value for each tile, from tile 0 on.
+    /// Stores one number for each tile, from tile 0 on.
     fn from_iter<T: IntoIterator<Item = u32>>(values: T) -> Self {
         let mut runs = Vec::new();
         for (value, tile) in values.into_iter().zip(0..) {
@@ -167,8 +173,9 @@ impl FromIterator<u32> for TileBytes {
     }
 }
 
-/// Serialized as a blob of varints: the number of runs, and for each run the tiles since the end of
-/// the run before, its tiles, and its value. A large model has millions of runs.
+/// Serializes the runs as a blob of varints: the number of runs, and for each run the number of
+/// tiles since the end of the run before, its number of tiles, and its value. A large model has
+/// millions of runs.
 impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut blob = Vec::new();
@@ -184,7 +191,8 @@ impl Serialize for TileBytes {
     }
 }
 
-/// The number of tiles is unknown here, so callers check [`TileBytes::end`].
+/// Checks the form of the runs. The number of tiles is unknown here, so callers check
+/// [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let blob = <&[u8]>::deserialize(deserializer)?;
@@ -193,7 +201,7 @@ impl<'de> Deserialize<'de> for TileBytes {
     }
 }
 
-/// Runs of a blob that `serialize` wrote; `None` if the blob has another form.
+/// Decodes the runs of a blob that `serialize` wrote; `None` if the blob has another form.
 fn runs_of(blob: &[u8]) -> Option<Vec<TileRun>> {
     let mut numbers = Varints::new(blob);
     let mut number = || u32::try_from(numbers.next()?.ok()?).ok();
@@ -210,7 +218,8 @@ fn runs_of(blob: &[u8]) -> Option<Vec<TileRun>> {
     numbers.next().is_none().then_some(runs)
 }
 
-/// Appends a run, merging it with the last one if it continues with the same value.
+/// Appends a run of tiles `from..to`, merging it with the last run if it continues with the same
+/// value. Appends nothing for an empty run or the value 0.
 fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
     match runs.last_mut() {
         Some(last) if last.to == from && last.value == value => last.to = to,

@@ -1,9 +1,9 @@
-//! Lists of variables by id: the variables of a compute set, or of a region set.
+//! Reads lists of variables by id: the variables of each compute set, and of each region set.
 
 use super::Variables;
 use super::cells::Cells;
 use super::database::Database;
-use super::encoding::{BlobError, Run, Runs};
+use super::encoding::{BlobError, Runs, ValueRun};
 use super::ids::Ids;
 use super::variables::TABLE as VARIABLES;
 use crate::limits;
@@ -11,49 +11,55 @@ use crate::message::FileError;
 use crate::parallel::concatenated;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Lists of lowered variables, one for each compute set or each region set, as positions in
-/// [`Variables`](super::Variables).
+/// Lists of lowered variables, one for each compute set or each region set. The members of a list
+/// are positions in [`Variables`](super::Variables).
 ///
-/// Members lie in one array in the order of the file. A list is usually one run of that array; it
-/// has several if the rows of the table are not ordered by id.
+/// The members of all lists are in one array, in the order of the file. A list is usually one run
+/// of that array; it has several runs if the rows of the table are not ordered by id.
 #[derive(Debug, Clone)]
 pub struct VariableLists {
+    /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
+    /// The members of all lists.
     members: Vec<u32>,
-    /// By list: start of its runs in `runs`; with one more entry at the end.
+    /// By list: index in `runs` of its first run; with the number of all runs as one more entry at
+    /// the end.
     starts: Vec<u32>,
+    /// Runs of members of the same list: index in `members` of the first member, and of the member
+    /// after the last one.
     runs: Vec<(u32, u32)>,
 }
 
 impl Default for VariableLists {
-    /// Without any list.
+    /// Returns no list.
     fn default() -> Self {
         ListsBuilder::default().finish()
     }
 }
 
 impl VariableLists {
-    /// Number of lists with a member.
+    /// Returns the number of lists with at least one member.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Does no list have a member?
+    /// Returns whether no list has a member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Members of all lists, including repetitions.
+    /// Returns the members of all lists, including repetitions.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
 
-    /// Position of the list with this id; `None` if it has no member.
+    /// Returns the position of the variable `var_id`, which column 1 of the row names. Errors name
+    /// the row.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 
-    /// Members of the list at `position`, in runs. A member may occur more than once.
+    /// Returns the members of the list at `position`, in runs. A member may occur more than once.
     pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
         let list = position as usize;
         let runs = self.starts[list] as usize..self.starts[list + 1] as usize;
@@ -63,16 +69,17 @@ impl VariableLists {
     }
 }
 
-/// Collects members in the order of the rows.
+/// Collects the members of lists in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct ListsBuilder {
     members: Vec<u32>,
-    /// By run: id of the list, and position of the first member.
+    /// By run of members of the same list: the id of the list, and the index in `members` of the
+    /// first member.
     runs: Vec<(u64, u32)>,
 }
 
 impl ListsBuilder {
-    /// Adds a variable to the list `id`.
+    /// Adds the variable at position `member` to the list with the id `id`.
     #[inline]
     pub(super) fn push(&mut self, id: u64, member: u32) {
         if self.runs.last().is_none_or(|&(last, _)| last != id) {
@@ -81,13 +88,14 @@ impl ListsBuilder {
         self.members.push(member);
     }
 
-    /// Was this variable the last one that was added, to the same list?
+    /// Returns whether the variable at position `member` was the last one that was added, to the
+    /// list with the id `id`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         let is_of_list = self.runs.last().is_some_and(|&(last, _)| last == id);
         is_of_list && self.members.last() == Some(&member)
     }
 
-    /// Number of members so far.
+    /// Returns the number of members so far, in all lists.
     pub(super) fn len(&self) -> usize {
         self.members.len()
     }
@@ -109,6 +117,7 @@ impl ListsBuilder {
         }
     }
 
+    /// Returns the lists, sorted by id.
     pub(super) fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
         let ends = self.runs.iter().skip(1).map(|&(_, start)| start);
@@ -133,18 +142,18 @@ impl ListsBuilder {
     }
 }
 
-/// Rows of one range of `exchange_regions`.
+/// The rows of one range of `exchange_regions`.
 #[derive(Default)]
 struct RegionRows {
     lists: ListsBuilder,
-    /// Variables with a region that ends after the variable does, and variables that a list has
-    /// twice.
+    /// Variables with a region that ends beyond the variable, and variables that a region set lists
+    /// twice in a row.
     outside: Vec<u32>,
 }
 
-/// Variables of each region set (`exchange_regions`), and the variables with a region that ends
-/// after the variable does or that a set has twice in a row. A real profile has none of the latter:
-/// set and variable are the table's key.
+/// Reads the variables of each region set (`exchange_regions`). Also returns, ascending, the
+/// positions of the variables with a region that ends beyond the variable, or that a set lists
+/// twice in a row. A real profile has no such repetitions: set and variable are the table's key.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -176,8 +185,8 @@ pub(super) fn read_regions(
     Ok((ListsBuilder::join(lists).finish(), outside))
 }
 
-/// End of the last region in a list such as `[0,4),[8,12)`, here 12; `None` for a text of another
-/// form. It is parsed by hand, since there are millions of lists.
+/// Returns the end of the last region in a list such as `[0,4),[8,12)`, here 12; `None` for a text
+/// of another form. It is parsed by hand, since there are millions of lists.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b")")?.iter().rev();
@@ -193,7 +202,7 @@ fn end_of_regions(text: &[u8]) -> Option<u64> {
     None
 }
 
-/// Variables of each compute set (`compute_sets.var_ids_diff_rle`).
+/// Reads the variables of each compute set (`compute_sets.var_ids_diff_rle`).
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
@@ -216,8 +225,8 @@ pub(super) fn read_compute_sets(
     Ok(ListsBuilder::join(parts).finish())
 }
 
-/// Appends the members of a compute set to `lists`, and returns their number, which is at most that
-/// of all variables.
+/// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
+/// error if there are more than variables in the profile.
 fn add_members(
     variables: &Variables,
     row: &Cells<'_>,
@@ -229,7 +238,7 @@ fn add_members(
     let limit = variables.len();
     let mut left = limit as u64;
     for run in Runs::new(row.blob(1)?) {
-        let Run { count, value } = run.map_err(row.bad_blob(1))?;
+        let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
         left = left
             .checked_sub(count)
             .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(limit)))?;

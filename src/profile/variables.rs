@@ -1,13 +1,14 @@
-//! Lowered variables: each is a piece of memory on one tile.
+//! Reads the lowered variables. Each lowered variable is a piece of memory on one tile.
 //!
-//! Their names make up most bytes of `vars_info` and are fetched on demand. Persistent variables
-//! have labels: their names, and the debug contexts of weights and optimizer state.
+//! The names of variables make up most bytes of `vars_info` and are fetched on demand. Variables
+//! that are live from the first to the last step have labels: their names, and the debug contexts
+//! of weights and optimizer state.
 
 use super::cells::Cells;
 use super::database::Database;
 use super::error::no_variables;
 use super::ids::{IdColumn, Ids, position};
-use super::open::Source;
+use super::open::ProfileFile;
 use super::{LiveClasses, Target};
 use crate::limits;
 use crate::message::FileError;
@@ -15,35 +16,37 @@ use crate::parallel::concatenated;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::take;
 
-/// Class of a variable that was never allocated to a tile.
+/// Stands for the class of a variable that was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
-/// Every lowered variable, as parallel arrays: a large model has 10^7 of them.
+/// All lowered variables, as parallel arrays in the order of the file: a large model has 10^7 of
+/// them. The position of a variable is its index in these arrays.
 #[derive(Debug, Clone)]
 pub struct Variables {
+    /// Maps the `var_id` of a variable to its position.
     ids: Ids,
-    /// Id of each variable; `None` if ids equal the positions.
+    /// The `var_id` of each variable; `None` if ids equal the positions.
     var_ids: Option<Vec<u64>>,
-    /// Tile of each variable.
+    /// The tile on which each variable lies.
     pub tiles: Vec<u16>,
     /// Size of each variable in bytes.
     pub bytes: Vec<u32>,
-    /// Equivalence class of each variable, as a position in [`LiveClasses`]; [`NEVER_LIVE`] for a
-    /// class without a row (class 0 holds the variables that were never allocated).
+    /// The equivalence class of each variable, as a position in [`LiveClasses`]. [`NEVER_LIVE`] for
+    /// a class without a row, such as class 0, which holds the variables that were never allocated.
     pub classes: Vec<u32>,
-    /// Category of each variable, as a position in `category_names`.
+    /// The category of each variable, as a position in `category_names`.
     pub categories: Vec<u8>,
-    /// Names of the categories (`var_categories`), such as `variable` or `vertexCode`.
+    /// The names of the categories (`var_categories`), such as `variable` or `vertexCode`.
     pub category_names: Vec<String>,
-    /// Label of each variable, as a position in `labels`. Variables of category `variable` that are
-    /// live on the first and on the last step have one, all others have 0. Empty if the profile has
-    /// no names.
+    /// The label of each variable, as a position in `labels`. Variables of category `variable` that
+    /// are live on the first and on the last step have a label; all others have 0. Empty if the
+    /// profile has no names.
     pub label_of: Vec<u32>,
-    /// The labels; the first is empty.
+    /// The labels; the first is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
 }
 
-/// Columns of the rows of one range.
+/// The columns that are read from one range of rows.
 #[derive(Default)]
 struct VariableColumns {
     var_ids: IdColumn,
@@ -55,6 +58,7 @@ struct VariableColumns {
     labels: LabelKeys,
 }
 
+/// The table of lowered variables.
 pub(super) const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
@@ -66,7 +70,7 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of these columns that every profile has; the others name variables.
+/// Number of [`COLUMNS`] that every profile has; the columns after these name variables.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -84,7 +88,7 @@ impl Variables {
             return Err(no_variables());
         }
         let (category_ids, category_names) = read_categories(database)?;
-        // By class: is it live on the first and on the last step?
+        // Of each class, whether it is live on the first and on the last step.
         let persistent = (0..classes.len() as u32).map(|class| classes.lasts(class));
         let persistent: Vec<bool> = persistent.collect();
         let labelled = category_names.iter().position(|name| name == LABELLED);
@@ -112,7 +116,8 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Concatenates the parts column by column, so that at most a few columns are in memory twice.
+    /// Concatenates the columns of all ranges, one column at a time, so that at most a few columns
+    /// are in memory twice.
     fn join(
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
@@ -121,7 +126,7 @@ impl Variables {
         let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
         for part in &mut parts {
             var_ids.append(take(&mut part.var_ids));
-            let numbers = labels.take(take(&mut part.labels));
+            let numbers = labels.absorb(take(&mut part.labels));
             let labels = part.label_of.iter_mut();
             labels.for_each(|label| *label = numbers[*label as usize]);
         }
@@ -140,17 +145,17 @@ impl Variables {
         })
     }
 
-    /// Number of variables.
+    /// Returns the number of lowered variables.
     pub fn len(&self) -> usize {
         self.tiles.len()
     }
 
-    /// Are there no variables?
+    /// Returns whether there are no lowered variables.
     pub fn is_empty(&self) -> bool {
         self.tiles.is_empty()
     }
 
-    /// The `var_id` of the variable at `position`.
+    /// Returns the `var_id` of the variable at `position`.
     pub fn id(&self, position: u32) -> u64 {
         match &self.var_ids {
             Some(ids) => ids[position as usize],
@@ -158,19 +163,19 @@ impl Variables {
         }
     }
 
-    /// Label of the variable at `position`, as a position in `labels`.
+    /// Returns the label of the variable at `position`, as a position in `labels`; 0 for no label.
     pub fn label(&self, position: u32) -> u32 {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// Position of the variable with this `var_id`.
+    /// Returns the position of the variable with this `var_id`; `None` if there is none.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 }
 
-/// Takes one column out of all parts.
+/// Takes one column out of all ranges and concatenates it. `of_part` returns the column of a range.
 fn column<T: Copy + Send + Sync>(
     parts: &mut [VariableColumns],
     of_part: fn(&mut VariableColumns) -> &mut Vec<T>,
@@ -178,13 +183,13 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// Category whose variables have labels: it holds the data of tensors.
+/// The category whose variables have labels: it holds the data of tensors.
 const LABELLED: &str = "variable";
 
-/// Table of categories.
+/// The table of categories of variables.
 pub(super) const CATEGORIES: &str = "var_categories";
 
-/// Index of the ids of the categories, and their names.
+/// Reads the categories of variables: the index of their ids, and their names.
 pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), FileError> {
     let mut count = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
@@ -196,22 +201,23 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>),
     })
 }
 
-/// Stands for a name that is not in the profile.
+/// The name of a variable that has none in the profile.
 const NO_NAME: &str = "(no name in the profile)";
 
-/// Id of the base name, number of the vertex field, and suffix.
+/// Parts of the name of a variable: the id of its base name, the number of the vertex field for the
+/// prefix, and the suffix.
 type NameParts = (u64, Option<u64>, String);
 
-/// Source from which the names of variables can be fetched.
+/// Fetches names of lowered variables from the file.
 #[derive(Debug, Clone)]
 pub struct VariableNames {
-    pub(super) source: Source,
+    pub(super) source: ProfileFile,
 }
 
 impl VariableNames {
-    /// Names of the variables with these ids, in the same order: the base name from
-    /// `vars_string_table` with prefix and suffix, such as `weights#0`, or a text that says there
-    /// is none.
+    /// Returns the names of the variables with these values of `var_id`, in the same order. A name
+    /// consists of the base name from `vars_string_table`, with prefix and suffix, such as
+    /// `weights#0`. A variable without a name in the profile gets a text that says so.
     ///
     /// # Errors
     /// As [`Profile::read`](super::Profile::read): the file is opened again, and must not have
@@ -245,31 +251,33 @@ impl VariableNames {
     }
 }
 
-/// Ids under which the name and the contexts of a variable are found: `name_base_id`, and
-/// `unlowered_var_id` unless it is NULL.
+/// The ids under which the name and the debug contexts of a variable are stored: `name_base_id`,
+/// and `unlowered_var_id` unless it is NULL.
 pub(super) type LabelKey = (u64, Option<u64>);
 
-/// Label of a variable. The variables of one tensor share it, on all tiles.
+/// The name and the debug contexts of a tensor, which all its lowered variables share, on all
+/// tiles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableLabel {
-    /// Base name (`vars_string_table`).
+    /// Base name (`vars_string_table`), without prefix and suffix.
     pub name: String,
     /// Ids of the debug contexts (`debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Is there no debug context in the table? In a real profile every variable of a tensor has a
-    /// list of contexts there, which may say that there is none.
+    /// Whether the table `debug_ids` has no debug context for the tensor. In a real profile every
+    /// variable of a tensor has a list there, even if the list says that there is no context.
     pub lacks_contexts: bool,
 }
 
-/// Label keys, numbered from 1; 0 stands for no label.
+/// The distinct keys of labels, numbered from 1; 0 stands for no label.
 #[derive(Debug, Default)]
 pub(super) struct LabelKeys {
     numbers: FxHashMap<LabelKey, u32>,
-    /// Last key, since neighbouring rows mostly share it.
+    /// The last key and its number, since neighbouring rows mostly have the same key.
     last: Option<(LabelKey, u32)>,
 }
 
 impl LabelKeys {
+    /// Returns the number of `key`, adding it if it is new.
     pub(super) fn number(&mut self, key: LabelKey) -> u32 {
         if let Some((last, number)) = self.last
             && last == key
@@ -282,8 +290,9 @@ impl LabelKeys {
         number
     }
 
-    /// Adds the keys of `other`; returns the new number of each of its numbers.
-    pub(super) fn take(&mut self, other: LabelKeys) -> Vec<u32> {
+    /// Adds the keys of `other`. Returns, at the index of each number of `other`, the number of the
+    /// same key here.
+    pub(super) fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(u32, LabelKey)> =
             other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
         keys.sort_unstable();
@@ -291,7 +300,7 @@ impl LabelKeys {
         [0].into_iter().chain(numbers).collect()
     }
 
-    /// Reads the names and contexts of all labels, by number; label 0 is empty.
+    /// Reads the names and debug contexts of all labels, by number; label 0 is empty.
     pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, FileError> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
@@ -336,7 +345,7 @@ impl LabelKeys {
     }
 }
 
-/// Table of the base names of variables.
+/// The table of the base names of variables.
 pub(super) const STRINGS: &str = "vars_string_table";
 pub(super) const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a task counts.
+/// The unit in which a task counts its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Rows of the tables in a profile.
@@ -44,12 +44,12 @@ pub struct Task {
     state: Arc<TaskState>,
 }
 
-/// What is known about a task while it runs, for display.
+/// The progress of a running task, for display.
 #[derive(Debug)]
 pub struct TaskState {
     /// Description of the task, such as "reading profile.pop".
     pub what: &'static str,
-    /// What the task counts.
+    /// The unit of the numbers below.
     pub unit: Unit,
     /// Number of units that the whole task has; 0 if unknown.
     total: u64,

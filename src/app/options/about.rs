@@ -1,5 +1,5 @@
-//! The options of messages, and of the command itself: a manual page, completions, and a viewer of
-//! reports.
+//! Defines the options of messages, and the options about the command itself: a manual page,
+//! completions, and a viewer of reports.
 
 use super::Options;
 use crate::report::{Units, viewer};
@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use clap_complete::Shell;
 use std::io;
 
-/// Messages and progress.
+/// Options that choose how much is printed on standard error, and in which units.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Messages")]
 pub struct MessageOptions {
@@ -25,7 +25,7 @@ pub struct MessageOptions {
     pub verbose: u8,
 }
 
-/// Options that need no profile.
+/// Options that print something about the command and need no profile.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The command itself")]
 pub struct About {
@@ -43,7 +43,7 @@ pub struct About {
     pub version: Option<bool>,
 }
 
-/// Values of `--generate`.
+/// Values of `--generate`: the file that the command prints instead of reading a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Generate {
     /// A manual page.
@@ -59,10 +59,10 @@ pub enum Generate {
 }
 
 impl Generate {
-    /// Returns the whole text of the requested file.
+    /// Returns the contents of the file that `--generate` requests.
     ///
     /// # Errors
-    /// None in practice, since memory is written to, but the libraries return a result.
+    /// None in practice, since the libraries write to memory, but they return a result.
     pub fn text(self) -> io::Result<Vec<u8>> {
         let mut command = Options::described();
         let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! A command line: a run, or information about the command.
+//! Parses a command line, which requests a run or information about the command.
 
 use super::effects::{ONE_IPU_RESULTS, words};
 use super::{Generate, NoEffect, Options};
@@ -7,31 +7,31 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Groups of options, and single options, that say what the model is and what a split must keep.
+/// Groups of options, and single options, that describe the model and the constraints on a split.
 /// Suggested commands repeat them. Limits and the number of IPUs are not among them, since
 /// suggested commands set their own.
 const REPEATED: &str =
     "Input allow_incomplete load_from_file Pipeline Time memory_model Search Layers";
 
-/// Options of these groups that suggested commands leave out: a result, and the search of the
-/// original tool, after which no command is suggested.
+/// Options of the groups in [`REPEATED`] that suggested commands leave out: `--list-layers`
+/// requests a result, and after the greedy search of `--solver` no command is suggested.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
-/// The request of a command line.
+/// A parsed command line.
 #[derive(Debug, Clone)]
 pub enum CommandLine {
-    /// Print something about the command itself.
+    /// The command prints something about itself, as `--generate` requests.
     Generate(Generate),
-    /// Read a profile.
+    /// The command reads a profile.
     Run(Box<Options>),
 }
 
 impl CommandLine {
-    /// Reads a command line, which begins with the name of the command.
+    /// Parses a command line, which begins with the name of the command.
     ///
     /// # Errors
-    /// The error of clap for wrong usage, and also for `--help` and `--version`. Clap knows the
-    /// exit code.
+    /// The error of clap for wrong usage, and also for `--help` and `--version`. It has the exit
+    /// code.
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
@@ -61,7 +61,7 @@ impl CommandLine {
     }
 }
 
-/// Does the command line request no result, or only a page in a file?
+/// Returns whether the command line requests no result, or only a page in a file.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // A page on standard output must be the only result there.
     let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
@@ -70,8 +70,8 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     !has_page && !results.any(|id| is_given(matches, id))
 }
 
-/// Returns the arguments in [`REPEATED`] that were given, each option and its value as one
-/// argument.
+/// Returns the arguments of the options in [`REPEATED`] that were given, each option with its value
+/// as one argument.
 fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let members = |id: &str| {
         let group = command.get_groups().find(|group| *group.get_id() == id);
@@ -87,12 +87,13 @@ fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     arguments.flatten().collect()
 }
 
-/// Was the option given on the command line?
+/// Returns whether the option with the clap id `id` was given on the command line.
 pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// Writes an argument so that it can be given again.
+/// Writes an option so that it can be given again: one argument for each of its values, such as
+/// `--pin=3=0`.
 fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
     let takes_value = argument.get_action().takes_values();
     let raw = matches.get_raw(argument.get_id().as_str());

@@ -1,4 +1,4 @@
-//! The results that options affect.
+//! Defines which results each option affects.
 //!
 //! An option that affects only some results says so where it is declared: its `group` is one of the
 //! lists below. Without any of these results it would be ignored silently, so it is refused as
@@ -10,34 +10,38 @@ use crate::wording::joined;
 use clap::{ArgGroup, ArgMatches, Command};
 use thiserror::Error;
 
-/// Results of a profile that was compiled for one IPU.
+/// Options that request a result and need a profile that was compiled for one IPU.
 pub(super) const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain check_splits \
      layers_per_ipu compare operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
-/// Results about splits.
+/// Group of options that affect only results about splits. The words after `on` are the options
+/// that request these results.
 pub(super) const ON_SPLITS: &str =
     "on solve emit sweep plan explain check_splits layers_per_ipu compare";
-/// Results that show the stages of a split.
+/// Group of options that affect only results with the stages of a split. The words after `on` are
+/// the options that request these results.
 pub(super) const ON_STAGES: &str = "on solve emit plan explain check_splits layers_per_ipu compare";
-/// Results with a fixed number of replicas. A plan chooses it from the number of IPUs.
+/// Group of options that affect only results with a fixed number of replicas. `--plan` is not among
+/// these: it derives the number of replicas from the number of IPUs.
 pub(super) const ON_REPLICAS: &str = "on solve emit explain check_splits layers_per_ipu compare";
-/// Results with optimizer state that may be outside the IPUs.
+/// Group of options that affect only results with optimizer state that may be outside the IPUs.
 pub(super) const ON_STREAMING: &str = "on optimizer_state plan";
-/// Results that compare bytes with the limit of a tile.
+/// Group of options that affect only results in which bytes are compared with the limit of a tile.
 pub(super) const ON_LIMITS: &str = "on solve emit sweep plan explain check_splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
-/// Results with names of modules.
+/// Group of options that affect only configurations of `--emit`, with the names of modules.
 pub(super) const ON_EMIT: &str = "on emit";
-/// Results that are printed as tables.
+/// Group of options that affect only results that are printed as tables.
 pub(super) const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
      layer_breakdown memory_totals memory_affinity interlayer_communication diagnose list_layers \
      fit";
-/// Results with a row for each tile.
+/// Group of options that affect only results with a row for each tile.
 pub(super) const ON_TILES: &str = "on memory_totals";
-/// The verdict on a compiled profile.
+/// Group of options that affect only the verdict of `--fit` on a compiled profile.
 pub(super) const ON_FIT: &str = "on fit";
 
+/// All groups, in the order of `--help`.
 const GROUPS: [&str; 9] = [
     ON_SPLITS,
     ON_STREAMING,
@@ -55,25 +59,26 @@ const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_b
      memory_totals memory_affinity interlayer_communication layer_name_regex inputs_regex_layer_0 \
      save_to_file load_from_file verbose";
 
-/// Returns the groups of options that affect the same results.
+/// Returns the clap groups to which options are added. The options of a group affect the same
+/// results.
 pub(super) fn groups() -> impl Iterator<Item = ArgGroup> {
     GROUPS
         .map(|id| ArgGroup::new(id).multiple(true))
         .into_iter()
 }
 
-/// Options, and the results or other options that they affect. All names are ids of clap.
+/// A set of options, and the results or other options that they affect. All names are ids of clap.
 #[derive(Debug)]
 pub struct Effect {
-    /// The options.
+    /// The options that have the effect.
     pub options: Vec<String>,
-    /// At least one of these must be requested.
+    /// The options that are affected. At least one of them must be given.
     pub on: Vec<&'static str>,
 }
 
 impl Effect {
-    /// Returns the effects of all options that do not affect every result. `command` is built, so
-    /// that its groups have their options.
+    /// Returns the effects of all options that do not affect every result. `command` must be built,
+    /// so that its groups have their options.
     pub fn all(command: &Command) -> Vec<Self> {
         let effects = GROUPS.iter().filter_map(|on| {
             let group = command.get_groups().find(|group| group.get_id() == on)?;
@@ -86,26 +91,26 @@ impl Effect {
     }
 }
 
-/// Returns the ids in a list.
+/// Splits a list of clap ids at white space.
 pub(super) fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split_whitespace()
 }
 
-/// An option that affects no requested result.
+/// The error about an option that affects no requested result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
 pub struct NoEffect {
     /// The option as it is written on the command line.
     pub option: String,
-    /// The options that it affects.
+    /// The options that it affects, as a list for the message.
     pub on: String,
-    /// Would the original tool have accepted the command line?
+    /// Whether the original tool would have accepted the command line.
     pub is_original: bool,
 }
 
 impl NoEffect {
-    /// Finds the first option without effect. A command line without a result has a plan
-    /// (`is_plan`).
+    /// Finds the first option that affects no requested result. `is_plan` says that the command
+    /// line requests no result, and so gets a plan.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
         let is_given = |id: &str| is_given(matches, id) || is_plan && id == "plan";
         let (option, on) = Effect::all(command).into_iter().find_map(|effect| {
@@ -125,7 +130,7 @@ impl NoEffect {
     }
 }
 
-/// Writes the section of the help about these options.
+/// Writes the section of `--help` about options that affect only some results.
 pub(super) fn help(command: &Command) -> String {
     let mut text =
         "Options that act only on certain results, and are refused without one of them:\n"
@@ -137,12 +142,12 @@ pub(super) fn help(command: &Command) -> String {
     text
 }
 
-/// Writes an option as on the command line.
+/// Writes an option as on the command line, from its clap id.
 fn written(id: &str) -> String {
     format!("--{}", id.replace('_', "-"))
 }
 
-/// Lists options in a sentence, with `last` before the last one.
+/// Lists options in a sentence as on the command line, with the word `last` before the last option.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
     let names: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
     joined(&names, last)

@@ -1,12 +1,13 @@
-//! The help: `-h` is one screen of the most important options; `--help` and the manual page have
-//! all options.
+//! Makes the help. `-h` prints one screen of the most important options; `--help` and the manual
+//! page have all options.
 
 use super::{Options, effects};
 use clap::{Arg, CommandFactory};
 
-/// Adds an option to `-h`.
+/// Adds an option to the help of `-h`.
 pub(super) trait ShortHelp {
-    /// Sets the text of `-h`, which fits on one line. The comment of the field is that of `--help`.
+    /// Sets the text of the option in `-h`, which must fit on one line. The comment of the field
+    /// becomes its text in `--help`.
     fn short_help(self, text: &'static str) -> Self;
 }
 
@@ -17,7 +18,7 @@ impl ShortHelp for Arg {
     }
 }
 
-/// Examples to begin with, at the end of `-h` and at the top of `--help`.
+/// Example commands, at the end of `-h` and at the top of `--help`.
 const EXAMPLES: &str = "\
 Examples:
   popliner report                                  does it fit? what next?
@@ -27,7 +28,7 @@ Examples:
 /// The last line of `-h`.
 const REST: &str = "popliner --help has all options, how to record a profile, and the exit codes.";
 
-/// The beginning of `--help`.
+/// The beginning of `--help` and of the manual page.
 const LONG_ABOUT: &str = "\
 Finds the best pipeline split points for a model on Graphcore IPUs, from the files that the
 Poplar SDK writes when it compiles the model for one IPU. PROFILE by itself is enough: then
@@ -71,7 +72,7 @@ Exit codes:
 Results go to standard output; progress, warnings and summaries to standard error."#;
 
 impl Options {
-    /// Returns the command line with its whole help.
+    /// Returns the parser of the command line, with the texts of `-h` and `--help`.
     pub(crate) fn described() -> clap::Command {
         let mut options = Options::command();
         options.build();
@@ -84,7 +85,7 @@ impl Options {
                     let Some(default) = option.get_default_values().first() else {
                         return option;
                     };
-                    // A default value has no room in `-h`.
+                    // There is no room for a default value in `-h`.
                     let help = format!("{help}\n\n[default: {}]", default.to_string_lossy());
                     option.long_help(help).hide_default_value(true)
                 }

@@ -1,4 +1,4 @@
-//! The options about the files to read, and about the layers of the model.
+//! Defines the options about the files to read, and about the layers of the model.
 
 use super::OrAuto;
 use super::effects::ON_SPLITS;
@@ -12,7 +12,7 @@ use clap::Args;
 use regex::Regex;
 use std::path::PathBuf;
 
-/// The files to read.
+/// The arguments that name the files to read.
 #[derive(Debug, Clone, Args)]
 pub struct Input {
     /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
@@ -32,7 +32,7 @@ pub struct Input {
     pub debug: Option<PathBuf>,
 }
 
-/// A model that was read before.
+/// Options about a model that an earlier run saved.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Saved models")]
 pub struct SavedModel {
@@ -47,7 +47,7 @@ pub struct SavedModel {
     pub load_from_file: bool,
 }
 
-/// How layers are found, and what belongs to them.
+/// Options that choose the layers of the model and the operations that belong to them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Layers")]
 pub struct Layers {
@@ -96,7 +96,8 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Returns the options for assigning operations and variables to positions.
+    /// Returns the options for assigning operations and variables to layers: the IPU of the
+    /// operations after the layers, and the shared weights that may be copied.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             out_on: self.out_on,
@@ -108,7 +109,8 @@ impl Layers {
         }
     }
 
-    /// Returns the options for finding layers by these rules. The original tool has only its regex.
+    /// Returns the options for finding layers. With the rules of the original tool
+    /// (`Rules::Classic`), layers are found by its regex only.
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
             source: match (&self.layer_name_regex, rules) {
@@ -127,7 +129,7 @@ impl Layers {
     }
 }
 
-/// Reads `auto` or a regex.
+/// Parses the value of `--layer-name-regex`: `auto`, for which the result is `None`, or a regex.
 fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
     match value {
         "auto" => Ok(None),
@@ -135,10 +137,10 @@ fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
     }
 }
 
-/// Reads a regex. The error shows where it is wrong.
+/// Parses a regex. The error shows where the regex is wrong.
 fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
     Regex::new(pattern).map_err(|error| {
-        // Only the message itself may begin like an error.
+        // Only the whole message may begin with `error: `.
         let error = error.to_string().replace("\nerror: ", "\n");
         BadValue::new(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \

@@ -1,8 +1,9 @@
-//! The options of the command: one struct, with a group of options for each heading of the help.
+//! Defines the options of the command: one struct, with a group of options for each heading of the
+//! help.
 //!
 //! An option is one field in one of these groups. Its comment is its text in `--help`, `short_help`
 //! its text in `-h`, and `group` the results that it affects, if it does not affect all
-//! ([`effects`]). [`Options::request`] makes a request of them.
+//! ([`effects`]). [`Options::request`] turns the options into a request.
 
 mod about;
 mod command_line;
@@ -36,39 +37,41 @@ use std::path::PathBuf;
 #[command(name = "popliner", version, max_term_width = 100)]
 #[command(disable_help_flag = true, disable_version_flag = true, groups = effects::groups())]
 pub struct Options {
-    /// The files to read.
+    /// The arguments that name the files to read.
     #[command(flatten)]
     pub input: Input,
 
-    /// The answers.
+    /// Options that request results, such as `--solve` and `--plan`.
     #[command(flatten)]
     pub results: Results,
 
-    /// Limits of a stage, and the search.
+    /// Options that limit the IPUs and the memory of a stage.
     #[command(flatten)]
     pub limits: Limits,
 
-    /// How layers are found, and what belongs to them.
+    /// Options that choose the layers of the model and the operations that belong to them.
     #[command(flatten)]
     pub layers: Layers,
 
-    /// Files to write, and an earlier one to compare with.
+    /// Options that name report files to write, and an earlier report to compare with.
     #[command(flatten)]
     pub exports: Exports,
 
-    /// Names of the modules in the model's code.
+    /// Options that give the names of modules in the model's code, for `--emit`.
     #[command(flatten)]
     pub modules: Modules,
 
-    /// The pipeline, which adds to the memory of the layers.
+    /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
+    /// layers.
     #[command(flatten)]
     pub pipeline: Pipeline,
 
-    /// Numbers that a step depends on beside the cycles of the layers.
+    /// Options with the numbers, other than the cycles of layers, that the time of a step depends
+    /// on.
     #[command(flatten)]
     pub time: Time,
 
-    /// Which split is the best one.
+    /// Options that say which split is the best one, and which splits are allowed.
     #[command(flatten)]
     pub search: Search,
 
@@ -77,42 +80,42 @@ pub struct Options {
     #[arg(long, value_name = "FILE", group = ON_FIT, help_heading = "Compiled pipelines")]
     pub against: Option<PathBuf>,
 
-    /// Tables of the model and its recording.
+    /// Options that request tables of the model and of the memory that the compiler recorded.
     #[command(flatten)]
     pub tables: ModelTables,
 
-    /// A model that was read before.
+    /// Options about a model that an earlier run saved.
     #[command(flatten)]
     pub saved: SavedModel,
 
-    /// Messages and progress.
+    /// Options that choose how much is printed on standard error.
     #[command(flatten)]
     pub messages: MessageOptions,
 
-    /// Options that need no profile.
+    /// Options that print something about the command and need no profile.
     #[command(flatten)]
     pub about: About,
 
-    /// The arguments as they were given, for the report.
+    /// The arguments of the command line as they were given, for the report.
     #[arg(skip)]
     pub arguments: Vec<String>,
 
-    /// The arguments that suggested commands repeat.
+    /// The arguments that suggested commands repeat, each option with its value as one argument.
     #[arg(skip)]
     pub repeated: Vec<String>,
 
-    /// The first option that affects no requested result.
+    /// The first option that affects no requested result, if there is one.
     #[arg(skip)]
     pub no_effect: Option<NoEffect>,
 
-    /// Does the command line request no result? Then the answer is whether the model fits on one
-    /// IPU, and a plan if it does not.
+    /// Whether the command line requests no result. Then the answer is whether the model fits on
+    /// one IPU, and a plan if it does not.
     #[arg(skip)]
     pub is_bare: bool,
 }
 
 impl Options {
-    /// Is a split requested?
+    /// Returns whether any requested result needs the best split.
     pub fn wants_split(&self) -> bool {
         self.results.wants_verdict()
             || self.results.plan
@@ -120,7 +123,7 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
-    /// Does any result need the report?
+    /// Returns whether any requested result needs the report.
     pub fn wants_report(&self) -> bool {
         let exports = [
             &self.exports.export_json,
@@ -133,15 +136,15 @@ impl Options {
             || self.results.explain
     }
 
-    /// Is a report written in which readers can try other splits? The greedy search evaluates only
-    /// its own split.
+    /// Returns whether a report is written in which readers can try other splits. The greedy search
+    /// evaluates only its own split, so with it the answer is `false`.
     pub fn tries_splits(&self) -> bool {
         let has_tools = self.exports.export_html.is_some() || self.exports.export_json.is_some();
         has_tools && self.wants_split() && self.search.solver == Solver::Ilp
     }
 
-    /// Returns the request of these options, which does not depend on the model. What it means for
-    /// the model, `analysis/request.rs` resolves.
+    /// Returns the request of these options, which does not depend on the model.
+    /// `analysis/request.rs` resolves what depends on the model, such as limits.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         Request {
@@ -172,7 +175,7 @@ impl Options {
         }
     }
 
-    /// Returns the detail that the requested results need.
+    /// Returns how detailed the report must be for the requested results.
     fn detail(&self) -> Detail {
         if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
             Detail::Page

@@ -1,4 +1,4 @@
-//! The options of the pipeline that the model will be compiled for, and of its time.
+//! Defines the options of the pipeline that the model will be compiled for, and of its time.
 
 use super::effects::{ON_REPLICAS, ON_SPLITS, ON_STAGES, ON_STREAMING};
 use super::values::{OrAuto, bandwidth, milliseconds, or_auto};
@@ -6,10 +6,11 @@ use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlac
 use crate::time::StepOptions;
 use clap::{Args, value_parser};
 
-/// Upper bound on micro-batches, samples and replicas; a larger number is a mistake.
+/// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
 const MAX_BATCHES: u64 = 1 << 32;
 
-/// Options of the pipeline, which adds to the memory of the layers.
+/// Options of the pipeline that the model will be compiled for, which adds to the memory of the
+/// layers.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Pipeline")]
 pub struct Pipeline {
@@ -42,7 +43,7 @@ pub struct Pipeline {
     pub optimizer_state: Option<OrAuto<StatePlace>>,
 }
 
-/// Numbers that a step depends on beside the cycles of the layers.
+/// Options with the numbers, other than the cycles of layers, that the time of a step depends on.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Time")]
 pub struct Time {
@@ -87,7 +88,7 @@ pub struct Time {
 }
 
 impl Pipeline {
-    /// Returns the requested pipeline with this number of replicas.
+    /// Returns the pipeline that the options request, with this number of replicas.
     pub fn options(&self, replicas: u64) -> PipelineOptions {
         PipelineOptions {
             schedule: self.schedule,
@@ -101,7 +102,7 @@ impl Pipeline {
 }
 
 impl Time {
-    /// Returns the numbers that the time of a step depends on, beside the cycles of layers.
+    /// Returns the numbers, other than the cycles of layers, that the time of a step depends on.
     pub fn options(&self) -> StepOptions {
         StepOptions {
             micro_batches: self.micro_batches,

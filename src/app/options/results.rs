@@ -1,4 +1,4 @@
-//! The options that request results.
+//! Defines the options that request results.
 
 use super::effects::{ON_EMIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
 use super::help::ShortHelp;
@@ -9,7 +9,7 @@ use crate::report::emit::{EmitForm, ModuleTemplate, module_name};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// The answers.
+/// Options that request results on standard output, and their format.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Results")]
 pub struct Results {
@@ -82,26 +82,28 @@ pub struct Results {
 }
 
 impl Results {
-    /// Returns the forms in which the split is printed, without duplicates.
+    /// Returns the forms of `--emit` in which the split is printed, without duplicates and in a
+    /// fixed order.
     pub fn forms(&self) -> Vec<EmitForm> {
         let mut forms = EmitForm::value_variants().to_vec();
         forms.retain(|form| self.emit.contains(form));
         forms
     }
 
-    /// Does the exit code say whether the model fits? With `--compare` and no other request for a
-    /// verdict, it says whether the model still fits.
+    /// Returns whether the exit code says if the model fits. With `--compare` and no other request
+    /// for a verdict, it says whether the model still fits.
     pub fn wants_verdict(&self) -> bool {
         self.solve || !self.emit.is_empty() || self.judged().is_some()
     }
 
-    /// Returns the split to judge.
+    /// Returns the split of `--check-splits` or `--layers-per-ipu`, which is judged beside the best
+    /// split; `None` if neither was given.
     pub fn judged(&self) -> Option<&JudgedSplit> {
         self.check_splits.as_ref().or(self.layers_per_ipu.as_ref())
     }
 }
 
-/// Names of the modules in the model's code.
+/// Options that give the names of modules in the model's code, for `--emit`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Names for --emit")]
 pub struct Modules {
@@ -127,7 +129,7 @@ pub struct Modules {
     pub module_out: Option<String>,
 }
 
-/// Files to write, and an earlier one to compare with.
+/// Options that name report files to write, and an earlier report to compare with.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Exports")]
 pub struct Exports {
@@ -164,7 +166,7 @@ pub struct Exports {
     pub export_csv: Option<PathBuf>,
 }
 
-/// Tables of the model and its recording.
+/// Options that request tables of the model and of the memory that the compiler recorded.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Tables of the model")]
 pub struct ModelTables {

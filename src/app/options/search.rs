@@ -1,4 +1,4 @@
-//! The options of the search: the limits of a stage, and the objective of the best split.
+//! Defines the options of the search: the limits of a stage, and the objective of the best split.
 
 use super::effects::{ON_LIMITS, ON_SPLITS};
 use super::help::ShortHelp;
@@ -9,7 +9,7 @@ use crate::search::{IpuCount, Reserve, Solver};
 use crate::solve::Goal;
 use clap::Args;
 
-/// Limits of a stage, and the search.
+/// Options that limit the IPUs and the memory of a stage.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
@@ -44,7 +44,7 @@ pub struct Limits {
     pub memory_model: Rules,
 }
 
-/// Which split is the best one.
+/// Options that say which split is the best one, and which splits are allowed.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Search")]
 pub struct Search {
@@ -79,7 +79,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Returns all constraints on the split.
+    /// Returns the constraints on the split that all options give together.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
         let cuts = self
             .cut_after

@@ -1,15 +1,16 @@
-//! Values of options.
+//! Parses the values of options.
 
 use crate::limits;
 use crate::message::BadValue;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Several numbers in the value of one option. By this name, clap does not expect an option for
-/// each.
+/// Several values in one option, separated by commas. The name keeps clap from expecting one option
+/// for each value, as it does for `Vec`.
 pub type List<T> = Vec<T>;
 
-/// Reads the value of `--tiles`: tiles in the given order.
+/// Parses the value of `--tiles`: numbers and ranges of tiles. Returns the tiles in the given
+/// order.
 pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     let number = |text: &str| {
         let text = text.trim();
@@ -35,11 +36,11 @@ pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     Ok(tiles)
 }
 
-/// Upper bound on the memory of a tile in bytes, 1 TiB. A tile of an IPU has 624 KiB, so a larger
-/// number is a mistake.
+/// Upper bound on the value of `--mem-per-tile` in bytes, 1 TiB. A tile of an IPU has 624 KiB, so a
+/// larger number is a mistake.
 const MAX_MEM_PER_TILE: u64 = 1 << 40;
 
-/// Reads the value of `--mem-per-tile`: bytes for all IPUs, or for each IPU.
+/// Parses the value of `--mem-per-tile`: a number of bytes for all IPUs, or one for each IPU.
 pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     let amount = |text: &str| match text.trim().parse() {
         Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
@@ -51,17 +52,18 @@ pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     list.split(',').map(amount).collect()
 }
 
-/// Reads GB in a second, and returns bytes per second.
+/// Parses a number of GB per second, and returns bytes per second.
 pub(super) fn bandwidth(text: &str) -> Result<u64, BadValue> {
     billionths(text, "GB in a second")
 }
 
-/// Reads milliseconds, and returns nanoseconds, rounded down.
+/// Parses a number of milliseconds, and returns nanoseconds, rounded down.
 pub(super) fn milliseconds(text: &str) -> Result<u64, BadValue> {
     Ok(billionths(text, "milliseconds")? / 1000)
 }
 
-/// Reads a number above 0 and up to 1,000,000 with decimals, as billionths.
+/// Parses a number above 0 and up to 1,000,000 with decimals, and returns it in billionths. `what`
+/// names its unit in the error.
 fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     let number: Option<f64> = text.trim().parse().ok();
     let number = number.map(|number| (number * 1e9).round());
@@ -73,11 +75,11 @@ fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     }
 }
 
-/// The value of an option; `None` for `auto`, with which the tool chooses as the model suggests. By
-/// this name, clap does not take `None` for an option that is not given.
+/// The value of an option, or `None` for `auto`, with which the tool chooses as the model suggests.
+/// The name keeps clap from taking `None` for an option that is not given, as it does for `Option`.
 pub type OrAuto<T> = Option<T>;
 
-/// Reads `auto` or one of the values of `T`.
+/// Returns a parser of `auto`, for which the value is `None`, or one of the values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let others = T::value_variants().iter().filter_map(T::to_possible_value);

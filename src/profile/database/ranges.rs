@@ -14,32 +14,34 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
 
-/// Tables that several threads read, each a range of rowids. A table that spans fewer rowids than
-/// the number beside it is read as one range; rows of compute sets hold thousands of variables, so
-/// their number is lower. Reading these tables takes nearly all of the time, so only their rows
-/// count as progress.
+/// Tables that several threads read, each thread a range of rowids. A table that spans fewer rowids
+/// than the number beside it is read as one range; rows of compute sets hold thousands of
+/// variables, so their number is lower. Reading these tables takes nearly all of the time, so only
+/// their rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),
 ];
 
-/// Ranges of a large table. Several for each thread, since threads have other work too; more would
-/// waste memory, since the lists of each range have spare capacity.
+/// Number of ranges that a large table is read in. There are several for each thread, since threads
+/// have other work too. More would waste memory, since the lists of each range have spare capacity.
 const RANGES: u64 = 16;
 
 /// The rows of one range of a table.
-struct Part<T> {
+struct ScannedRange<T> {
+    /// The value that was filled with the rows of the range.
     filled: T,
-    /// Rowid of the first row at or after the start of the range, and of the first row after its
-    /// end; `None` at the end of the table.
+    /// Rowid of the first row at or after the start of the range; `None` if the table ends before
+    /// it.
     first: Option<i64>,
+    /// Rowid of the first row after the end of the range; `None` if there is none.
     next: Option<i64>,
 }
 
 impl Database {
-    /// Reads a large table in ranges of rowids, in parallel. `visit` fills one `T` for each range;
-    /// they are returned in rowid order.
+    /// Reads a large table in ranges of rowids, in parallel. `visit` adds each row to the `T` of
+    /// its range, which is the default at first. Returns the `T` of all ranges in rowid order.
     pub(in crate::profile) fn scan_ranges<T: Default + Send>(
         &self,
         table: &'static str,
@@ -59,14 +61,14 @@ impl Database {
         let condition = format!("WHERE {rowid} >= ?1 ORDER BY {rowid}");
         let sql = select(table, columns, &format!(", {rowid}"), &condition);
         let read = |range| self.scan_range(table, columns, &sql, range, &visit);
-        // Ranges are stolen one by one: a thread that took several would let others wait for its
-        // last.
+        // Each thread takes one range at a time: a thread that took several would let others wait
+        // for its last range.
         let ranges = ranges(table, bounds).into_par_iter().with_max_len(1);
-        let parts: Vec<Result<Part<T>, FileError>> = ranges.map(read).collect();
-        joined(table, parts)
+        let parts: Vec<Result<ScannedRange<T>, FileError>> = ranges.map(read).collect();
+        values_in_order(table, parts)
     }
 
-    /// Reads the rows from one rowid to another (both inclusive).
+    /// Reads the rows of one range of rowids, whose two ends are inclusive.
     fn scan_range<T: Default>(
         &self,
         table: &'static str,
@@ -74,7 +76,7 @@ impl Database {
         sql: &str,
         (from, to): (i64, i64),
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
-    ) -> Result<Part<T>, FileError> {
+    ) -> Result<ScannedRange<T>, FileError> {
         let mut counted = RowCounter::new(&self.rows);
         let mut filled = T::default();
         let (mut first, mut last, mut next) = (None, None, None);
@@ -93,14 +95,14 @@ impl Database {
             visit(row, &mut filled)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Part {
+        Ok(ScannedRange {
             filled,
             first,
             next,
         })
     }
 
-    /// Reads a table without a selectable rowid in one range.
+    /// Reads a table without a selectable rowid as one range.
     fn scan_whole<T: Default>(
         &self,
         table: &'static str,
@@ -117,12 +119,15 @@ impl Database {
     }
 }
 
-/// Values of the ranges, after checking that each range ends at the row with which the next begins.
-fn joined<T>(
+/// Returns the values of all ranges in order.
+///
+/// # Errors
+/// If a range failed, or does not end at the row with which the next range begins.
+fn values_in_order<T>(
     table: &'static str,
-    parts: Vec<Result<Part<T>, FileError>>,
+    parts: Vec<Result<ScannedRange<T>, FileError>>,
 ) -> Result<Vec<T>, FileError> {
-    let parts: Vec<Part<T>> = parts.into_iter().collect::<Result<_, _>>()?;
+    let parts: Vec<ScannedRange<T>> = parts.into_iter().collect::<Result<_, _>>()?;
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
         if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
@@ -132,7 +137,8 @@ fn joined<T>(
     Ok(parts.into_iter().map(|part| part.filled).collect())
 }
 
-/// Smallest and largest `rowid`; `None` without rows.
+/// Returns the smallest and the largest rowid of a table; `None` if it has no rows. `rowid` is a
+/// name by which SQL can select the rowid.
 fn rowid_bounds(
     connection: &Connection,
     table: &str,
@@ -145,8 +151,8 @@ fn rowid_bounds(
     Ok(bound("min")?.zip(bound("max")?))
 }
 
-/// Upper bound on the rows of the large tables, by their rowids. A table that cannot be read counts
-/// 0 here; its error is reported when it is read.
+/// Returns an upper bound on the number of rows of all large tables, from their rowids. A table
+/// that cannot be read counts 0 here; its error is reported when it is read.
 pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
         let rowid = schema.rowid(table)?;
@@ -157,8 +163,8 @@ pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// Ranges of rowids (both ends inclusive) that cover every possible rowid; rows lie between `first`
-/// and `last`.
+/// Returns ranges of rowids (both ends inclusive) that together cover every possible rowid. The
+/// rows of the table have rowids from `first` to `last`.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
     let small = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
     let rows = last.abs_diff(first);

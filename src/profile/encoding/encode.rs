@@ -10,7 +10,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     blob.push(value as u8 & 0x7f | 0x80);
 }
 
-/// Encodes a list.
+/// Encodes values as a list of varints.
 pub fn encode_list(values: &[u64]) -> Vec<u8> {
     let mut blob = Vec::with_capacity(values.len());
     for &value in values {
@@ -19,7 +19,8 @@ pub fn encode_list(values: &[u64]) -> Vec<u8> {
     blob
 }
 
-/// Encodes a run-length list: three or more equal values become a run, all others literals.
+/// Encodes values as a run-length list: three or more equal values in a row become a run, all
+/// others literals.
 pub fn encode_rle(values: &[u64]) -> Vec<u8> {
     let mut blob = Vec::new();
     let mut literals: Vec<u64> = Vec::new();
@@ -36,6 +37,7 @@ pub fn encode_rle(values: &[u64]) -> Vec<u8> {
     blob
 }
 
+/// Appends `literals` to `blob` as literals of a run-length list, and empties them.
 fn push_literals(blob: &mut Vec<u8>, literals: &mut Vec<u64>) {
     if literals.is_empty() {
         return;
@@ -46,7 +48,8 @@ fn push_literals(blob: &mut Vec<u8>, literals: &mut Vec<u64>) {
     }
 }
 
-/// Encodes ascending ids as a run-length list of adjacent differences.
+/// Encodes ascending ids as a run-length list of the differences between adjacent ids, the first
+/// one from 0.
 ///
 /// # Panics
 /// If `ids` do not ascend.
