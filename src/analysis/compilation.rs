@@ -7,7 +7,7 @@ use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{Files, FitInputs, Provenance, Report};
-use crate::witnesses::{Contradiction, check_debug, judge, of_compilation};
+use crate::witnesses::{Contradiction, check_compilation, check_debug, judge};
 use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Compilation {
             || debug.map(read_debug).transpose(),
         );
         let profile = profile.with_context(|| displayed(path))?;
-        let contradictions = of_compilation(&profile);
+        let contradictions = check_compilation(&profile);
         let judged = judge(&contradictions, options.allow_incomplete);
         let judged = judged.with_context(|| displayed(path))?;
         let all = judged.iter().chain(&profile.warnings).cloned();

@@ -103,8 +103,8 @@ pub(super) enum ContextKey {
     Text(TextKey),
 }
 
-    /// The set of software layers whose contexts mean `field` by this key, as bits (see
-    /// `SoftwareLayer::bit`).
+/// The set of software layers whose contexts mean `field` by this key, as bits (see
+/// `SoftwareLayer::bit`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TextKey {
     pub field: Field,

@@ -19,7 +19,7 @@ use super::windows::{StepIndex, StepPrograms};
 use crate::debug_info::DebugInfo;
 use crate::message::{FileError, Warning};
 use crate::profile::{Profile, Programs};
-use crate::witnesses::{of_profile, recorded_totals};
+use crate::witnesses::{check_profile, recorded_totals};
 use rustc_hash::FxHashSet;
 use std::borrow::Borrow;
 
@@ -113,7 +113,7 @@ impl Model {
         }
         let sets = (use_sets.len(), &sites.outermost[..]);
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
-        let contradictions = of_profile(&profile, |position| set_of[position] != NO_USERS);
+        let contradictions = check_profile(&profile, |position| set_of[position] != NO_USERS);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         if let Some(backward_start) = backward_start {

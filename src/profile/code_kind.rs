@@ -1,15 +1,15 @@
-//! The categories of lowered variables that hold code or vertex state.
+//! Groups the categories of lowered variables that hold code or vertex state.
 
-/// A kind of memory that programs need besides their data.
+/// A kind of memory that belongs to programs rather than to tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// Code of vertex types.
     VertexCode,
-    /// State of vertex instances, with their field data and descriptors.
+    /// State of vertices, with pointers, descriptors and padding.
     VertexState,
     /// Code of exchanges between tiles of one IPU.
     ExchangeCode,
-    /// Code that runs the control program.
+    /// Control code of programs.
     ControlCode,
 }
 
@@ -22,9 +22,9 @@ impl CodeKind {
         CodeKind::ControlCode,
     ];
 
-    /// Returns the categories of lowered variables that hold this kind of memory. On a real
-    /// profile, the four categories of vertex state add up to `memory_by_compute_set` on every
-    /// tile.
+    /// Returns the names of the categories of lowered variables with this kind of memory. In a real
+    /// profile the four categories of vertex state add up to `memory_by_compute_set` on every tile
+    /// (checked).
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             CodeKind::VertexCode => &["vertexCode"],
@@ -39,8 +39,8 @@ impl CodeKind {
         }
     }
 
-    /// Returns the kind of code that lowered variables of this category hold; `None` if they hold
-    /// data.
+    /// Returns the kind of memory in the category of lowered variables with this name; `None` for
+    /// data of tensors.
     pub fn of_category(category: &str) -> Option<CodeKind> {
         let holds = |kind: &CodeKind| kind.categories().contains(&category);
         CodeKind::ALL.into_iter().find(holds)

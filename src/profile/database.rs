@@ -32,7 +32,7 @@ pub(super) struct Database {
 
 impl Database {
     /// Opens the profile at `path` such that nothing is written, neither to the file nor beside it
-    /// (see [`Source`]), and reads its report format.
+    /// (see [`ProfileFile`]), and reads its report format.
     pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, FileError> {
         Self::of(ProfileFile::find(path)?, progress)
     }

@@ -81,7 +81,7 @@ pub struct ValueRun {
     pub value: u64,
 }
 
-    /// Number of literal values that follow.
+/// Number of literal values that follow.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
     varints: Varints<'a>,

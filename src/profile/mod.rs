@@ -24,9 +24,9 @@ mod variables;
 
 pub use code_kind::CodeKind;
 pub use compiled::{
-    CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
+    BytesByName, CompiledProfile, Ipus, LiveByIpu, LiveOnTile, PipelineName, VariableSums,
 };
-pub(crate) use compiled::{Deltas, LIVE_BY_STEP, joined};
+pub(crate) use compiled::{Deltas, LIVE_BY_STEP, summed_by_step};
 use cycles::or_warn;
 pub use cycles::{Cycles, Executed};
 pub use ids::Ids;
@@ -78,8 +78,8 @@ pub struct Profile {
     pub names: VariableNames,
 }
 
-/// Numbers of a profile that serve only to check the other data (see
-/// [`witnesses`](crate::witnesses)).
+/// Numbers of a profile that serve only the checks of `witnesses`, which compare them with the
+/// other data.
 #[derive(Debug, Default)]
 pub struct Statements {
     /// Memory regions of each tile; `None` if the profile lacks them.
@@ -113,8 +113,8 @@ impl Profile {
         self.variables.label_of = Vec::new();
     }
 
-    /// Returns the lists of the variables that `programs` use, each list once. A variable may be in
-    /// several lists.
+    /// Returns the lowered variables that these programs use, as lists of positions in
+    /// [`Variables`]; no list occurs twice. `programs` are positions in [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
         let of_sets = of_sets.into_iter();
@@ -124,8 +124,9 @@ impl Profile {
         of_sets.chain(of_regions).collect()
     }
 
-    /// Returns the indices of the lists of variables that `programs` use, ascending: first lists of
-    /// compute sets, second lists of regions.
+    /// Returns the positions of the lists in `compute_set_variables`, and of the lists in
+    /// `region_variables`, that these programs use, each position once and ascending. `programs`
+    /// are positions in [`Programs::all`].
     pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
         for &program in programs {

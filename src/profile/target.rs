@@ -32,7 +32,7 @@ const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
     /// Reads the version from an SQLite database. Refuses a database that is no profile, and a
-    /// version other than 3.
+    /// version whose first number is not 3.
     pub(super) fn read(database: &Database) -> Result<Self, FileError> {
         let table = "version_info";
         if !database.has_table(table) {

@@ -1,4 +1,4 @@
-//! Checks whether a verdict can rest on a `debug.cbor`.
+//! Decides whether a verdict can rest on a `debug.cbor`.
 
 use super::contradiction::{Contradiction, Incomplete, Witness};
 use super::debug_match::DebugMatch;
@@ -9,12 +9,14 @@ use crate::profile::{Profile, Program, ProgramKind, Programs};
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Refuses contexts that are damaged or belong to other programs, unless they are trusted, which is
-/// then one of the warnings. If damage affects only few bytes of `profile`, it is returned as a
-/// contradiction. Without a profile these bytes are unknown, and all damage is refused.
+/// Refuses debug contexts that are damaged or belong to other programs. If the user trusts them
+/// (`is_trusted`), warns instead. Returns the warnings. If damage affects only few bytes of
+/// `profile`, also returns it as a contradiction. Without a profile these bytes are unknown, and
+/// all damage is refused.
 ///
 /// # Errors
-/// Names the file. A file without contexts is refused even if it is trusted.
+/// If the contexts are refused; the error names the file. A file without contexts is refused even
+/// if it is trusted.
 pub(crate) fn check_debug(
     (programs, profile): (&Programs, Option<&Profile>),
     (path, debug_info): (&Path, &DebugInfo),
@@ -49,7 +51,8 @@ pub(crate) fn check_debug(
     Ok((all.collect(), found))
 }
 
-/// Refuses the contexts of another compilation, or warns about them if they are trusted.
+/// Refuses the contexts of another compilation, or returns a warning about them if the user trusts
+/// them.
 fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
     let DebugMatch {
         ids,
@@ -76,7 +79,8 @@ fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
 }
 
 /// Judges a damaged `debug.cbor`. If the user trusts the file, returns a warning; else a
-/// contradiction with the bytes that depend on the damage, if these are too few to refuse a verdict.
+/// contradiction with the bytes that depend on the damage, if these are too few to rule out a
+/// verdict.
 ///
 /// # Errors
 /// [`Incomplete::Debug`] if the file is not trusted, and the bytes are many or unknown.
@@ -107,9 +111,9 @@ fn judged_damage(
     }
 }
 
-/// By program: may its layer be wrong? Its context, the context's name or an ancestor is missing,
-/// or it is below a Call without its context, which says what the program stands for. With `all`,
-/// every context may be wrong.
+/// Marks the programs that may count for the wrong layer: the context of the program, its name or
+/// an ancestor is missing, or the program is below a Call without its context, which says what the
+/// program stands for. With `all`, every context may be wrong.
 fn lacking(programs: &Programs, debug_info: &DebugInfo, all: bool) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = || debug_info.position(id);

@@ -1,5 +1,5 @@
-//! Contradictions and losses in the files, the bytes that they could move, and whether a verdict is
-//! possible in spite of them.
+//! Defines contradictions and losses in the files, with the bytes of a tile that they may misplace,
+//! and decides whether a verdict is possible in spite of them.
 
 use crate::message::{DEBUG_AGAIN, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
@@ -10,22 +10,26 @@ use std::cmp::Reverse;
 use std::fmt;
 use thiserror::Error;
 
-/// Statements may differ by up to the bytes of the fullest tile divided by this number.
+/// A contradiction is tolerated if its bytes are at most those of the fullest tile divided by this
+/// number.
 pub const TOLERATED: u64 = 100;
 
-/// A check. Names of the checks of earlier versions are read as the checks that replaced them.
+/// A check of the files. Each variant says what must hold. Names of the checks of earlier versions
+/// are read as the checks that replaced them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
-    /// A table has all rows that other tables require. Numbers are rows, and the tiles or programs
-    /// that need one.
+    /// A table has all rows that other tables require. The numbers of a contradiction are rows:
+    /// those in the table, and the tiles or programs that need one.
     #[default]
     Rows,
-    /// The variables and the code of a tile that are live at once add up to its total.
+    /// The bytes of variables and code that are live at the same time on a tile add up to the
+    /// recorded total of the tile.
     #[serde(alias = "always-live", alias = "not-always-live")]
     OneStage,
-    /// The total of a tile is the sum of its regions, at least the bytes that are live at once or
-    /// share no address, and at most the total with gaps.
+    /// The recorded total of a tile is the sum of its memory regions, at least the bytes that are
+    /// live at the same time, at least the bytes that share no address, and at most the total with
+    /// gaps.
     #[serde(
         alias = "live-in-total",
         alias = "regions",
@@ -33,16 +37,17 @@ pub enum Witness {
         alias = "apart"
     )]
     Total,
-    /// The variables of a category have its recorded bytes.
+    /// The lowered variables of a category have the bytes that are recorded for the category.
     Categories,
-    /// The live bytes at a step, without always-live variables, on all tiles, are the recorded
-    /// ones.
+    /// The bytes of not-always-live variables that are live at a step, on all tiles together, are
+    /// the recorded bytes.
     LiveBySteps,
-    /// Programs, compute sets and vertex types have at most the recorded code, and most of it.
+    /// Programs, compute sets and vertex types have at most the recorded bytes of code, and most of
+    /// these bytes.
     #[serde(alias = "code-bytes")]
     Code,
-    /// Programs have steps, roots, contexts and vertices. Bytes are the bytes that programs without
-    /// these use.
+    /// Programs have steps, roots, contexts and vertices. The bytes of a contradiction are those
+    /// that programs without one of these use.
     #[serde(
         alias = "steps",
         alias = "roots",
@@ -50,22 +55,22 @@ pub enum Witness {
         alias = "vertices"
     )]
     Programs,
-    /// Variables have users, contexts, and the regions that exchanges move. Bytes are the bytes of
-    /// the variables without these.
+    /// Variables have users and contexts, and contain the regions that exchanges move. The bytes of
+    /// a contradiction are those of variables without one of these.
     #[serde(
         alias = "used",
         alias = "within-variables",
         alias = "variable-contexts"
     )]
     Variables,
-    /// `debug.cbor` has the contexts of programs and their parents. Bytes are the bytes that only
-    /// programs without these use.
+    /// `debug.cbor` has the contexts of programs and their parents. The bytes of a contradiction
+    /// are those that programs without these contexts use.
     DebugContexts,
 }
 
 impl Witness {
-    /// Words before the recorded and the computed number in a message; `None` for checks of missing
-    /// data, which have bytes, but no numbers to compare.
+    /// Returns the words before the recorded and before the computed number in a message; `None`
+    /// for checks of missing data, which have bytes, but no numbers to compare.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "the rows that it needs are"],
@@ -81,7 +86,7 @@ impl Witness {
         })
     }
 
-    /// Name of the total whose share the difference is.
+    /// Returns the name of the total of which the difference is a share.
     fn whole(self) -> &'static str {
         match self {
             Self::Rows => "all",
@@ -91,38 +96,40 @@ impl Witness {
     }
 }
 
-/// Two numbers of a profile that should agree and do not, or facts that the files lack.
+/// Two numbers in the files that should agree and do not, or data that the files lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contradiction {
-    /// The check that found it.
+    /// The check that failed.
     pub witness: Witness,
-    /// The table with the recorded number, or the file.
+    /// The table with the recorded number, or `debug.cbor`.
     pub table: String,
-    /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or the
-    /// missing facts; `null` if the table has a row for each tile.
+    /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or a
+    /// description of the missing data; `null` if the table has a row for each tile.
     pub row: Option<String>,
     /// The tile with the largest difference, the first one of a tie; `null` if the numbers are sums
     /// over all tiles.
     pub tile: Option<u32>,
     /// Number of tiles on which the numbers differ; 0 if the numbers are sums over all tiles.
     pub tiles: u32,
-    /// The number in the table, in bytes unless the witness counts something else; or the bytes of
-    /// the missing facts.
+    /// The number in the table, in bytes unless the check counts something else; or the bytes that
+    /// depend on the missing data.
     pub recorded: u64,
-    /// The number that the rest of the profile gives.
+    /// The number that follows from the rest of the profile.
     pub computed: u64,
-    /// The difference as a share of the fullest tile, or of the sum over all tiles, depending on
-    /// the witness: rounded up, such as `98.3 %`.
+    /// The difference as a percentage of the fullest tile, or of the sum over all tiles, depending
+    /// on the check: rounded up, such as `98.3 %`.
     pub share: String,
-    /// Bytes that the contradiction could move on any tile: 0 if every stage has room for them, and
-    /// in reports of earlier versions.
+    /// Upper bound on the bytes of any tile that may count for the wrong layer, or count too much
+    /// or too little, because of the contradiction. 0 if every stage has a reserve for them, and in
+    /// reports of earlier versions.
     #[serde(default)]
     pub bytes: u64,
-    /// Is the contradiction too large for a verdict?
+    /// Whether the contradiction is too large for a verdict.
     pub refused: bool,
 }
 
 impl Contradiction {
+    /// Creates a contradiction without numbers, rows and tiles.
     pub(super) fn new(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -132,7 +139,8 @@ impl Contradiction {
         }
     }
 
-    /// A table without rows, although this many tiles or programs need one.
+    /// Creates the contradiction that `table` has no rows, although this many tiles or programs
+    /// need one.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -142,7 +150,8 @@ impl Contradiction {
         }
     }
 
-    /// Data that `table` lacks, described by `row`. `by_tile` has the bytes that depend on them.
+    /// Creates the contradiction that `table` lacks the data described by `row`. `by_tile` has the
+    /// bytes of each tile that depend on these data.
     pub(super) fn lacking(
         witness: Witness,
         (table, row): (&str, String),
@@ -151,14 +160,14 @@ impl Contradiction {
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
         let pairs = (0u32..).zip(by_tile);
-        // Sums over all steps may exceed the bytes of a tile at one step.
-        let pairs = pairs.map(|(tile, bytes)| Pair::certain(tile, bytes.min(fullest), 0));
+        // The sum over variables of all steps may exceed the bytes of a tile at one step.
+        let pairs = pairs.map(|(tile, bytes)| TileComparison::certain(tile, bytes.min(fullest), 0));
         let found = worst(witness, table, fullest, pairs);
         let found = found.unwrap_or_else(|| Self::new(witness, table));
         found.in_row(row)
     }
 
-    /// Adds the name of the row in the table.
+    /// Sets the name of the row in the table.
     pub(super) fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }
@@ -193,18 +202,19 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Two statements about the bytes of one tile.
+/// The recorded and the computed bytes of one tile, which a check compares.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pair {
+pub(crate) struct TileComparison {
     pub(crate) tile: u32,
     pub(crate) recorded: u64,
     pub(crate) computed: u64,
-    /// Must the statements agree, as in a real profile? If not, the difference moves no bytes,
-    /// since every stage has a reserve for it.
+    /// Whether the numbers must agree, as they do in a real profile. If not, the difference
+    /// misplaces no bytes, since every stage has a reserve for it.
     pub(crate) is_certain: bool,
 }
 
-impl Pair {
+impl TileComparison {
+    /// Creates a pair of numbers that must agree.
     pub(crate) fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
         Self {
             tile,
@@ -214,11 +224,13 @@ impl Pair {
         }
     }
 
+    /// Returns the difference between both numbers, in bytes.
     fn difference(&self) -> u64 {
         self.recorded.abs_diff(self.computed)
     }
 
-    /// Bytes that the difference could move.
+    /// Returns the bytes that the difference may misplace: the difference, or 0 if the numbers need
+    /// not agree.
     fn bytes(&self) -> u64 {
         if self.is_certain {
             self.difference()
@@ -228,18 +240,18 @@ impl Pair {
     }
 }
 
-/// Does the difference exceed the tolerance?
+/// Returns whether `bytes` exceed the tolerated share of `whole`.
 fn is_refused(bytes: u64, whole: u64) -> bool {
     u128::from(bytes) * u128::from(TOLERATED) > u128::from(whole)
 }
 
-/// Contradiction about the tile whose statements differ most, the first of equal ones; `None` if
-/// all agree. `fullest` has the bytes of the fullest tile.
+/// Returns a contradiction about the tile whose numbers differ most, the first one of a tie; `None`
+/// if all pairs agree. `fullest` has the bytes of the fullest tile.
 pub(crate) fn worst(
     witness: Witness,
     table: &str,
     fullest: u64,
-    pairs: impl IntoIterator<Item = Pair>,
+    pairs: impl IntoIterator<Item = TileComparison>,
 ) -> Option<Contradiction> {
     let mut tiles = 0;
     let differing = pairs.into_iter().filter(|pair| pair.difference() > 0);
@@ -257,29 +269,30 @@ pub(crate) fn worst(
     })
 }
 
-/// There is no verdict on the files.
+/// The error that there is no verdict, because the files contradict themselves or lack data.
 #[derive(Debug, Error)]
 pub enum Incomplete {
-    /// The profile contradicts itself.
+    /// The profile contradicts itself; with the texts of the contradictions.
     #[error(
         "the profile contradicts itself: {0}; {PROFILE_AGAIN}, or run with --allow-incomplete to \
          see what can be shown without a verdict"
     )]
     Profile(String),
-    /// The debug file lacks contexts.
+    /// The debug file lacks contexts; with the texts of the contradictions.
     #[error(
         "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to use it anyway"
     )]
     Debug(String),
 }
 
-/// Do the contradictions rule out a verdict?
+/// Returns whether the contradictions rule out a verdict.
 pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Marks contradictions with bytes as refused if all these bytes together could turn a verdict.
-/// `free` has the bytes that are left by each verdict, negative if something does not fit.
+/// Rules out a verdict if the bytes of all contradictions together could turn it: then marks all
+/// contradictions with bytes as refused. `free` has, for each verdict, the bytes that are left
+/// under the limit, negative if something does not fit.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all.iter().map(|contradiction| contradiction.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
@@ -294,7 +307,7 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
     }
 }
 
-/// Warnings about a file with these contradictions.
+/// Returns a warning for each contradiction.
 ///
 /// # Errors
 /// If the contradictions rule out a verdict and `is_allowed` is false.
@@ -315,6 +328,7 @@ pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, In
     Ok(all.iter().map(warning).collect())
 }
 
+/// Returns the warning about a contradiction.
 fn warning(contradiction: &Contradiction) -> Warning {
     if contradiction.refused {
         return Warning::new(format!(

@@ -1,54 +1,58 @@
-//! Checks that a `debug.cbor` belongs to a profile, and has all contexts that the profile refers
-//! to.
+//! Decides whether a `debug.cbor` belongs to a profile, and whether it has all contexts to which
+//! the profile refers.
 
 use crate::debug_info::{Damage, DebugInfo};
 use crate::profile::Programs;
 use rustc_hash::FxHashSet;
 
-/// How many of the context ids and names in a profile match the contexts of a `debug.cbor`.
+/// Counts that show how well the debug contexts of `debug.cbor` fit the programs of the profile
+/// that refer to them.
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
 /// another compilation have the same ids but describe something else. Two comparisons show it:
-/// * *Programs.* In the real files, all 35 ids lead to a context that Poplar wrote for a program or
-///   for the compilation; with contexts of another compilation at most 4 in 10 do. In generated
-///   files at least 85 % do, and with contexts of another compilation at most 57 %.
-/// * *Names.* In the real files, all compute sets with a name have the name of their context; with
-///   contexts of another compilation none has. In generated files all have it, and with contexts of
-///   another compilation of the same framework at most half. A file that was cut off has no names.
+/// * *Programs.* In the real files all 35 ids lead to a context that Poplar wrote for a program or
+///   for the compilation; with contexts of other compilations at most 4 in 10 do. In generated
+///   files at least 85 % do, and with contexts of other compilations at most 57 %.
+/// * *Names.* In the real files all compute sets with a name have the name of their context; with
+///   contexts of other compilations no compute set has. In generated files all have it, and with
+///   contexts of another compilation by the same framework at most half. A file that was cut off
+///   has no names.
 ///
-/// A whole file that belongs to the profile has all contexts that programs and compute sets refer
-/// to, all their parents, and the name of each compute set: the real file and all generated files
-/// do. Anything else is [damage](Self::damage). Only a parent may be missing in a whole file:
-/// Poplar writes a context when its C++ object is destroyed, which may be after the file is closed.
+/// A whole file that belongs to the profile has all contexts to which programs and compute sets
+/// refer, all their parents, and the name of each compute set: this holds for the real file and all
+/// generated files. Anything else is [damage](Self::damage). Only a parent may be missing in a
+/// whole file: Poplar writes a context when its C++ object is destroyed, which may be after the
+/// file is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DebugMatch {
-    /// Number of distinct context ids that programs refer to.
+    /// Number of distinct ids of contexts to which programs refer.
     pub ids: usize,
-    /// Number of the `ids` that `debug.cbor` has.
+    /// Number of these ids (`ids`) whose context is in the file.
     pub found: usize,
-    /// Number of the `found` contexts that Poplar wrote for a program or the compilation.
+    /// Number of the contexts counted in `found` that Poplar wrote for a program or the
+    /// compilation.
     pub of_programs: usize,
     /// Number of compute sets that have a name and whose context has a name.
     pub named: usize,
-    /// Number of the `named` compute sets whose name is the name of their context.
+    /// Number of the compute sets counted in `named` that have the name of their context.
     pub same_names: usize,
-    /// Number of distinct context ids that programs and compute sets refer to.
+    /// Number of distinct ids of contexts to which programs and compute sets refer.
     pub all_ids: usize,
-    /// Number of the `all_ids` that `debug.cbor` has.
+    /// Number of these ids (`all_ids`) whose context is in the file.
     pub all_found: usize,
-    /// Number of the `all_found` contexts with an ancestor that `debug.cbor` lacks, or with a
-    /// circle among their ancestors.
+    /// Number of the contexts counted in `all_found` with an ancestor that the file lacks, or with
+    /// an ancestor on a cycle of parents.
     pub orphans: usize,
     /// Number of compute sets that have a name and whose context has none.
     pub nameless: usize,
 }
 
-/// Number of contexts, or of compute sets with names, from which on they decide whether a file is
-/// foreign.
+/// Minimum number of contexts, or of compute sets with names, that can show that a file belongs to
+/// another compilation.
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Looks up the context ids of all programs and compute sets in `debug_info`.
+    /// Looks up all ids of contexts to which programs and compute sets refer, and counts.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let is_id = |id: &u64| *id != 0;
         let ids = programs.all.iter().map(|program| program.debug_id);
@@ -82,10 +86,10 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts are of another compilation. They are not if three of four names
-    /// agree. Otherwise they are if fewer than three of four of the contexts found were written for
-    /// programs; nine of ten where names disagree. A file with few of the contexts is not foreign,
-    /// since a damaged file may have lost the others.
+    /// Returns whether the contexts belong to another compilation: not if three of four names
+    /// agree; otherwise, if too few contexts were written for programs: fewer than three of four,
+    /// or than nine of ten if the names disagree. If the file has only a few of the contexts, the
+    /// answer is no, since a damaged file may have lost the others.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {
@@ -96,8 +100,8 @@ impl DebugMatch {
         has_enough && self.of_programs * of < self.found * part
     }
 
-    /// Returns which data are missing from `debug.cbor`, in this order: contexts that the profile
-    /// refers to, parents of contexts, and the names of compute sets. Empty if it is whole.
+    /// Returns which data `debug.cbor` lacks, in this order: contexts to which the profile refers,
+    /// parents of contexts, and the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;

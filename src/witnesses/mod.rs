@@ -1,5 +1,5 @@
-//! Checks of the files: statements that are missing or contradict each other, and the bytes of a
-//! tile that depend on them.
+//! Checks the files: finds statements that are missing or contradict each other, and computes the
+//! bytes of a tile that depend on them.
 //!
 //! Each check compares two statements after both are read:
 //!
@@ -10,9 +10,10 @@
 //! | `programs` | programs: with steps, roots, contexts, vertices and recorded code |
 //! | `contexts` | `debug.cbor`: with the programs (`debug_match`), and its own damage |
 //!
-//! A [`Contradiction`] has an upper bound on the bytes that it could move on a tile. Up to
-//! [1 %](TOLERATED) of the fullest tile it is a warning, unless it could turn the verdict; with more
-//! there is no verdict. A new check is a [`Witness`], and a line in one of the functions below.
+//! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: count for
+//! the wrong layer, or count too much or too little. Up to [1 %](TOLERATED) of the fullest tile it
+//! is a warning, unless it could turn the verdict; with more there is no verdict. A new check is a
+//! [`Witness`], and a line in one of the functions below.
 //!
 //! Only one real profile was available, and other versions of the SDK may round differently.
 
@@ -29,35 +30,35 @@ pub(crate) use contexts::check_debug;
 pub(crate) use contradiction::refuse_close;
 pub use contradiction::{Contradiction, Incomplete, TOLERATED, Witness, are_refused, judge};
 #[cfg(test)]
-pub(crate) use contradiction::{Pair, worst};
+pub(crate) use contradiction::{TileComparison, worst};
 pub use debug_match::DebugMatch;
 pub(crate) use record::recorded_totals;
 
 use crate::profile::{CompiledProfile, Profile};
-use record::of_record;
+use record::check_record;
 
-/// Contradictions within a profile. `has_users` says whether operations use the lowered variable at
-/// a position.
-pub(crate) fn of_profile(
+/// Returns the contradictions within a profile. `has_users` says whether any operation uses the
+/// lowered variable at a position in [`Variables`](crate::profile::Variables).
+pub(crate) fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
     let recorded = &profile.recorded;
     let regions = profile.statements.regions.as_deref();
-    let mut found = of_record(
+    let mut found = check_record(
         (&recorded.tiles, &recorded.categories),
         regions,
         &profile.target,
     );
-    found.extend(programs::of_programs(profile));
-    found.extend(variables::of_variables(profile, has_users));
+    found.extend(programs::check_programs(profile));
+    found.extend(variables::check_variables(profile, has_users));
     found
 }
 
-/// Contradictions within the profile of a compilation.
-pub(crate) fn of_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
+/// Returns the contradictions within the profile of a compilation for several IPUs.
+pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
     let recorded = (&profile.tiles[..], &profile.categories[..]);
-    let mut found = of_record(recorded, profile.regions.as_deref(), &profile.target);
+    let mut found = check_record(recorded, profile.regions.as_deref(), &profile.target);
     let sums = profile.variables.iter();
     found.extend(sums.filter_map(|sums| recorded_totals(&profile.tiles, &sums.totals)));
     found

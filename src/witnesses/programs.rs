@@ -1,12 +1,12 @@
 //! Checks that programs have what they need, and that their code matches the recorded code.
 
-use super::contradiction::{Contradiction, Pair, TOLERATED, Witness, worst};
+use super::contradiction::{Contradiction, TOLERATED, TileComparison, Witness, worst};
 use crate::profile::{CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rustc_hash::FxHashSet;
 
-/// Programs without steps, roots, contexts or vertices, and code that differs from the recorded
-/// bytes.
-pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
+/// Returns the contradictions about programs: programs without steps, roots, contexts or vertices,
+/// and code that differs from the recorded bytes.
+pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());
     let without_own = |program: &Program| {
@@ -53,7 +53,7 @@ pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
     });
     let of_kinds = CodeKind::ALL
         .into_iter()
-        .filter_map(|kind| code_of(profile, kind));
+        .filter_map(|kind| compare_code(profile, kind));
     // No other table says which variables exchanges move.
     let exchanges = programs.all.iter();
     let exchanges = exchanges
@@ -72,8 +72,9 @@ fn set_of<'a>(programs: &'a Programs, program: &Program) -> Option<&'a ComputeSe
     }
 }
 
-/// By tile: bytes of variables, code and state of the programs marked in `lack`, an upper bound on
-/// the bytes that could belong to another layer. Other programs may use the same variables.
+/// Returns, for each tile, the bytes of variables, code and state of the programs that are marked
+/// in `lack`. This is an upper bound on the bytes that may count for the wrong layer, since other
+/// programs may use the same variables.
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -112,8 +113,8 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     bytes
 }
 
-/// Adds the bytes by tile of the vertices of a compute set: as recorded, or else the number of
-/// instances times the size of the vertex type.
+/// Adds the bytes of the vertices of a compute set to `sums`, which has a sum for each tile: the
+/// recorded bytes, or else the number of vertices times the state of their type.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.change(sums, u64::saturating_add);
@@ -126,8 +127,9 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Programs of steps whose parent step runs a program without that child, and the children of the
-/// latter (none in a real profile). Steps below a Call are skipped: how they are nested is unknown.
+/// Marks the programs of steps whose parent step runs a program that does not have them as
+/// children, and the children of that program. There are none in a real profile. Steps below a Call
+/// are skipped, since it is unknown how they are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -148,7 +150,7 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Programs of steps that no root of the program tree leads to (none in a real profile).
+/// Marks the programs of steps to which no root of the program tree leads (none in a real profile).
 fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
     let mut lack = vec![false; is_reached.len()];
     for step in &profile.steps {
@@ -157,7 +159,7 @@ fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
     lack
 }
 
-/// By program: is it one of `open`, or reached from them through children and Calls?
+/// Marks the programs in `open`, and all programs that they reach through children and Calls.
 pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -173,15 +175,17 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Bytes by which recorded code may exceed the code of all programs on a tile without a message. A
-/// tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its exchanges.
+/// Bytes by which the recorded code of a tile may exceed the code of all programs without a
+/// message. A tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its
+/// exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
-/// Compares the code of programs and vertex types with the recorded code of `kind`. The sum may not
-/// exceed the record, except for exchange and control code, which may be shared, and must be most
-/// of it. How much code the compiler adds to larger models is unknown, so missing code is reported,
-/// but moves no bytes: every stage has a reserve for it.
-fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
+/// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
+/// contradiction about the tile with the largest difference, if there is one. The computed code may
+/// not exceed the record, except for exchange and control code, which may be shared, and must be
+/// most of it. How much code the compiler adds to larger models is unknown, so missing code is
+/// reported, but misplaces no bytes: every stage has a reserve for it.
+fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
     let tiles = recorded.tiles.len();
@@ -192,7 +196,7 @@ fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
             bytes.change(&mut of_categories, u64::saturating_add);
         }
     }
-    let (listed, is_whole) = listed(profile, kind, tiles)?;
+    let (listed, is_whole) = code_by_tile(profile, kind, tiles)?;
     let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
     let is_state = kind == CodeKind::VertexState;
     let is_certain = is_state || of_programs < all / 2;
@@ -206,18 +210,19 @@ fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         Some(missing) => missing > silent,
         None => !is_shared,
     });
-    let pairs = pairs.map(|(tile, (recorded, computed))| Pair {
+    let pairs = pairs.map(|(tile, (recorded, computed))| TileComparison {
         is_certain: is_certain || recorded < computed,
-        ..Pair::certain(tile, recorded, computed)
+        ..TileComparison::certain(tile, recorded, computed)
     });
     let found = worst(Witness::Code, "memory_by_category", fullest, pairs)?;
     Some(found.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
-/// By tile: code of all programs, compute sets or vertex types, and whether everything that runs
-/// has some; `None` if the profile lacks it. Vertex state is complete in a real profile. The
-/// control code of programs with children is not known separately.
-fn listed(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
+/// Returns the bytes of code of this kind on each tile, of all programs, compute sets or vertex
+/// types, and whether everything that runs has code; `None` if the profile lacks it. Vertex state
+/// is complete in a real profile. The control code of programs with children is not known
+/// separately.
+fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let (mut sums, mut is_whole) = (vec![0; tiles], true);
     let mut add = |code: &TileBytes| code.change(&mut sums, u64::saturating_add);

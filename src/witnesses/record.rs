@@ -1,22 +1,25 @@
 //! Checks that the record of each tile agrees with itself, and with the total of its variables and
 //! code.
 
-use super::contradiction::{Contradiction, Pair, Witness, worst};
+use super::contradiction::{Contradiction, TileComparison, Witness, worst};
 use crate::profile::{CATEGORIES, RecordedCategory, RecordedTile, Regions, TILES, Target};
 
-/// Compares the recorded total of each tile with the total of its variables and code.
+/// Compares the recorded total of each tile with `computed`, the total of its variables and code.
+/// Returns a contradiction about the tile with the largest difference, if there is one.
 pub(crate) fn recorded_totals(
     recorded: &[RecordedTile],
     computed: &[u64],
 ) -> Option<Contradiction> {
     let fullest = recorded.iter().map(|tile| tile.total).max()?;
     let pairs = (0u32..).zip(recorded).zip(computed);
-    let pairs = pairs.map(|((tile, recorded), &taken)| Pair::certain(tile, recorded.total, taken));
+    let pairs = pairs
+        .map(|((tile, recorded), &taken)| TileComparison::certain(tile, recorded.total, taken));
     worst(Witness::OneStage, TILES, fullest, pairs)
 }
 
-/// Contradictions within the record of tiles and categories, including missing tables.
-pub(super) fn of_record(
+/// Returns the contradictions within the record of tiles and categories, including missing tables.
+/// `regions` has the memory regions of each tile, if the profile has them.
+pub(super) fn check_record(
     (tiles, categories): (&[RecordedTile], &[RecordedCategory]),
     regions: Option<&[Regions]>,
     target: &Target,
@@ -32,7 +35,8 @@ pub(super) fn of_record(
     found.into_iter().flatten().collect()
 }
 
-/// Contradiction about the tile whose total differs most from the range that its parts allow.
+/// Returns a contradiction about the tile whose recorded total is furthest from the range that its
+/// parts allow; `None` if all totals are within their ranges.
 fn total(
     tiles: &[RecordedTile],
     categories: &[RecordedCategory],
@@ -55,14 +59,14 @@ fn total(
         let live = row.always_live.saturating_add(row.not_always_live);
         let of_live = clamped(live, row.with_gaps.unwrap_or(u64::MAX));
         if of_live != row.total {
-            return Pair::certain(tile, row.total, of_live);
+            return TileComparison::certain(tile, row.total, of_live);
         }
         let region = regions.and_then(|regions| regions.get(tile as usize));
         let all = region.map(|region| region.all);
-        Pair {
+        TileComparison {
             // No real profile shows where bytes beyond the memory of a tile are counted.
             is_certain: region.is_none_or(|region| region.overflowed == 0),
-            ..Pair::certain(
+            ..TileComparison::certain(
                 tile,
                 row.total,
                 clamped(disjoint.max(all.unwrap_or(0)), all.unwrap_or(u64::MAX)),

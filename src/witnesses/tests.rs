@@ -1,16 +1,16 @@
 use super::contradiction::*;
 use crate::profile::{Recorded, RecordedTile};
 
-fn found(pairs: &[Pair]) -> Option<Contradiction> {
+fn found(pairs: &[TileComparison]) -> Option<Contradiction> {
     let pairs = pairs.iter().copied();
     worst(Witness::OneStage, "memory_by_tile", 1000, pairs)
 }
 
 #[test]
 fn one_per_cent_is_tolerated_and_no_byte_more() {
-    assert_eq!(found(&[Pair::certain(0, 7, 7)]), None);
+    assert_eq!(found(&[TileComparison::certain(0, 7, 7)]), None);
     for (computed, refused) in [(990, false), (1010, false), (989, true), (1011, true)] {
-        let contradiction = found(&[Pair::certain(0, 1000, computed)]).unwrap();
+        let contradiction = found(&[TileComparison::certain(0, 1000, computed)]).unwrap();
         assert_eq!(contradiction.refused, refused, "{contradiction}");
         let all = [contradiction];
         assert_eq!(judge(&all, false).is_err(), refused);
@@ -20,7 +20,7 @@ fn one_per_cent_is_tolerated_and_no_byte_more() {
         Witness::Total,
         "memory_by_tile",
         0,
-        [Pair::certain(0, 0, 1)],
+        [TileComparison::certain(0, 0, 1)],
     );
     assert!(nothing.unwrap().refused);
 }
@@ -28,10 +28,10 @@ fn one_per_cent_is_tolerated_and_no_byte_more() {
 #[test]
 fn the_worst_tile_is_named_and_the_others_are_counted() {
     let contradiction = found(&[
-        Pair::certain(3, 1000, 1000),
-        Pair::certain(5, 1000, 1001),
-        Pair::certain(7, 1000, 400),
-        Pair::certain(9, 0, 600),
+        TileComparison::certain(3, 1000, 1000),
+        TileComparison::certain(5, 1000, 1001),
+        TileComparison::certain(7, 1000, 400),
+        TileComparison::certain(9, 0, 600),
     ]);
     let contradiction = contradiction.unwrap();
     assert_eq!((contradiction.tile, contradiction.tiles), (Some(7), 3));
@@ -45,20 +45,23 @@ fn the_worst_tile_is_named_and_the_others_are_counted() {
 
 #[test]
 fn differences_that_every_stage_has_room_for_move_nothing() {
-    let uncertain = Pair {
+    let uncertain = TileComparison {
         is_certain: false,
-        ..Pair::certain(0, 900, 0)
+        ..TileComparison::certain(0, 900, 0)
     };
     let contradiction = found(&[uncertain]).unwrap();
     assert_eq!((contradiction.bytes, contradiction.refused), (0, false));
     // A certain difference takes precedence.
-    let found = found(&[uncertain, Pair::certain(1, 1000, 600)]).unwrap();
+    let found = found(&[uncertain, TileComparison::certain(1, 1000, 600)]).unwrap();
     assert_eq!((found.tile, found.refused), (Some(1), true));
 }
 
 #[test]
 fn a_verdict_that_all_bytes_together_could_turn_is_refused() {
-    let two = [Pair::certain(0, 1000, 996), Pair::certain(0, 1000, 1005)];
+    let two = [
+        TileComparison::certain(0, 1000, 996),
+        TileComparison::certain(0, 1000, 1005),
+    ];
     let two = two.map(|pair| found(&[pair]).unwrap());
     let is_refused = |free: i64| {
         let mut all = two.clone();

@@ -1,17 +1,19 @@
 //! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
 //! have users, contexts and regions.
 
-use super::contradiction::{Contradiction, Pair, Witness, worst};
+use super::contradiction::{Contradiction, TileComparison, Witness, worst};
 use crate::parallel::by_parts;
 use crate::profile::{
-    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables, joined,
+    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables,
+    summed_by_step,
 };
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Variables whose bytes differ from the record, or that lack something. `has_users` says whether
-/// operations use the variable at a position.
-pub(super) fn of_variables(
+/// Returns the contradictions about lowered variables: bytes that differ from the record, and
+/// variables that lack users, contexts or regions. `has_users` says whether any operation uses the
+/// variable at a position.
+pub(super) fn check_variables(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
@@ -57,11 +59,12 @@ pub(super) fn of_variables(
     sums.chain(lacking).collect()
 }
 
-/// Category of variables that hold tensors, each of which some program must use.
+/// The category of variables that hold tensors, each of which some program must use.
 const USER_DATA: &str = "variable";
 
-/// Variables of category [`USER_DATA`] that no compute set or exchange uses; none in a real
-/// profile. Nearly all variables are used by operations and are not checked further.
+/// Returns the positions of the variables of category [`USER_DATA`] that no compute set or exchange
+/// uses; there are none in a real profile. `has_users` says whether any operation uses the variable
+/// at a position: nearly all variables have users and are not checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
     let variables = &profile.variables;
     let mut names = variables.category_names.iter();
@@ -86,16 +89,16 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<us
     unused
 }
 
-/// Bytes of all lowered variables.
+/// Sums of the bytes of all lowered variables.
 struct VariableTotals {
-    /// By category (as in [`Variables::category_names`]) and tile.
+    /// By category (as in [`Variables::category_names`]), then by tile: bytes of its variables.
     categories: Vec<Vec<u64>>,
-    /// By class: bytes on all tiles.
+    /// By equivalence class: bytes of its variables on all tiles.
     classes: Vec<u64>,
 }
 
 impl VariableTotals {
-    /// Sums the variables on `tiles` tiles.
+    /// Sums up the variables; `tiles` is the number of tiles.
     fn new(variables: &Variables, classes: &LiveClasses, tiles: u32) -> Self {
         let none = || Self {
             categories: vec![vec![0; tiles as usize]; variables.category_names.len()],
@@ -118,6 +121,7 @@ impl VariableTotals {
         by_parts(variables.len(), threads, of_part, Self::plus).unwrap_or_else(none)
     }
 
+    /// Adds the sums of other variables.
     fn plus(mut self, other: Self) -> Self {
         let tiles = self.categories.iter_mut().flatten();
         for (sum, more) in tiles.zip(other.categories.iter().flatten()) {
@@ -129,8 +133,8 @@ impl VariableTotals {
         self
     }
 
-    /// Contradiction about the category and tile whose variables differ most from the record (they
-    /// agree on all tiles of a real profile).
+    /// Returns a contradiction about the category and tile whose variables differ most from the
+    /// record; `None` if all agree, as they do in a real profile.
     fn by_category(&self, names: &[String], recorded: &Recorded) -> Option<Contradiction> {
         let fullest = recorded.fullest()?;
         if recorded.categories.is_empty() {
@@ -149,16 +153,17 @@ impl VariableTotals {
             let bytes = of(name).map(|category| &category.bytes);
             let recorded = |tile| bytes.map_or(0, |of_category| of_category.get(tile).into());
             let pairs = (0u32..).zip(sums);
-            let pairs = pairs.map(|(tile, &sum)| Pair::certain(tile, recorded(tile), sum));
+            let pairs =
+                pairs.map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
             let found = worst(Witness::Categories, CATEGORIES, fullest, pairs)?;
             Some(found.in_row(format!("category `{name}`")))
         });
         found.max_by_key(|contradiction| contradiction.bytes)
     }
 
-    /// Contradiction about the step at which the bytes of not-always-live variables differ most
-    /// from the record (they agree at all steps of a real profile); `None` also if there is no
-    /// record.
+    /// Returns a contradiction about the step at which the live bytes of not-always-live variables
+    /// differ most from the record; `None` if they agree at all steps, as in a real profile, or if
+    /// there is no record.
     fn by_step(&self, profile: &Profile) -> Option<Contradiction> {
         let recorded = &profile.statements.live_by_step;
         if recorded.is_empty() {
@@ -166,9 +171,9 @@ impl VariableTotals {
         }
         let (step, [recorded, computed], highest) =
             furthest(recorded, &self.deltas(&profile.classes))?;
-        let pairs = [Pair::certain(0, recorded, computed)];
+        let pairs = [TileComparison::certain(0, recorded, computed)];
         let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, pairs)?;
-        // The difference is shared among tiles in proportion to their live bytes.
+        // The difference is distributed over the tiles in proportion to their live bytes.
         let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
         let bytes = u128::from(found.bytes) * fullest / u128::from(highest.max(1));
         let found = Contradiction {
@@ -180,7 +185,9 @@ impl VariableTotals {
         Some(found.in_row(format!("step {}", profile.steps[step as usize].id)))
     }
 
-    /// By step, ascending: bytes that begin to be live there, less the bytes that end.
+    /// Returns the changes of live bytes that follow from the not-always-live variables, on all
+    /// tiles together: by step, ascending, the bytes that begin to be live there, less the bytes
+    /// that end.
     fn deltas(&self, classes: &LiveClasses) -> Deltas {
         let mut deltas = Deltas::new();
         for (class, &bytes) in (0u32..).zip(&self.classes) {
@@ -193,12 +200,13 @@ impl VariableTotals {
                 deltas.extend(ends.iter().filter(|(step, _)| *step < classes.steps()));
             }
         }
-        joined(deltas)
+        summed_by_step(deltas)
     }
 }
 
-/// Step at which the prefix sums of two lists of changes differ most, the first of several; the two
-/// sums there; and the maximum that either list reaches.
+/// Compares two lists of changes of live bytes. Returns the step at which the live bytes (the
+/// prefix sums) differ most, the first one of a tie; the recorded and the computed live bytes
+/// there; and the most bytes that are live at any step in either list.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
     let changes = recorded.iter().chain(computed);
     let mut steps: Vec<u32> = changes.map(|change| change.0).collect();

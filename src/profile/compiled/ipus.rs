@@ -1,4 +1,4 @@
-//! The IPUs that a profile lists, and their tiles.
+//! Finds the IPUs and replicas that a profile lists, and the tiles of each IPU.
 
 use crate::message::{FileError, PROFILE_AGAIN};
 use crate::profile::database::Database;
@@ -12,20 +12,23 @@ use std::ops::Range;
 pub struct Ipus {
     /// Number of listed IPUs.
     pub count: u32,
-    /// Tiles of each IPU.
+    /// Number of tiles of each IPU.
     pub tiles_per_ipu: u32,
-    /// Replicas that the model was compiled for; all run the same program.
+    /// Number of replicas that the model was compiled for; all run the same program.
     pub replicas: u32,
-    /// Replicas that the file lists, one after the other. IPUs 0 to `count / listed_replicas` (end
-    /// exclusive) belong to the first one (assumed).
+    /// Number of replicas whose IPUs the file lists, one replica after the other. IPUs 0 to `count
+    /// / listed_replicas` (end exclusive) belong to the first replica (assumed).
     pub listed_replicas: u32,
 }
 
 const TABLE: &str = "target_info";
 
 impl Ipus {
-    /// Derives the listed IPUs from `memory_by_tile`, and sets `num_tiles` and `num_ipus` of
-    /// `target` to the listed ones.
+    /// Derives the listed IPUs from the rows of `memory_by_tile`, and sets `num_tiles` and
+    /// `num_ipus` of `target` to the numbers of listed tiles and IPUs.
+    ///
+    /// # Errors
+    /// If the listed tiles do not make whole IPUs, or contradict `target`.
     pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, FileError> {
         let listed = listed_tiles(database)?;
         if listed == 0 {
@@ -69,19 +72,20 @@ impl Ipus {
         Ok(found)
     }
 
-    /// Tiles of `ipu`, numbered across all IPUs (end exclusive).
+    /// Returns the tiles of `ipu`, numbered across all IPUs (end exclusive).
     pub fn tiles(&self, ipu: u32) -> Range<usize> {
         let tiles = self.tiles_per_ipu as usize;
         let first = ipu as usize * tiles;
         first..first + tiles
     }
 
-    /// IPU of `tile`.
+    /// Returns the IPU on which `tile` lies; tiles are numbered across all IPUs.
     pub fn of_tile(&self, tile: u32) -> u32 {
         tile / self.tiles_per_ipu
     }
 
-    /// Fullest tile of `ipu`, numbered across all IPUs; the first of equally full ones.
+    /// Returns the tile of `ipu` with the largest recorded total, numbered across all IPUs; the
+    /// first one of a tie. `tiles` has the record of all tiles.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
         let range = self.tiles(ipu).rev();
         let fullest = range.max_by_key(|&tile| tiles[tile].total);
@@ -89,7 +93,8 @@ impl Ipus {
     }
 }
 
-/// Number of listed replicas, derived from `ipus_per_replica`; 1 if that column is missing.
+/// Returns the number of replicas whose IPUs are listed, derived from `ipus_per_replica`; 1 if that
+/// column is missing. `ipus` is the number of listed IPUs.
 fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, FileError> {
     let mut of_replica = None;
     if target.num_replicas > 1 {

@@ -1,4 +1,4 @@
-//! Bytes of not-always-live variables, by step and IPU.
+//! Reads the bytes of not-always-live variables by step and IPU.
 
 use super::super::RecordedTile;
 use super::super::cells::Cells;
@@ -9,27 +9,30 @@ use super::ipus::Ipus;
 use crate::limits;
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 
-/// Bytes of not-always-live variables at each step, by IPU.
+/// The bytes of not-always-live variables on each IPU at each step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveByIpu {
-    /// Number of steps of the program.
+    /// Number of liveness steps of the program.
     pub steps: u32,
-    /// By IPU, summed over its tiles: each step index at which the bytes change, ascending, with
-    /// the bytes from that step on.
+    /// By IPU: each step index at which the live bytes change, ascending, with the bytes that are
+    /// live from that step on, summed over the tiles of the IPU.
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
+/// The table of changes of live bytes by step and IPU.
 pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
-/// Does the profile have the table of live bytes by step and IPU, and the table of steps?
+/// Returns whether the profile has the table of live bytes by step and IPU, and the table of steps.
 pub(super) fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
-/// Changes of live bytes by step index, on one IPU or summed over all IPUs.
+/// Changes of live bytes, on one IPU or summed over all IPUs: each the step index and the number of
+/// bytes, negative if fewer bytes are live than at the step before.
 pub(crate) type Deltas = Vec<(u32, i64)>;
 
-/// Reads the live bytes of each IPU; data that contradict themselves become a warning.
+/// Reads the live bytes of each IPU. Returns `None` if the profile lacks them, and `None` with a
+/// warning if they contradict other tables. `steps` has the ids of all steps, ascending.
 ///
 /// Rows without an IPU are taken as sums over all IPUs. A real profile of one IPU has both kinds of
 /// rows. For several IPUs this is assumed, so the sums are checked.
@@ -62,9 +65,9 @@ pub(super) fn read(
     Ok(live.ok())
 }
 
-/// By step index, ascending: the change of live bytes on the only IPU since the step before; empty
-/// if the profile lacks the table. A profile of one IPU lists sums over all IPUs beside the rows of
-/// that IPU (a real profile has both).
+/// Reads the changes of live bytes on the only IPU, ascending by step index; none if the profile
+/// lacks the table. A profile of one IPU lists sums over all IPUs beside the rows of that IPU (a
+/// real profile has both).
 ///
 /// # Errors
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
@@ -77,19 +80,20 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
         match ipu {
             Some(0) => of_first.push(delta),
             None => of_all.push(delta),
-            // Another replica, which runs the same program.
+            // This IPU belongs to another replica, which runs the same program.
             Some(_) => {}
         }
         Ok(())
     })?;
-    Ok(joined(if of_first.is_empty() {
+    Ok(summed_by_step(if of_first.is_empty() {
         of_all
     } else {
         of_first
     }))
 }
 
-/// Ids of the steps, ascending. The index of a step is the position of its id.
+/// Reads the ids of the steps, ascending. The index of a step is the position of its id in this
+/// list.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, FileError> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -97,7 +101,8 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, FileError> {
     Ok(steps)
 }
 
-/// Changes of the rows without an IPU, and the changes by IPU.
+/// Reads the changes in the rows without an IPU, and the changes of each IPU, both ascending by
+/// step.
 fn read_deltas(
     database: &Database,
     ipus: Ipus,
@@ -114,13 +119,13 @@ fn read_deltas(
         Ok(())
     })?;
     for deltas in of_ipus.iter_mut().chain([&mut of_all]) {
-        *deltas = joined(std::mem::take(deltas));
+        *deltas = summed_by_step(std::mem::take(deltas));
     }
     Ok((of_all, of_ipus))
 }
 
-/// Calls `visit` with each row, its IPU (`None`: sum over all), and its step index and bytes.
-/// `steps` are the ids of the steps, ascending.
+/// Calls `visit` with each row of [`TABLE`]: the row, its IPU (`None` for a sum over all IPUs), and
+/// its step index and bytes. `steps` has the ids of the steps, ascending.
 fn scan(
     database: &Database,
     steps: &[u64],
@@ -138,22 +143,24 @@ fn scan(
     })
 }
 
-/// Sums the changes of each step, sorts them by step, and drops changes of 0 bytes.
-pub(crate) fn joined(mut deltas: Deltas) -> Deltas {
+/// Sorts changes by step, replaces the changes of each step by their sum, and drops sums of 0
+/// bytes.
+pub(crate) fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
-    let mut joined = Deltas::with_capacity(deltas.len());
+    let mut sums = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {
-        match joined.last_mut() {
+        match sums.last_mut() {
             // Far from overflow: each change is bounded, and so is the number of rows.
             Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
-            _ => joined.push((step, delta)),
+            _ => sums.push((step, delta)),
         }
     }
-    joined.retain(|&(_, delta)| delta != 0);
-    joined
+    sums.retain(|&(_, delta)| delta != 0);
+    sums
 }
 
-/// Live bytes from each step on; an error if they fall below 0.
+/// Returns the bytes that are live from each step on, from the changes on one IPU; an error if
+/// fewer than 0 bytes are live.
 fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
@@ -165,7 +172,7 @@ fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     deltas.iter().map(point).collect()
 }
 
-/// Checks that rows for all IPUs, if there are any, are the sums over the rows of each IPU.
+/// Checks that the rows for all IPUs, if there are any, are the sums over the rows of each IPU.
 fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     if of_all.is_empty() {
         return Ok(());
@@ -173,7 +180,7 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     let less = of_all
         .into_iter()
         .map(|(step, delta)| (step, delta.saturating_neg()));
-    let differences = joined(of_ipus.into_iter().flatten().chain(less).collect());
+    let differences = summed_by_step(of_ipus.into_iter().flatten().chain(less).collect());
     match differences.first() {
         None => Ok(()),
         Some((step, _)) => Err(format!(
@@ -182,7 +189,8 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     }
 }
 
-/// Checks that an IPU has at no step more live bytes than the peaks of its tiles add up to.
+/// Checks that at no step an IPU has more live bytes than the recorded peaks of its tiles add up
+/// to.
 fn check_peaks(
     curves: &[Vec<(u32, u64)>],
     ipus: Ipus,

@@ -12,8 +12,8 @@ mod variable_sums;
 pub use ipus::Ipus;
 pub use live::LiveByIpu;
 pub(super) use live::by_step as live_by_step;
-pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, joined};
-pub use variable_sums::{LiveOnTile, Named, PipelineName, VariableSums};
+pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, summed_by_step};
+pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
@@ -23,46 +23,47 @@ use crate::message::{FileError, Warning};
 use crate::progress::Progress;
 use std::path::Path;
 
-/// The memory of each IPU as a `profile.pop` recorded it.
+/// The memory of each IPU of a compilation, as its `profile.pop` recorded it.
 #[derive(Debug)]
 pub struct CompiledProfile {
-    /// Machine, with the numbers of tiles and IPUs that the file lists.
+    /// The machine that the model was compiled for, with the numbers of tiles and IPUs that the
+    /// file lists.
     pub target: Target,
-    /// The IPUs that the file lists.
+    /// The IPUs and replicas that the file lists.
     pub ipus: Ipus,
-    /// By tile, numbered across all IPUs: recorded memory (`memory_by_tile`).
+    /// The recorded memory of each tile (`memory_by_tile`), numbered across all IPUs.
     pub tiles: Vec<RecordedTile>,
-    /// By tile: its memory regions; `None` if the profile lacks them.
+    /// The memory regions of each tile; `None` if the profile lacks them.
     pub regions: Option<Vec<Regions>>,
-    /// By category of lowered variables: recorded memory (`memory_by_category`).
+    /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
-    /// Bytes of not-always-live variables by step; `None` if the profile lacks them or contradicts
-    /// itself.
+    /// Bytes of not-always-live variables on each IPU at each step; `None` if the profile lacks
+    /// them, or if they contradict other tables.
     pub live: Option<LiveByIpu>,
-    /// Sums over the lowered variables; `None` if the profile has none.
+    /// Sums over the lowered variables; `None` if the profile has no lowered variables.
     pub variables: Option<VariableSums>,
-    /// By IPU: executed cycles over all runs; `None` without execution.
+    /// Executed cycles of each IPU over all runs; `None` if the model was not executed.
     pub cycles: Option<Vec<u64>>,
-    /// The program tree, if it was requested and could be read.
+    /// The program tree; `None` unless it was requested and could be read.
     pub programs: Option<Programs>,
-    /// Origin of the file.
+    /// Who compiled the model, when, and with which options.
     pub made: BuildInfo,
-    /// Warnings about unusual content of `profile.pop`. The file could be read in spite of it.
+    /// Warnings about unusual content of the file, which could be read in spite of it.
     pub warnings: Vec<Warning>,
 }
 
 impl CompiledProfile {
-    /// Reads the profile at `path`, and its programs if `with_programs`. Nothing is written,
-    /// neither to the file nor beside it.
+    /// Reads the profile at `path`, and its program tree if `with_programs` is set. Nothing is
+    /// written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`FileError`] names the table, column and row that could not be understood, or says that
-    /// the tiles do not make whole IPUs.
+    /// [`FileError`] names the table, column and row that could not be understood, or says that the
+    /// tiles do not make whole IPUs.
     pub fn read(path: &Path, with_programs: bool) -> Result<Self, FileError> {
         Self::read_with(path, with_programs, &Progress::new())
     }
 
-    /// Reads the profile and reports the rows read to `progress`.
+    /// Reads the profile at `path`, and reports the number of rows read to `progress`.
     ///
     /// # Errors
     /// As [`CompiledProfile::read`].

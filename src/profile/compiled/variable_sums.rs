@@ -1,5 +1,5 @@
-//! Sums over the lowered variables, in one pass that stores few of them, and the names of variables
-//! that a pipeline creates (docs/model.md, "A compiled pipeline").
+//! Sums up the lowered variables in one pass that stores few of them, and recognizes by their names
+//! the variables that a pipeline creates (docs/model.md, "A compiled pipeline").
 
 use super::super::cells::Cells;
 use super::super::database::Database;
@@ -10,7 +10,7 @@ use super::ipus::Ipus;
 use crate::message::FileError;
 use rustc_hash::FxHashMap;
 
-/// Purpose of a variable in a pipeline, derived from its name.
+/// The purpose of a variable in a pipeline, which its name shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PipelineName {
     /// Holds copies for the micro-batches in flight: `Stashed___` of PopART, `buffer/` of a
@@ -34,8 +34,8 @@ impl PipelineName {
         Self::Received,
     ];
 
-    /// Purpose of the variable with the base name `name`; `None` if it is no variable of a
-    /// pipeline.
+    /// Returns the purpose of the variable with the base name `name`; `None` if no pipeline created
+    /// it.
     pub fn of(name: &str) -> Option<Self> {
         if name.contains("Stashed___") {
             return Some(Self::Stashed);
@@ -64,42 +64,46 @@ impl PipelineName {
     }
 }
 
-/// Bytes by [`PipelineName`], at the index `name as usize`.
-pub type Named = [u64; PipelineName::ALL.len()];
+/// Bytes of variables by their purpose in a pipeline, at the index `name as usize` of the
+/// [`PipelineName`].
+pub type BytesByName = [u64; PipelineName::ALL.len()];
 
-/// Sums over the lowered variables, and the live variables of one tile of each IPU.
+/// Sums over the lowered variables of a compilation, and the live variables on one tile of each
+/// IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableSums {
     /// Number of lowered variables.
     pub count: u64,
-    /// By IPU: bytes of its variables that are ever live, by [`PipelineName`]. They need not be
-    /// live at the same time.
-    pub named: Vec<Named>,
-    /// Names of the categories (`var_categories`).
+    /// By IPU: the bytes of its variables with a purpose in a pipeline, by purpose. These variables
+    /// need not be live at the same time.
+    pub named: Vec<BytesByName>,
+    /// The names of the categories (`var_categories`).
     pub category_names: Vec<String>,
-    /// By chosen tile, in the order given: the variables that are live at its peak.
+    /// The variables that are live at the peak of each chosen tile, one tile for each IPU, in the
+    /// order of the IPUs.
     pub tiles: Vec<LiveOnTile>,
     /// By tile: the total computed from its variables, with which the recorded one is compared.
     pub totals: Vec<u64>,
-    /// Does the profile name variables?
+    /// Whether the profile has names of variables.
     pub has_names: bool,
 }
 
-/// The variables that are live on a tile at the first step of its peak.
+/// The variables that are live on a tile at its peak, the first step at which most bytes are live.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveOnTile {
     /// Index of that step; `None` if every variable of the tile is always live.
     pub step: Option<u32>,
-    /// Bytes by category (a position in [`VariableSums::category_names`]) and purpose, without
-    /// entries of 0 bytes.
+    /// Sums of the live variables: the category (a position in [`VariableSums::category_names`]),
+    /// the purpose in a pipeline (`None` for no such purpose), and their bytes, which are not 0.
+    /// Ascending by category and purpose.
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A variable of a chosen tile.
+/// A variable on a chosen tile.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
     tile: u32,
-    /// Position of its class.
+    /// Position of its equivalence class.
     class: u32,
     category: u8,
     name: Option<PipelineName>,
@@ -113,38 +117,40 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// Number of these columns that every profile has; the last column names variables.
+/// Number of [`COLUMNS`] that every profile has; the last column names variables.
 const REQUIRED: usize = 4;
 
-/// Sums over the rows of one range of the table.
+/// Sums over the rows of one range of the table of variables.
 #[derive(Default)]
-struct Sums {
+struct RangeSums {
     count: u64,
-    /// By IPU: bytes by purpose.
-    named: Vec<Named>,
+    /// By IPU: bytes by purpose in a pipeline.
+    named: Vec<BytesByName>,
     /// By tile: bytes of always-live variables.
     always: Vec<u64>,
+    /// The variables on chosen tiles.
     chosen: Vec<ChosenVariable>,
 }
 
-impl Sums {
+impl RangeSums {
     fn new(ipus: Ipus) -> Self {
         Self {
             count: 0,
-            named: vec![Named::default(); ipus.count as usize],
+            named: vec![BytesByName::default(); ipus.count as usize],
             always: vec![0; (ipus.count * ipus.tiles_per_ipu) as usize],
             chosen: Vec::new(),
         }
     }
 }
 
-/// Does the profile have lowered variables?
+/// Returns whether the profile has lowered variables.
 pub(super) fn are_there(database: &Database) -> Result<bool, FileError> {
     Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
 }
 
-/// Sums the variables; `None` if there are none. `tiles` has the record of each tile, and `chosen`
-/// one tile for each IPU, whose live variables are listed.
+/// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
+/// tile, `chosen` one tile of each IPU, whose live variables are listed, and `steps` the ids of all
+/// steps, ascending.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -168,7 +174,7 @@ pub(super) fn read(
         classes: &classes,
         class_ids: &class_ids,
     };
-    let visit = |row: Cells<'_>, sums: &mut Sums| scan.add(&row, sums);
+    let visit = |row: Cells<'_>, sums: &mut RangeSums| scan.add(&row, sums);
     let parts = database.scan_ranges(TABLE, columns, visit)?;
     let sums = scan.join(parts);
     let of_tile = |&tile: &u32| {
@@ -186,7 +192,7 @@ pub(super) fn read(
     }))
 }
 
-/// The tables in which each row is looked up.
+/// The tables in which each row of the table of variables is looked up.
 struct Scan<'a> {
     ipus: Ipus,
     chosen: &'a [u32],
@@ -198,9 +204,9 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn add(&self, row: &Cells<'_>, sums: &mut Sums) -> Result<(), FileError> {
+    fn add(&self, row: &Cells<'_>, sums: &mut RangeSums) -> Result<(), FileError> {
         if sums.count == 0 {
-            *sums = Sums::new(self.ipus);
+            *sums = RangeSums::new(self.ipus);
         }
         let tile = row.tile(0, sums.always.len() as u32)?;
         let bytes = row.small(1)?;
@@ -232,8 +238,9 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn join(&self, parts: Vec<Sums>) -> Sums {
-        let mut all = Sums::new(self.ipus);
+    /// Adds up the sums of all ranges.
+    fn join(&self, parts: Vec<RangeSums>) -> RangeSums {
+        let mut all = RangeSums::new(self.ipus);
         for part in parts {
             all.count += part.count;
             for (all, more) in all.always.iter_mut().zip(part.always) {
@@ -249,7 +256,7 @@ impl Scan<'_> {
     }
 }
 
-/// The base names that state a purpose, by id.
+/// Reads the base names that show a purpose in a pipeline: the purpose by id of the name.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileError> {
     let names = database.rows(STRINGS, STRING_COLUMNS, |row| {
         let name = PipelineName::of(&row.text(1)?);
@@ -259,8 +266,8 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileE
     Ok(names.map(|(name, id)| (id, name)).collect())
 }
 
-/// Peak bytes of the not-always-live variables among `rows`, which lie on one tile, and all
-/// variables that are live at that peak.
+/// Returns the peak bytes of the not-always-live variables among `rows`, which are on one tile, and
+/// all variables that are live at that peak.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let others = rows.iter().filter(|row| !classes.is_always_live(row.class));
     let (peak, step) = classes.peak(others.map(|row| (row.class, row.bytes)));
@@ -280,9 +287,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// By tile: the total computed from its variables. `always` has the always-live bytes of each tile,
-/// `peaks` the peak of the other variables on each tile of `chosen`; on other tiles that peak is
-/// taken from `tiles`.
+/// Returns the total of each tile, computed from its variables. `always` has the always-live bytes
+/// of each tile, `peaks` the peak of the other variables on each tile of `chosen`; on other tiles
+/// that peak is taken from the record in `tiles`.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let all = tiles.iter().zip(always);

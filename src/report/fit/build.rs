@@ -184,7 +184,7 @@ fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> Til
 }
 
 impl NamedBytes {
-    fn new([stashed, restored, accumulators, received]: crate::profile::Named) -> Self {
+    fn new([stashed, restored, accumulators, received]: crate::profile::BytesByName) -> Self {
         Self {
             stashed,
             restored,
