@@ -9,7 +9,7 @@ use popliner::witnesses::DebugMatch;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Compares a profile with a debug file, of which only a part of 20 is there.
+/// Compares a profile with the first `part` twentieths of a debug file.
 fn debug_match(profile: &Path, debug: &Path, part: usize) -> DebugMatch {
     let profile = Profile::read(&root().join(profile)).expect("a profile");
     let contexts = std::fs::read(root().join(debug)).expect("a file");

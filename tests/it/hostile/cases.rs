@@ -46,7 +46,7 @@ pub struct Case {
     pub debug: PathBuf,
     /// Is the run given `--trust-debug-info`, since the contexts are not as Poplar wrote them?
     pub trusts: bool,
-    /// What was changed, for failures.
+    /// The change that was made, for the message of a failure.
     pub what: String,
 }
 

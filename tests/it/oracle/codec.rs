@@ -22,8 +22,8 @@ pub fn list(blob: &[u8]) -> Vec<u64> {
     std::iter::from_fn(|| varint(&mut bytes)).collect()
 }
 
-/// Reads runs: after an odd header come half as many literals; after an even one comes a single
-/// value, repeated half as many times.
+/// Reads runs: an odd header is followed by half its value of literals; an even header is followed
+/// by one value, repeated half the header's value of times.
 pub fn runs(blob: &[u8]) -> Vec<u64> {
     let mut bytes = blob.iter();
     let mut values = Vec::new();

@@ -50,7 +50,8 @@ impl Oracle {
         }
     }
 
-    /// Returns the programs of a kind that belong to an operation, and the others.
+    /// Returns the programs of a kind in two lists: the programs that belong to an operation, and
+    /// all other programs.
     pub fn explained_programs(
         &self,
         operations: &[usize],

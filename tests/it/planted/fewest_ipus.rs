@@ -42,7 +42,7 @@ fn misses(case: &InMode) -> Vec<String> {
 
 #[test]
 fn no_more_ipus_are_needed_than_by_brute_force() {
-    // The blocks of the others are not one after the other.
+    // In models other than BERT the blocks are not one after the other.
     let graphs = GRAPHS
         .into_iter()
         .filter(|(name, _)| !name.ends_with("bert"));

@@ -125,7 +125,7 @@ fn parameters_show_modules_where_operations_have_no_scopes() {
     }
 }
 
-/// What `debug.cbor` of PopTorch records of a call of PopART's builder.
+/// The context that PopTorch writes to `debug.cbor` for a call of PopART's builder.
 #[derive(Debug, Deserialize)]
 struct BuilderCall {
     api: String,

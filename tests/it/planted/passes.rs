@@ -10,7 +10,7 @@ use super::subject::Subject;
 pub fn check(subject: &Subject, planted: &HashMap<u64, &str>) -> Vec<Pass> {
     let (model, name) = (&subject.model, &subject.name);
     let is_training = planted.values().any(|&pass| pass == "backward");
-    // Contexts of plain Poplar do not tell the backward pass.
+    // Contexts of plain Poplar do not identify the backward pass.
     let is_told = is_training && !name.contains("--framework poplar ");
     assert_eq!(model.backward_start.is_some(), is_told);
     let mut found = Vec::new();

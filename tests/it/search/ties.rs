@@ -67,7 +67,7 @@ impl Tied {
     }
 }
 
-/// Checks models of each framework whose contexts tell weights.
+/// Checks models of each framework whose contexts identify weights.
 fn each(places: &str, check: impl Fn(&Tied)) {
     let models = [("popart", 1), ("popart", 3), ("poptorch", 2)];
     for (framework, seed) in models.into_iter().step_by(share(2)) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// How a run ended, and its output. All of it is printed if a check fails.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What a case ran, where the options alone do not tell it.
+    /// Name of the case, with the inputs that its options do not identify.
     pub of: String,
     pub code: i32,
     pub out: String,

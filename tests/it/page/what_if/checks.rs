@@ -29,7 +29,7 @@ const SHOWN: &str = "(() => {
     };
 })()";
 
-/// What [`SHOWN`] returns.
+/// The result of [`SHOWN`].
 #[derive(Deserialize)]
 pub struct Shown {
     /// Places in the report of the command line, and the numbers that are shown.

@@ -50,8 +50,8 @@ fn layer_options() -> LayerOptions {
 }
 
 impl Case {
-    /// Returns the case of a model; `None` if contexts do not tell its backward pass, or if there is
-    /// only one IPU, which is no pipeline.
+    /// Returns the case of a model; `None` if contexts do not identify its backward pass, or if
+    /// there is only one IPU, which is no pipeline.
     pub fn of_model(seed: u64) -> Option<Self> {
         let model_drawn = places::drawn::model(seed);
         if !model_drawn.has_backward_pass() {

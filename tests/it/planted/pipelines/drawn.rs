@@ -19,7 +19,7 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// Writes and reads a model; `None` if contexts do not tell its backward pass.
+    /// Writes and reads a model; `None` if contexts do not identify its backward pass.
     pub fn new(seed: u64, drawn: Drawn) -> Option<Self> {
         if !drawn.has_backward_pass() {
             return None;

@@ -44,7 +44,7 @@ impl Drawn {
         self.options.iter().any(|given| given == option)
     }
 
-    /// Do contexts tell a backward pass? In plain Poplar they do not.
+    /// Whether contexts identify the backward pass. In plain Poplar they do not.
     pub fn has_backward_pass(&self) -> bool {
         self.has("training") && !self.has("poplar")
     }

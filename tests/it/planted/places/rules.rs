@@ -11,8 +11,8 @@ use crate::support::cases;
 const MOST_OVER: f64 = 0.40;
 
 /// The rules, in the words of docs/model.md, each with its model: options of the generator, or the
-/// name of a test with a small model made by hand. Contexts of plain Poplar tell neither weights nor
-/// passes; a fused optimiser has one compute set over all weights.
+/// name of a test with a small model made by hand. Contexts of plain Poplar identify neither
+/// weights nor passes; a fused optimiser has one compute set over all weights.
 const RULES: &str = "
     the variable on the same tile with as many elements
         --framework popart --mode training --optimiser adam-fused --names variable --outlined once

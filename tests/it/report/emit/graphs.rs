@@ -118,7 +118,7 @@ fn check_counts(graph: &str, printed: &Printed) -> Vec<u64> {
     counts
 }
 
-/// The stages of TensorFlow's BERT have as many layers as other forms count blocks.
+/// In the form of TensorFlow's BERT, each stage lists as many layers as other forms count blocks.
 fn check_lists(graph: &str, printed: &Printed, mut counts: Vec<u64>) {
     let read = read_json(printed.form("tf-stages"));
     let lists = read["ipu_config"]["pipeline_stages"].as_array();
