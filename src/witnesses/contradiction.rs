@@ -14,7 +14,7 @@ use thiserror::Error;
 /// number.
 pub const TOLERATED: u64 = 100;
 
-/// A check of the files. Each variant says what must hold. Names of the checks of earlier versions
+/// A check of the files. Each value says what must hold. Names of the checks of earlier versions
 /// are read as the checks that replaced them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
