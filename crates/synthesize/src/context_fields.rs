@@ -13,7 +13,7 @@ use super::settings::Framework;
 use super::templates;
 use super::tensors::{State, TensorOf};
 
-/// A map whose keys stand in alphabetical order, as the writer of real files has them.
+/// Returns a map whose keys are in alphabetical order, as in real files.
 pub fn map<K: Into<Value>>(fields: impl IntoIterator<Item = (K, Value)>) -> Value {
     let fields = fields.into_iter().map(|(key, value)| (key.into(), value));
     let mut fields: Vec<(Value, Value)> = fields.collect();
@@ -25,7 +25,7 @@ pub fn texts(texts: &[String]) -> Value {
     Value::Array(texts.iter().map(|text| text.as_str().into()).collect())
 }
 
-/// The fields of the context with this id, without its source location.
+/// Returns the fields of the context with this id, without its source location.
 pub fn fields(plan: &Plan, context: &Context, id: u32) -> Vec<(Value, Value)> {
     static BODIES: LazyLock<HashMap<Body, Value>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("contexts.json")).expect("the file has a map of each")
@@ -58,7 +58,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Puts values in place of texts in braces.
+    /// Replaces texts in braces by their values.
     fn fill(&self, pattern: &Value) -> Value {
         match pattern {
             Value::Map(fields) => {
@@ -83,7 +83,7 @@ impl Fields<'_> {
         match what {
             "name" => self.in_layer(&self.op().name).into(),
             "onnx_name" => match self.plan.settings.framework {
-                // PopTorch's own context has it.
+                // The context of PopTorch itself has the name.
                 Framework::Poptorch => "".into(),
                 _ => self.in_layer(&self.op().name).into(),
             },
@@ -132,7 +132,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A name, as it was in the layer of the context.
+    /// Returns the name as it was in the layer of the context.
     fn in_layer(&self, name: &str) -> String {
         if self.context.layer == NONE {
             return name.to_owned();
@@ -150,8 +150,8 @@ impl Fields<'_> {
         texts(&names.collect::<Vec<_>>())
     }
 
-    /// Names of the inputs of an operation. Inside a function the gradients, which
-    /// have no names of their own, have inputs of the function's.
+    /// Returns the names of the inputs of an operation. Inside a function, gradients have no names
+    /// of their own, and their inputs are those of the function.
     fn inputs(&self) -> Value {
         let op = self.op();
         let is_body = op.function.is_some() && op.name.is_empty() && op.call.is_none();
@@ -162,7 +162,7 @@ impl Fields<'_> {
         texts(&inputs.collect::<Vec<_>>())
     }
 
-    /// The name, element type or type of the tensor that has this context.
+    /// Returns the name, element type or type of the tensor that has this context.
     fn of_tensor(&self, what: &str) -> &str {
         let mut tensors = self.plan.contexts.of_tensor.iter();
         let tensor = tensors.find(|(_, contexts)| contexts.tensor == self.id);

@@ -48,16 +48,16 @@ pub struct Context {
     pub parent: u32,
     pub name: u32,
     pub body: Body,
-    /// The operation that it belongs to, or [`NONE`].
+    /// The operation to which the context belongs, or [`NONE`].
     pub op: u32,
-    /// The layer whose name it has, or [`NONE`] for that of its operation; another one for the
-    /// contexts that an outlined body replaced.
+    /// The layer whose name the context has, or [`NONE`] for the layer of its operation. Contexts
+    /// that an outlined body replaced have another layer than their operation.
     pub layer: u32,
 }
 
 const STAGES: [&str; 5] = ["OnTileCopyPre", "Conv", "Reduce", "Transpose", "OnTileCopy"];
 
-/// No operation, no layer.
+/// Stands for no operation, and for no layer.
 pub const NONE: u32 = u32::MAX;
 
 /// The contexts that the programs of one operation refer to.
@@ -65,11 +65,11 @@ pub const NONE: u32 = u32::MAX;
 pub struct OpContexts {
     /// The operation context of the analysis.
     pub op: u32,
-    /// The library call that stages hang below.
+    /// The library call that is the parent of the contexts of stages.
     pub poplibs: u32,
     pub stages: Vec<(u32, u32)>,
     pub vars: Vec<u32>,
-    /// Of a global operation: context of variables of 32 bits.
+    /// The context of 32-bit variables of a global operation.
     pub float_var: Option<u32>,
 }
 
@@ -88,17 +88,16 @@ pub struct Contexts {
     pub list: Vec<Context>,
     pub strings: Vec<String>,
     pub ops: Vec<OpContexts>,
-    /// Per context of a call: contexts of the operations of the function, and
-    /// of those that stood there instead.
+    /// By context of a call: the contexts of the operations of the function, and those of the
+    /// operations that it replaced.
     pub pairs: HashMap<u32, (Vec<u32>, Vec<u32>)>,
     pub of_tensor: BTreeMap<TensorOf, TensorContexts>,
-    /// Contexts of the programs that copy the input from the host, and the loss to
-    /// the host.
+    /// The contexts of the programs that copy the input from the host, and the loss to the host.
     pub ends: [u32; 2],
     pub download: u32,
-    /// The root of what the compiler makes.
+    /// The root of the contexts that the compiler makes.
     pub compilation: u32,
-    /// The bare context above what PopART makes by itself.
+    /// The context without attributes above the contexts that PopART makes by itself.
     pub(super) bare: u32,
     index: HashMap<String, u32>,
 }
@@ -119,8 +118,8 @@ impl Contexts {
     }
 }
 
-/// Plants the contexts of `model`, and more of the same until there are about
-/// as many as `settings` want.
+/// Plants the contexts of `model`, and more contexts of the same kind until there are about as many
+/// as `settings` request.
 pub fn build(settings: &Settings, model: &Model) -> Contexts {
     let needed = build_padded(settings, model, 0);
     let missing = settings.contexts.saturating_sub(needed.list.len());
@@ -217,8 +216,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The framework's contexts of one operation; gives the lowest of them
-    /// (0 for plain Poplar).
+    /// Plants the framework's contexts of one operation; returns the lowest of them (0 for plain
+    /// Poplar).
     fn framework_chain(&mut self, op: &Op, index: u32) -> u32 {
         match self.settings.framework {
             _ if op.phase == Phase::Compiler => self.push(0, &op.name, Body::Compilation, NONE),
@@ -252,8 +251,8 @@ impl Builder<'_> {
         parent
     }
 
-    /// More library calls and variables below an operation, as real files have
-    /// them by the hundred.
+    /// Plants more library calls and variables below an operation, as real files have them by the
+    /// hundred.
     fn pad(&mut self, index: u32, inner: u32, padding: usize, result: &mut OpContexts) {
         const NAMES: [&str; 6] = ["partials", "reduce", "rearrange", "cast", "slice", "in"];
         let mut parent = inner;

@@ -68,7 +68,7 @@ pub struct Features {
     pub bert_large: bool,
 }
 
-/// What updates the weights.
+/// The operations that update the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Optimiser {
     /// An operation for each weight, without any state.
@@ -87,18 +87,18 @@ impl Optimiser {
     }
 }
 
-/// Where a weight's layer can be read.
+/// The names in which the layer of a weight can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Names {
-    /// In the names of its variables and of its update.
+    /// The names of its variables and of its update.
     Operation,
-    /// In the names of its variables alone.
+    /// The names of its variables only.
     Variable,
     /// Nowhere.
     None,
 }
 
-/// How large embedding and head are.
+/// The size of embedding and head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Ends {
     /// A tenth of a layer.
@@ -109,7 +109,7 @@ pub enum Ends {
     Large,
 }
 
-/// Which places share a weight.
+/// The places that share a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Tied {
     /// Embedding and head.

@@ -28,7 +28,7 @@ pub struct ForwardPass {
     pub parameters: BTreeMap<String, u64>,
     #[serde(default)]
     pub tied: Vec<Vec<String>>,
-    /// By operation, the block that it is in; without blocks, each operation is one.
+    /// By operation, the block to which it belongs; without blocks, each operation is a block.
     #[serde(default)]
     pub blocks: Option<Vec<Option<String>>>,
 }
@@ -59,11 +59,10 @@ impl Operation {
 }
 
 impl ForwardPass {
-    /// Reads a file, compressed if its name ends in `.gz`.
+    /// Reads a file, which is compressed if its name ends in `.gz`.
     ///
     /// # Errors
-    ///
-    /// Names the file.
+    /// If the file cannot be read; the error names it.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let about = || format!("cannot read the graph {}", path.display());
         let file = BufReader::new(File::open(path).with_context(about)?);
@@ -74,9 +73,9 @@ impl ForwardPass {
         serde_json::from_reader(reader).with_context(about)
     }
 
-    /// The blocks in their order, and by operation its position among them: 0 is before
-    /// the first block, the last position after the last one. What stands between two
-    /// blocks is in either, cut where least flows.
+    /// Returns the names of the blocks in their order, and the position of each operation: 0 before
+    /// the first block, 1 and up for the blocks, the last position after the last block. Operations
+    /// between two blocks belong to either, with the cut where the smallest flow of data is.
     pub fn positions(&self) -> (Vec<String>, Vec<u32>) {
         let count = self.ops.len();
         let Some(blocks) = &self.blocks else {
@@ -104,8 +103,8 @@ impl ForwardPass {
         (names, positions)
     }
 
-    /// The first of these operations before which a cut has the fewest elements of
-    /// activations to hand on.
+    /// Returns the first of these operations before which a cut has the fewest elements of
+    /// activations to pass on.
     fn least_flow(&self, ops: Range<usize>) -> usize {
         let mut last = HashMap::new();
         for (number, operation) in self.ops.iter().enumerate() {
@@ -122,15 +121,15 @@ impl ForwardPass {
         ops.min_by_key(|&cut| handed_on(cut)).unwrap_or(begin)
     }
 
-    /// The one name that a parameter goes by.
+    /// Returns the one name by which a parameter is known.
     pub fn name_of_parameter<'a>(&'a self, name: &'a str) -> &'a str {
         let tied = |names: &&Vec<String>| names.iter().any(|tied| tied == name);
         let first = self.tied.iter().find(tied).and_then(|names| names.first());
         first.map_or(name, String::as_str)
     }
 
-    /// Elements of a parameter of an operation. A buffer that is not listed has those of
-    /// the smallest parameter beside it, as the statistics of a norm have.
+    /// Returns the number of elements of a parameter of an operation. A buffer that is not listed
+    /// has the elements of the smallest parameter beside it, as the statistics of a norm have.
     pub fn elements_of_parameter(&self, operation: &Operation, name: &str) -> u64 {
         let beside = operation.3.iter();
         let beside = beside.filter_map(|other| self.parameters.get(self.name_of_parameter(other)));
@@ -139,7 +138,7 @@ impl ForwardPass {
         listed.copied().unwrap_or_else(smallest)
     }
 
-    /// Whether training changes a parameter: it changes no buffer.
+    /// Returns whether training changes a parameter; it changes no buffer.
     pub fn is_trained(&self, name: &str) -> bool {
         self.parameters.contains_key(self.name_of_parameter(name)) && !name.contains("/moving_")
     }

@@ -29,7 +29,7 @@ pub enum Access {
     Destination,
 }
 
-/// A program stage that uses a group, and how.
+/// A use of a group: the program stage that uses it, and how.
 pub type Use = (usize, Access);
 
 #[derive(Debug, Clone)]
@@ -43,13 +43,13 @@ pub struct Group {
     pub op: usize,
     pub uses: Vec<Use>,
     pub places: Places,
-    /// Another group on the same tiles, of which it has so many times the bytes.
+    /// A group on the same tiles, and the factor by which this group has its bytes.
     pub like: Option<(usize, u64)>,
     pub key: u64,
-    /// The kind of tensor as which the host copies the group; `None` if it copies none of it.
+    /// The kind of tensor as which the host copies the group; `None` if the host does not copy it.
     pub mark: Option<TensorOf>,
     pub is_float: bool,
-    /// Whether it is live from its first use to the last one.
+    /// Whether the group is live from its first use to its last use.
     pub is_carried: bool,
 }
 

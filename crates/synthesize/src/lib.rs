@@ -1,10 +1,10 @@
-//! Writes `profile.pop` and `debug.cbor` of a planted model.
+//! Writes `profile.pop` and `debug.cbor` of a planted model: a model whose layers, memory and
+//! cycles are known, so that tests can compare the analysis with them.
 //!
-//! Decided first, in memory (`plan`): operations, programs, steps, classes and
-//! variables by *group* (an unlowered variable over its tiles). Written then,
-//! row by row: sizes and classes of the lowered variables are hashes of the
-//! seed, so that 10^7 of them need no more than their ids in memory. The truth
-//! tables are summed from the rows as they are written.
+//! First `plan` decides, in memory, the operations, programs, steps, equivalence classes, and the
+//! variables by *group* (an unlowered variable on all its tiles). Then the files are written row by
+//! row: sizes and classes of the lowered variables are hashes of the seed, so that 10^7 of them
+//! need only their ids in memory. The truth tables are summed up from the rows as they are written.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -68,28 +68,30 @@ use plan::Plan;
 pub struct Written(Plan);
 
 impl Written {
-    /// The true memory of any set of places.
+    /// Returns the true memory of any set of places (what runs before the layers, each layer, what
+    /// runs after them).
     pub fn places(&self) -> PlaceTruth {
         PlaceTruth::new(&self.0)
     }
 
-    /// Cycles by position, if the profile has any.
+    /// Returns the cycles of each place; `None` if the profile has no cycles.
     pub fn cycles(&self) -> Option<planted::Cycles> {
         planted::Cycles::of(&self.0)
     }
 
-    /// By context of an operation that the framework made: `forward`, `backward` or `update`.
+    /// Returns the pass of each operation that the framework made, by the id of its context:
+    /// `forward`, `backward` or `update`.
     pub fn passes(&self) -> HashMap<u64, &'static str> {
         planted::passes(&self.0)
     }
 
-    /// The true memory of any pipeline over several IPUs.
+    /// Returns the model for computing the true memory of any pipeline over several IPUs.
     pub fn pipeline(self) -> PipelineModel {
         PipelineModel::new(self.0)
     }
 }
 
-/// Writes both files into `folder`, with options as on the command line.
+/// Writes both files into `folder`. `options` are as on the command line.
 pub fn write<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
@@ -99,8 +101,8 @@ pub fn write<S: AsRef<OsStr>>(
     generate(Options::try_parse_from::<_, OsString>(arguments)?)
 }
 
-/// Plans the model that is asked for and writes both files into its directory,
-/// replacing what has their names there.
+/// Plans the model that `options` request and writes both files into its directory, replacing files
+/// of these names.
 pub fn generate(options: Options) -> anyhow::Result<Written> {
     let (settings, pipelined) = options.settle()?;
     anyhow::ensure!(

@@ -1,4 +1,4 @@
-//! Equivalence classes of liveness.
+//! Derives the equivalence classes of liveness.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,12 +10,12 @@ use super::tree::{Content, Tree, Type};
 
 pub type Steps = (u32, u32);
 
-/// Ranges of steps, ascending and apart.
+/// Ranges of steps, ascending, with gaps between them.
 pub type Ranges = Vec<Steps>;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
-    /// Position in [`CATEGORIES`](super::overhead::CATEGORIES).
+    /// The category, as a position in [`CATEGORIES`](super::overhead::CATEGORIES).
     pub category: usize,
     pub class: u32,
     pub bytes: u64,
@@ -41,13 +41,13 @@ impl Changes {
     }
 }
 
-/// The class of variables that are never allocated; it has no row anywhere.
+/// The class of variables that are never allocated; it has no row in the profile.
 pub const UNALLOCATED: u32 = 0;
 
-/// Classes with fixed meaning; the others follow.
+/// Classes with a fixed meaning; all other classes follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fixed {
-    /// Code, vertex state and everything of the run-time: always live.
+    /// Code, vertex state and all variables of the run-time: always live.
     Code = 1,
     Weights = 2,
     Constants = 3,
@@ -59,18 +59,18 @@ pub enum Fixed {
 
 #[derive(Debug, Default)]
 pub struct Classes {
-    /// Ranges by class id; class 0 has none.
+    /// Live ranges by class id; class 0 has no ranges.
     pub ranges: Vec<Ranges>,
     pub always: Vec<bool>,
-    /// Per group: the classes that its variables have, by tile.
+    /// By group: the classes that its variables have on different tiles.
     pub of_group: Vec<Vec<u32>>,
     index: HashMap<Ranges, u32>,
 }
 
 const MAX_VARIANTS: u32 = 64;
 
-/// Derives the classes from the uses of the groups, and splits them by tile
-/// until there are as many as `settings` want.
+/// Derives the classes from the uses of the groups, and splits them by tile until there are as many
+/// as `settings` request.
 pub fn build(settings: &Settings, tree: &Tree, groups: &[Group]) -> Classes {
     let steps = tree.steps.len() as u32;
     let mut classes = fixed(tree, steps);
@@ -108,7 +108,7 @@ fn fixed(tree: &Tree, steps: u32) -> Classes {
     classes
 }
 
-/// The step of the switch, the last that reads the control ids.
+/// Returns the step of the switch, the last step that reads the control ids.
 fn control_end(tree: &Tree) -> u32 {
     let root = &tree.programs[tree.root as usize];
     let last = root.children.last().expect("the root has children");
@@ -131,7 +131,8 @@ impl Classes {
         class
     }
 
-    /// The class of a group's variable on a tile: neighbouring tiles agree.
+    /// Returns the class of a group's variable on a tile: neighbouring tiles mostly have the same
+    /// class.
     pub fn on_tile(&self, settings: &Settings, group: usize, tile: u32) -> u32 {
         let programs = &self.of_group[group];
         let about = [topic::CLASS, group as u64, u64::from(tile / 8), 0];
@@ -139,14 +140,14 @@ impl Classes {
     }
 }
 
-/// When a group is live; `None` = always.
+/// Returns the steps at which a group is live; `None` if it is always live.
 fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
     match group.role {
         Role::Weight | Role::Constant => None,
         _ if group.is_carried => {
             let ranges = op_ranges(tree, group);
             let first = ranges.iter().map(|range| range.0).min()?;
-            // A tensor from the host is there from its copy on.
+            // A tensor from the host is live from its copy on.
             let copied = input_step(tree).filter(|_| group.mark == Some(TensorOf::Input));
             let first = copied.map_or(first, |copied| copied.min(first));
             let end = ranges.iter().map(|range| range.1).max()?;
@@ -168,8 +169,8 @@ fn input_step(tree: &Tree) -> Option<u32> {
     tree.listings[program].first().copied()
 }
 
-/// One range for each operation that uses the group and each time that its
-/// steps are listed; ranges that touch become one.
+/// Returns a range for each operation that uses the group and each time that its steps are listed.
+/// Adjacent ranges are merged.
 fn op_ranges(tree: &Tree, group: &Group) -> Ranges {
     let mut by_op: HashMap<(usize, usize), (u32, u32)> = HashMap::new();
     for &(stage, _) in &group.uses {
@@ -193,7 +194,8 @@ fn op_ranges(tree: &Tree, group: &Group) -> Ranges {
     ranges
 }
 
-/// On some tiles a variable stays live a little longer, or is written again.
+/// Returns the live ranges of a group on some tiles, where its variable stays live a little longer,
+/// or is written again.
 fn variant(settings: &Settings, ranges: &Ranges, group: usize, number: u32, steps: u32) -> Ranges {
     let mut ranges = ranges.clone();
     let hash = settings.random.hash([topic::CLASS, group as u64, 0, 1]);

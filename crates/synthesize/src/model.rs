@@ -1,10 +1,10 @@
-//! The operations of the planted model, in execution order.
+//! Defines the operations of the planted model, in execution order.
 
 use super::places::Places;
 use super::templates::Kind;
 use super::tensors::{Given, Part, Weight};
 
-/// Which part of the model an operation belongs to.
+/// The part of the model to which an operation belongs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Before the first layer.
@@ -28,7 +28,7 @@ impl Phase {
 
 #[derive(Debug, Clone, Default)]
 pub struct Op {
-    /// Its name in the framework; empty when the framework's compiler made it.
+    /// Name of the operation in the framework; empty if the framework's compiler made it.
     pub name: String,
     pub op_type: String,
     pub kind: Kind,
@@ -40,32 +40,32 @@ pub struct Op {
     pub function: Option<usize>,
     pub call: Option<usize>,
     pub partner: Option<usize>,
-    /// Program stages; 0 for an operation that only lent its name to a call.
+    /// Number of program stages; 0 for an operation that only lent its name to a call.
     pub stages: u32,
-    /// The shapes of its stages, where they are not drawn.
+    /// The shapes of its stages, unless they are drawn at random.
     pub shapes: Vec<Shape>,
-    /// The places that it computes for; none for a global operation.
+    /// The places for which the operation computes; none for a global operation.
     pub places: Places,
-    /// By stage of a global operation: the weights that it works on.
+    /// By stage of a global operation: the weights on which the stage works.
     pub works_on: Vec<Vec<usize>>,
     pub reads: Vec<Read>,
-    /// How many outputs it has: gradients of several things, or one.
+    /// Number of outputs: one, or the gradients of several tensors.
     pub parts: usize,
-    /// Whether it hands its outputs on; not what makes the gradient of a weight
-    /// alone.
+    /// Whether other operations use its outputs; false for an operation that makes only the
+    /// gradient of a weight.
     pub hands_on: bool,
-    /// The operation whose output it writes again, in place.
+    /// The operation whose output it overwrites in place.
     pub rewrites: Option<usize>,
-    /// Bytes on a tile of each output; none where they are drawn.
+    /// Bytes on a tile of each output; empty if they are drawn at random.
     pub sizes: Vec<u64>,
     /// In a graph: the number of the tensor of each output.
     pub tensors: Vec<usize>,
-    /// The number in a graph of the operation, or of the one that it is the gradient of.
+    /// In a graph: the number of the operation, or of the operation whose gradient it computes.
     pub in_graph: Option<usize>,
 }
 
 impl Op {
-    /// Whether it updates weights.
+    /// Returns whether the operation updates weights.
     pub fn is_update(&self) -> bool {
         self.phase == Phase::Optimiser && self.kind == Kind::Update
     }
@@ -75,7 +75,7 @@ impl Op {
 pub struct Read {
     pub from: usize,
     pub part: usize,
-    /// Whether the gradient of the operation takes it too.
+    /// Whether the gradient of the operation uses this input too.
     pub is_saved: bool,
     pub has_gradient: bool,
 }
@@ -117,35 +117,36 @@ impl Shape {
 #[derive(Debug, Clone)]
 pub struct Call {
     pub function: usize,
-    /// The layer it stands in; the first for a call inside a body.
+    /// The layer of the call; the first layer for a call inside a body.
     pub layer: u32,
-    /// For a call inside a body: the operations that stood there, in the order
-    /// of the function's.
+    /// For a call inside a body: the operations that it replaced, in the order of the function's
+    /// operations.
     pub stood_here: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Model {
-    /// All operations; those of functions after the first call.
+    /// All operations; the operations of functions come after the first call.
     pub ops: Vec<Op>,
-    /// Execution order of what stands in the main program.
+    /// The operations of the main program, in execution order.
     pub order: Vec<usize>,
-    /// Outlined bodies: operations of each.
+    /// By outlined body: its operations.
     pub functions: Vec<Vec<usize>>,
     pub calls: Vec<Call>,
-    /// Forward operations by layer and template; an outlined one is the same
-    /// in every layer.
+    /// By layer, then by template: the forward operations. An outlined operation is the same in
+    /// every layer.
     pub forward: Vec<Vec<usize>>,
     pub weights: Vec<Weight>,
     pub constants: Vec<Given>,
     pub mask: Option<usize>,
-    /// Tensors that the host sends for each micro-batch.
+    /// The tensors that the host sends for each micro-batch.
     pub inputs: Vec<Given>,
     pub advances_seed: Option<usize>,
 }
 
 impl Model {
-    /// The part of the model that an operation works for; In for what has none.
+    /// Returns the part of the model for which an operation works; In for an operation without a
+    /// part.
     pub fn part(&self, op: usize) -> Part {
         let op = &self.ops[op];
         match (op.made_for, op.phase, op.partner) {

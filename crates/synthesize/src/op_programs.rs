@@ -1,4 +1,5 @@
-//! The programs of one operation: its stages, and where their exchanges and compute sets run.
+//! Adds the programs of one operation: its stages, and the tiles on which their exchanges and
+//! compute sets run.
 
 use super::model::{Model, Op, Shape};
 use super::places::Places;
@@ -12,8 +13,7 @@ use super::tree::{ComputeSet, Share, Stage, Type, Window};
 const LARGE: u32 = 1000;
 
 impl Builder<'_> {
-    /// The programs of one operation; some stand in a sequence or loop of
-    /// their own.
+    /// Adds the programs of one operation; some are in a sequence or loop of their own.
     pub(super) fn op(&mut self, parent: u32, index: usize) {
         let op = &self.model.ops[index];
         self.op = Some(index);
@@ -46,8 +46,8 @@ impl Builder<'_> {
         self.op = None;
     }
 
-    /// The places of a stage: those of its operation, or of the weights that it
-    /// works on.
+    /// Returns the places for which a stage works: those of its operation, or of the weights on
+    /// which it works.
     fn share(&self, index: usize, stage: u32) -> Share {
         let op = &self.model.ops[index];
         let Some(weights) = op.works_on.get(stage as usize) else {
@@ -61,7 +61,7 @@ impl Builder<'_> {
         let places = parts.iter().map(|part| part.0);
         let places = places.fold(Places::NONE, |all, one| all | one);
         if is_gather(op, stage) {
-            // Each IPU adds up its own.
+            // Each IPU adds up the values of its own places.
             parts.clear();
         }
         Share { places, parts }
@@ -111,8 +111,8 @@ impl Builder<'_> {
         });
     }
 
-    /// Tiles of an exchange, and the earlier one whose code it can use: one in
-    /// eight is equal to an earlier one.
+    /// Returns the tiles of an exchange, and the earlier exchange whose code it can use: one in
+    /// eight equals an earlier exchange.
     pub(super) fn exchange_place(&self, row: usize, op: Option<usize>) -> (Window, Option<usize>) {
         let random = self.settings.random;
         let about = |what| [topic::EXCHANGE, row as u64, what, 0];
@@ -134,8 +134,8 @@ impl Builder<'_> {
         (self.exchange_window(random.hash(about(2))), None)
     }
 
-    /// The data that exchanges receive is a sixth of the variables of a large
-    /// model: where fewer variables are wanted, fewer tiles take part.
+    /// Returns the tiles of an exchange. The data that exchanges receive are a sixth of the
+    /// variables of a large model; if fewer variables are wanted, fewer tiles take part.
     fn exchange_window(&self, hash: u64) -> Window {
         const ENOUGH: u64 = 6000;
         let window = self.part_of_the_tiles(hash);
@@ -151,7 +151,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A run of tiles: some 300 of a large device, a third of a small one.
+    /// Returns a run of tiles: some 300 of a large device, a third of a small one.
     fn part_of_the_tiles(&self, hash: u64) -> Window {
         let tiles = u64::from(self.settings.tiles);
         let count = match self.settings.tiles {
@@ -165,7 +165,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Main stages run everywhere, later ones on a part of the tiles.
+    /// Returns the tiles of a compute set. The main stages run on all tiles, later stages on a part
+    /// of them.
     fn compute_window(&self, index: usize, stage: u32) -> Window {
         match self.model.ops[index].works_on.get(stage as usize) {
             Some(weights) if weights.len() == 1 => {
@@ -185,12 +186,12 @@ impl Builder<'_> {
     }
 }
 
-/// Does a stage of a global operation add up what was made of all weights, on one tile?
+/// Returns whether a stage of a global operation adds up the results of all weights, on one tile.
 fn is_gather(op: &Op, stage: u32) -> bool {
     op.shapes.get(stage as usize) == Some(&Shape::Exchanged)
 }
 
-/// The shape of a stage; `index` is the operation's.
+/// Returns the shape of a stage; `index` is the number of the operation.
 pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
     if let Some(&shape) = op.shapes.get(stage as usize) {
         return shape;

@@ -1,5 +1,5 @@
-//! Where each operation is at home, as the author of the model decided, and how
-//! many bytes were planted for it.
+//! Gives the places to which each operation belongs, as the author of the model decided, and the
+//! bytes that were planted for it.
 
 use super::places::Places;
 use super::plan::Plan;
@@ -9,34 +9,34 @@ use super::plan::Plan;
 pub struct OperationTruth {
     /// The id of its context in `debug.cbor`.
     pub context: u32,
-    /// Its name in the framework; empty where its compiler made it.
+    /// Its name in the framework; empty if the framework's compiler made it.
     pub name: String,
     /// Its operator.
     pub op_type: String,
-    /// The places that it works for.
+    /// The places for which it works.
     pub home: Home,
-    /// Bytes over all tiles of the variables that were made for it.
+    /// Bytes on all tiles of the variables that were made for it.
     pub bytes: u64,
-    /// In a model with a graph: the number in it of the operation, or of the one that it is
-    /// the gradient of.
+    /// In a model with a graph: the number in the graph of the operation, or of the operation whose
+    /// gradient it computes.
     pub forward: Option<usize>,
-    /// The block that the graph has it in; none for what stands outside all blocks.
+    /// The block of the graph to which it belongs; `None` outside all blocks.
     pub block: Option<String>,
 }
 
-/// Where an operation is at home.
+/// The places to which an operation belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
-    /// In these places. In several: a body that is called for all of them, or
-    /// the update of a weight that they share.
+    /// It runs in these places. If there are several, it is in a body that is called in all of
+    /// them, or updates a weight that they share.
     Places(Places),
-    /// It works on variables of these places, each where it is.
+    /// It works on variables of these places, on each variable where it is.
     Global(Places),
-    /// On every IPU.
+    /// It runs on every IPU.
     EveryIpu,
 }
 
-/// All operations that have programs.
+/// Returns all operations that have programs.
 pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
     let mut bytes = vec![0; plan.model.ops.len()];
     for (index, group) in plan.groups.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! Which contexts stood at the call sites of outlined bodies: only PopART keeps
-//! them, as pairs on the context of the call.
+//! Plants the contexts of operations that outlined bodies replaced at their call sites. Only PopART
+//! keeps these contexts, as pairs on the context of the call.
 
 use super::contexts::{Body, Builder};
 use super::model::Call;
 use super::random::topic;
 
 impl Builder<'_> {
-    /// The operations at the call sites before outlining. In the layer that lent
-    /// its operations to the body, these are the body itself.
+    /// Plants the contexts of the operations that stood at the call sites before outlining. In the
+    /// layer that lent its operations to the body, these are the operations of the body itself.
     pub(super) fn replaced(&mut self) {
         if !self.settings.is_popart() {
             return;
@@ -20,7 +20,7 @@ impl Builder<'_> {
             let body = &self.model.functions[call.function];
             let replaced = match call.stood_here.is_empty() {
                 false if on_clone => self.ids(&call.stood_here),
-                // A copy without pairs: those are on the calls it replaced.
+                // A copy has no pairs: the pairs are on the calls that it replaced.
                 false => continue,
                 true if self.is_source(call) && (on_clone || !self.settings.nested) => {
                     self.ids(body)
@@ -49,8 +49,8 @@ impl Builder<'_> {
         ops.iter().map(|&op| self.replica(op, layer)).collect()
     }
 
-    /// The context that an operation of a body had in another layer. That of a
-    /// call has pairs of its own.
+    /// Returns the context that an operation of a body had in another layer. The context of a call
+    /// has pairs of its own.
     fn replica(&mut self, op: usize, layer: u32) -> u32 {
         let operation = &self.model.ops[op];
         let inner = operation.call.map(|site| {

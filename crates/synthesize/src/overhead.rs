@@ -1,5 +1,5 @@
-//! Variables that no program stage uses: code, vertex state, stacks, host
-//! exchange, instrumentation. Sizes and counts on a tile follow a real profile.
+//! Makes the variables that no program stage uses: code, vertex state, stacks, host exchange,
+//! instrumentation. Their sizes and numbers on a tile follow a real profile.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::random::topic;
 use super::settings::Settings;
 use super::tree::Tree;
 
-/// Names and descriptions of the categories, by the id that the real file has.
+/// The names and descriptions of the categories, at the ids of the real file.
 pub const CATEGORIES: [&str; 27] = [
     "variable",
     "multiple",
@@ -40,7 +40,7 @@ pub const CATEGORIES: [&str; 27] = [
     "sharedStructureState",
 ];
 
-/// Positions in [`CATEGORIES`].
+/// Positions of categories in [`CATEGORIES`].
 pub mod category {
     pub const VARIABLE: usize = 0;
     pub const MESSAGE: usize = 3;
@@ -52,7 +52,7 @@ pub mod category {
     pub const GLOBAL_EXCHANGE_CODE: usize = 21;
 }
 
-/// A variable of this category and with the name of this number.
+/// The category of a variable, and the number of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
     pub category: usize,
@@ -67,7 +67,7 @@ pub struct Extra {
     pub variable: Variable,
 }
 
-/// Names of variables, each with its category.
+/// The names of variables, each with its category.
 const NAMES: [(&str, &str); 20] = [
     ("programId0#0#", "controlId"),
     ("_commandPacketPayload", "hostMessage"),
@@ -94,7 +94,7 @@ const NAMES: [(&str, &str); 20] = [
     ("_hostIo", "hostMessage"),
 ];
 
-/// Code of the run-time, with its bytes.
+/// The names of the run-time's code, each with its bytes.
 const RUNTIME: [(&str, u64); 8] = [
     (".text._doSyscall", 8),
     (".text._sExitWorker", 12),
@@ -106,7 +106,8 @@ const RUNTIME: [(&str, u64); 8] = [
     (".data_on_every_tile_switch__0_switchTable", 14),
 ];
 
-/// Names of the extras: of [`NAMES`], of the run-time's code, then of the vertex types.
+/// Returns the names of the extra variables: first [`NAMES`], then those of the run-time's code,
+/// then of the vertex types.
 pub fn names(code: &Code) -> Vec<String> {
     let fixed = NAMES.map(|(name, _)| name).into_iter();
     let fixed = fixed.chain(RUNTIME.map(|(name, _)| name));
@@ -121,7 +122,7 @@ fn category_of(wanted: &str) -> usize {
     category.expect("a category")
 }
 
-/// The variables with one of [`NAMES`].
+/// Returns the kind of the variables with this one of [`NAMES`].
 pub fn kind_of(wanted: &str) -> Kind {
     let name = NAMES.iter().position(|&(name, _)| name == wanted);
     let name = name.expect("a name");
@@ -129,15 +130,15 @@ pub fn kind_of(wanted: &str) -> Kind {
     Kind { category, name }
 }
 
-/// The code of a vertex type.
+/// Returns the kind of the code of the vertex type with this number.
 pub fn kind_of_type(number: usize) -> Kind {
     let name = NAMES.len() + RUNTIME.len() + number;
     let category = category_of("vertexCode");
     Kind { category, name }
 }
 
-/// All extras of one tile, in the order of their var ids. The first is the
-/// tile's control id.
+/// Returns all extra variables of one tile, in the order of their ids. The first is the control id
+/// of the tile.
 pub fn on_tile(settings: &Settings, tree: &Tree, code: &Code, tile: u32) -> Vec<Extra> {
     let mut list = List {
         extras: Vec::new(),
@@ -156,12 +157,12 @@ pub fn on_tile(settings: &Settings, tree: &Tree, code: &Code, tile: u32) -> Vec<
 struct List {
     extras: Vec<Extra>,
     tile: u32,
-    /// Variables that vertex state and exchange code are packed into.
+    /// Number of variables into which vertex state and exchange code are packed.
     blocks: usize,
 }
 
 impl List {
-    /// Adds an extra that is always live.
+    /// Adds an extra variable that is always live.
     fn push(&mut self, name: &str, suffix: Option<u32>, bytes: u64) {
         self.add(Fixed::Code as u32, kind_of(name), suffix, bytes);
     }
@@ -179,7 +180,8 @@ impl List {
         });
     }
 
-    /// Every tile talks to the host a little, every 64th a lot.
+    /// Adds the stack and the host exchange. Every tile exchanges a little data with the host,
+    /// every 64th a lot.
     fn host_and_stack(&mut self, settings: &Settings, tree: &Tree) {
         let control = kind_of("programId0#0#");
         self.add(Fixed::Control as u32, control, Some(self.tile), 4);
@@ -213,7 +215,7 @@ impl List {
         self.push("_instrumentCounterU", None, 4);
     }
 
-    /// Start-up code comes on top of the code of programs.
+    /// Adds the control code. Start-up code is added to the code of programs.
     fn control_code(&mut self, code: &Code) {
         let tile = self.tile as usize;
         let start = code.control[0][tile] + if tile == 0 { 172 } else { 108 };
@@ -225,8 +227,8 @@ impl List {
         }
     }
 
-    /// Neighbours that stand together in one variable, so that large models do not get more
-    /// of them than real ones.
+    /// Groups `count` neighbours into ranges that share one variable, so that large models do not
+    /// get more variables than real ones.
     fn together(&self, count: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let together = count.div_ceil(self.blocks).max(1);
         let firsts = (0..count).step_by(together);
@@ -266,8 +268,8 @@ impl List {
         }
     }
 
-    /// Exchanges that use the code of another one add nothing; copies to the
-    /// host add a little that no exchange accounts for.
+    /// Adds the exchange code. Exchanges that use the code of another exchange add nothing; copies
+    /// to the host add a little that belongs to no exchange.
     fn exchange_code(&mut self, tree: &Tree, code: &Code) {
         let sums = self.together(tree.exchanges.len()).map(|exchanges| {
             let own = exchanges.filter(|&exchange| tree.exchanges[exchange].shares.is_none());

@@ -20,7 +20,8 @@ use super::overhead::{CATEGORIES, Kind, kind_of, kind_of_type};
 use super::places::Places;
 use super::plan::Plan;
 
-/// The memory of places, tile by tile.
+/// The true memory of any set of places, tile by tile. A place is what runs before the layers (In),
+/// a layer, or what runs after them (Out).
 #[derive(Debug, Clone)]
 pub struct PlaceTruth {
     layers: u32,
@@ -31,15 +32,17 @@ pub struct PlaceTruth {
     blocks: Vec<String>,
 }
 
-/// The bytes of a tile, by the places that need them: a stage with any of these places has them.
+/// The bytes of a tile, by the places that need them: a stage with any of these places has the
+/// bytes.
 #[derive(Debug, Clone, Default)]
 struct Tile {
-    /// Code and variables that are always live, with names as [`Plan::names`] numbers them.
+    /// Bytes of code and of variables that are always live, by places and kind; names are numbers
+    /// as in [`Plan::names`].
     always: BTreeMap<(Places, Kind), u64>,
-    /// All other variables, by class.
+    /// Bytes of all other variables, by places and equivalence class.
     not_always_live: BTreeMap<(Places, u32), u64>,
     gap: u64,
-    /// Bytes of all places, without the gap.
+    /// Bytes of all places together, without the gap.
     all: u64,
 }
 
@@ -67,27 +70,27 @@ impl PlaceTruth {
         truth
     }
 
-    /// Layers of the model: it has two places more.
+    /// Returns the number of layers of the model, which has two places more.
     pub fn layers(&self) -> u32 {
         self.layers
     }
 
-    /// Names of the weights that several places share, and these places.
+    /// Returns the names of the weights that several places share, each with these places.
     pub fn ties(&self) -> &[(String, Places)] {
         &self.ties
     }
 
-    /// All operations that have programs, with the places that they work for.
+    /// Returns all operations that have programs, with the places for which they work.
     pub fn operations(&self) -> &[OperationTruth] {
         &self.operations
     }
 
-    /// Of a model with a graph: the names of its blocks, from position 1 on.
+    /// Returns the names of the blocks of a model with a graph, from position 1 on.
     pub fn blocks(&self) -> &[String] {
         &self.blocks
     }
 
-    /// The first position of an operation.
+    /// Returns the first position of an operation: 0 for In, then the layers, then Out.
     pub fn position(&self, operation: &OperationTruth) -> u32 {
         let positions = match operation.home {
             Home::Places(places) | Home::Global(places) => places.in_order(self.layers),
@@ -96,7 +99,7 @@ impl PlaceTruth {
         positions.first().copied().unwrap_or(0)
     }
 
-    /// By tile: the bytes that these places need on an IPU of their own.
+    /// Returns, for each tile, the bytes that these places need on an IPU of their own.
     pub fn bytes(&self, places: Places) -> Vec<u64> {
         let of_tile = |tile| {
             let explained = self.explained(tile, places);
@@ -105,25 +108,25 @@ impl PlaceTruth {
         (0..self.tiles.len()).map(of_tile).collect()
     }
 
-    /// The part of a tile's gap that comes with this number of bytes of variables and code.
+    /// Returns the part of a tile's gap that belongs to this number of bytes of variables and code.
     pub(crate) fn gap(&self, tile: usize, bytes: u64) -> u64 {
         let tile = &self.tiles[tile];
         (tile.gap * bytes).div_ceil(tile.all.max(1))
     }
 
-    /// The always-live bytes of places on a tile.
+    /// Returns the always-live bytes of these places on a tile.
     pub(crate) fn fixed(&self, tile: usize, places: Places) -> u64 {
         self.kinds(tile, places).map(|(_, bytes)| bytes).sum()
     }
 
-    /// The always-live bytes of places on a tile, in parts with their kind.
+    /// Returns the always-live bytes of these places on a tile, by their kind.
     pub(crate) fn kinds(&self, tile: usize, places: Places) -> impl Iterator<Item = (Kind, u64)> {
         let all = self.tiles[tile].always.iter();
         let here = all.filter(move |((users, _), _)| users.meets(places));
         here.map(|(&(_, kind), &bytes)| (kind, bytes))
     }
 
-    /// The bytes of places on a tile without the gap.
+    /// Returns the bytes of these places on a tile without the gap.
     pub(crate) fn explained(&self, tile: usize, places: Places) -> u64 {
         let mut changes = Changes::default();
         let others = self.tiles[tile].not_always_live.iter();
@@ -153,7 +156,7 @@ impl Tile {
         sums
     }
 
-    /// Adds a variable with the name of this number.
+    /// Adds a variable; `name` is the number of its name.
     fn add(&mut self, plan: &Plan, places: Places, name: usize, variable: Variable) {
         let Variable {
             category,
@@ -168,7 +171,7 @@ impl Tile {
         }
     }
 
-    /// Adds a part of a variable outside the groups.
+    /// Adds a part of a variable that is in no group.
     fn code(&mut self, plan: &Plan, places: Places, kind: Kind, bytes: u64) {
         let variable = Variable {
             category: kind.category,
@@ -178,7 +181,7 @@ impl Tile {
         self.add(plan, places, plan.groups.len() + kind.name, variable);
     }
 
-    /// The vertices of compute sets. The descriptors and field data of a compute set are those of
+    /// Adds the vertices of compute sets. The descriptors and field data of a compute set belong to
     /// all of its places.
     fn vertices(&mut self, plan: &Plan, tile: u32) {
         let [field, descriptor, state] =
@@ -204,7 +207,8 @@ impl Tile {
         }
     }
 
-    /// Exchanges with code of their own, be it used under the name of another.
+    /// Adds the exchanges that have code of their own, even if other exchanges use it under another
+    /// name.
     fn exchanges(&mut self, plan: &Plan, tile: u32) {
         let mut originals: BTreeMap<usize, Places> = BTreeMap::new();
         for (index, exchange) in plan.tree.exchanges.iter().enumerate() {
@@ -221,8 +225,8 @@ impl Tile {
         }
     }
 
-    /// Adds the code and vertex state of a tile that belong to no operation: of each category's
-    /// variables, from the last one back, the rest after the bytes of operations.
+    /// Adds the code and vertex state of a tile that belong to no operation: in the variables of
+    /// each category, from the last one back, the bytes that remain after those of operations.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
         let mut explained = [0; CATEGORIES.len()];
         for ((_, kind), bytes) in &self.always {

@@ -1,10 +1,10 @@
-//! The places of a model: what stands before the layers (*In*), each layer, what
-//! stands after them (*Out*). A planted thing has a set of them: those that need
-//! it when they run on an IPU of their own.
+//! Defines the places of a model: what runs before the layers (*In*), each layer, and what runs
+//! after them (*Out*). Each planted item has the set of places that need it if they run on an IPU
+//! of their own.
 
 use std::ops::{BitOr, BitOrAssign, RangeInclusive};
 
-/// A set of places: a bit of each. In is the lowest, then come Out and the layers.
+/// A set of places, with one bit for each. In is the lowest bit, then Out, then the layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Places([u64; WORDS]);
 
@@ -17,9 +17,9 @@ impl Places {
     pub const IN: Self = Self::bit(0);
     /// Pooler, head, loss, and their own backward pass.
     pub const OUT: Self = Self::bit(1);
-    /// Every place: for what the compiler makes for each IPU.
+    /// Every place: for variables and code that the compiler makes for each IPU.
     pub const EVERY: Self = Self([u64::MAX; WORDS]);
-    /// Layers that a set can tell apart.
+    /// Number of layers that have a bit of their own.
     pub const MAX_LAYERS: u32 = 64 * WORDS as u32 - 2;
 
     const fn bit(bit: u32) -> Self {
@@ -28,7 +28,7 @@ impl Places {
         Self(words)
     }
 
-    /// One layer; no place beyond [`Self::MAX_LAYERS`].
+    /// Returns the place of one layer; no place for a layer from [`Self::MAX_LAYERS`] on.
     pub fn layer(layer: u32) -> Self {
         match layer {
             Self::MAX_LAYERS.. => Self::NONE,
@@ -36,15 +36,15 @@ impl Places {
         }
     }
 
-    /// The places from one position to another in a model of so many layers: In
-    /// is 0, the layers come from 1 on, Out is the last.
+    /// Returns the places at a range of positions in a model of this number of layers: In is at 0,
+    /// the layers are at 1 and up, Out is last.
     pub fn positions(layers: u32, range: RangeInclusive<u32>) -> Self {
         range.fold(Self::NONE, |places, position| {
             places | Self::position(layers, position)
         })
     }
 
-    /// The positions of these places in a model of so many layers, ascending.
+    /// Returns the positions of these places in a model of this number of layers, ascending.
     pub fn in_order(self, layers: u32) -> Vec<u32> {
         let all = 0..=layers + 1;
         all.filter(|&place| self.meets(Self::position(layers, place)))
@@ -59,23 +59,23 @@ impl Places {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no place.
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
-    /// Whether both have a place in common.
+    /// Returns whether both sets have a place in common.
     pub fn meets(self, other: Self) -> bool {
         let mut words = self.0.iter().zip(&other.0);
         words.any(|(word, other)| word & other != 0)
     }
 
-    /// Whether all of the other's are among these.
+    /// Returns whether all places of `other` are among these.
     pub fn holds(self, other: Self) -> bool {
         self | other == self
     }
 
-    /// How many there are.
+    /// Returns the number of places.
     pub fn count(self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }

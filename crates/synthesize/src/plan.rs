@@ -1,4 +1,4 @@
-//! Everything that is decided before the first row is written.
+//! Plans everything that is decided before the first row is written.
 
 use std::cmp::Ordering;
 
@@ -16,21 +16,21 @@ use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tree::{Tree, Type};
 
-/// The whole planted model; of the order of the numbers of programs, classes,
-/// contexts and 4 bytes for each variable.
+/// The whole planted model. Its size is of the order of the number of programs, classes and
+/// contexts, plus 4 bytes for each variable.
 #[derive(Debug)]
 pub struct Plan {
     pub settings: Settings,
     pub model: Model,
     pub contexts: Contexts,
     pub tree: Tree,
-    /// Variables of user data.
+    /// The variables of user data, by group.
     pub groups: Vec<Group>,
     pub classes: Classes,
     pub code: Code,
-    /// Per group: var ids by tile of its window.
+    /// By group, then by tile of its window: the id of the variable.
     pub var_ids: Vec<Vec<u32>>,
-    /// Per tile: var id of its first variable outside the groups.
+    /// By tile: the id of its first variable outside the groups.
     pub first_extra: Vec<u32>,
     pub variables: u32,
 }
@@ -63,8 +63,8 @@ pub fn build(settings: Settings) -> Plan {
     plan
 }
 
-/// Plants groups: as many as make the number of variables that is wanted, but
-/// none less than what the model needs where a number by layer is.
+/// Plans the groups. There are as many as make the requested number of variables, and at least
+/// those that the model needs if the number is given by layer.
 fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> Vec<Group> {
     let planted = |density| placed::build(settings, model, tree, density);
     let needed = planted(NEEDED);
@@ -80,7 +80,7 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
         }
         None => (settings.user_variables_per_tile() * u64::from(settings.tiles)).max(have),
     };
-    // Of twice and of half as dense: what a unit of density makes.
+    // Plan twice or half the density, to see how many variables a unit of density makes.
     let other = match wanted.cmp(&have) {
         Ordering::Equal => return needed,
         Ordering::Greater => 2 * NEEDED,
@@ -114,8 +114,8 @@ impl Plan {
         u64::from(self.var_ids[group][(tile - window.first) as usize])
     }
 
-    /// Bytes of a group on a tile of its window: tiles differ, some hold far
-    /// more than the others, and each layer has some tiles of its own that do.
+    /// Returns the bytes of a group on a tile of its window. Tiles differ: some hold far more than
+    /// the average, and each layer has its largest variables on some tiles of its own.
     pub fn bytes(&self, group: usize, tile: u32) -> u64 {
         let random = self.settings.random;
         let group = &self.groups[group];
@@ -151,7 +151,7 @@ impl Plan {
         }
     }
 
-    /// Bytes of a tile that nothing explains, beside those that are explained.
+    /// Returns the bytes of a tile that no variable explains, beside the `explained` bytes.
     pub fn gap(&self, tile: u32, explained: u64) -> u64 {
         let percent = u64::from(self.settings.features.gaps);
         let about = [topic::TILE, tile.into(), 0, 6];
@@ -167,7 +167,7 @@ impl Plan {
         steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)))
     }
 
-    /// The steps of a program stage, each time that it is listed.
+    /// Returns the steps of a program stage, once for each time that the stage is listed.
     pub fn stage_steps(&self, stage: usize) -> impl Iterator<Item = Steps> + '_ {
         let (first, last) = self.tree.stages[stage].programs;
         let firsts = self.tree.listings[first as usize].iter();
@@ -175,7 +175,7 @@ impl Plan {
         firsts.zip(lasts).map(|(&first, &last)| (first, last + 1))
     }
 
-    /// Names of variables: of the groups first, then of the others.
+    /// Returns the names of variables: first of the groups, then of all other variables.
     pub fn names(&self) -> Vec<String> {
         let groups = self.groups.iter().map(|group| group.name.clone());
         groups.chain(overhead::names(&self.code)).collect()
@@ -193,20 +193,19 @@ impl Plan {
         }
     }
 
-    /// The groups on a tile, in the order of their var ids.
+    /// Returns the groups on a tile, in the order of their variable ids.
     pub fn groups_on(&self, tile: u32) -> impl Iterator<Item = usize> + '_ {
         let groups = 0..self.groups.len();
         groups.filter(move |&group| self.groups[group].window.holds(tile))
     }
 
-    /// The variables on a tile that are in no group.
+    /// Returns the variables on a tile that are in no group.
     pub fn extras_on(&self, tile: u32) -> Vec<Extra> {
         overhead::on_tile(&self.settings, &self.tree, &self.code, tile)
     }
 
-    /// The category id of this file for a position in
-    /// [`overhead::CATEGORIES`]: PopTorch's files count them backwards, so
-    /// that nobody relies on fixed numbers.
+    /// Returns the id in this file of a category, given as a position in [`overhead::CATEGORIES`].
+    /// Files of PopTorch count categories backwards, so that no reader relies on fixed numbers.
     pub fn category_id(&self, category: usize) -> usize {
         match self.settings.framework {
             Framework::Poptorch => overhead::CATEGORIES.len() - 1 - category,
@@ -214,7 +213,7 @@ impl Plan {
         }
     }
 
-    /// The program type id of this file; TensorFlow's files have their own.
+    /// Returns the id in this file of a type of program; files of TensorFlow have other ids.
     pub fn type_id(&self, kind: Type) -> u32 {
         match self.settings.framework {
             Framework::Tensorflow => 40 - kind as u32,

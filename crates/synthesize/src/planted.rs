@@ -1,5 +1,5 @@
-//! The pass of each operation and the cycles of each place, from the plan itself and
-//! not from the rows: what the analysis has to find again.
+//! Computes the pass of each operation and the cycles of each place, from the plan and not from the
+//! rows: the analysis has to find the same.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,21 @@ use super::model::Phase;
 use super::places::Places;
 use super::plan::Plan;
 
-/// Cycles of compute sets and exchanges.
+/// The cycles of compute sets and exchanges.
 #[derive(Debug)]
 pub struct Cycles {
-    /// Runs of the execution; 1 for estimates, which are those of one run of each branch.
+    /// Number of runs of the execution; 1 for estimates, which are for one run of each branch.
     pub runs: u64,
-    /// By position (In, the layers, Out), over all runs; those of several places in equal parts.
+    /// Cycles over all runs by position (In, the layers, Out). Cycles of several places count in
+    /// equal parts.
     pub positions: Vec<u64>,
-    /// Those that the compiler made for no operation or for every IPU.
+    /// Cycles of programs that the compiler made for no operation or for every IPU.
     pub nowhere: u64,
 }
 
 impl Cycles {
-    /// Follows the programs as they are executed; none where the profile has no cycles.
+    /// Sums up the cycles by following the programs as they are executed; `None` if the profile has
+    /// no cycles.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let is_executed = plan.settings.execution;
         let branches = match is_executed {
@@ -53,7 +55,8 @@ impl Cycles {
     }
 }
 
-/// By context of an operation that the framework made: `forward`, `backward` or `update`.
+/// Returns the pass of each operation that the framework made, by the id of its context: `forward`,
+/// `backward` or `update`.
 pub(crate) fn passes(plan: &Plan) -> HashMap<u64, &'static str> {
     let ops = plan.model.ops.iter().zip(&plan.contexts.ops);
     let passes = ops.filter_map(|(op, contexts)| {

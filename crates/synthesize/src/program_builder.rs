@@ -1,5 +1,4 @@
-//! Builds the program tree: control program, host copies, main program,
-//! functions.
+//! Builds the program tree: control program, host copies, main program, functions.
 
 use std::collections::HashSet;
 
@@ -47,7 +46,7 @@ impl Builder<'_> {
         Window::all(self.settings.tiles)
     }
 
-    /// Adds a program that is nobody's child yet.
+    /// Adds a program that is not yet a child of any program.
     pub(super) fn begin(&mut self, kind: Type, debug_id: u32) -> u32 {
         let id = self.tree.programs.len() as u32;
         let bytes = match kind {
@@ -181,7 +180,7 @@ impl Builder<'_> {
     }
 }
 
-/// The places that a copy from or to the host works for, where that is not all.
+/// Returns the places for which a copy from or to the host works; `None` for all places.
 fn places_of(model: &Model, content: Content) -> Option<Places> {
     match content {
         Content::Tensor(TensorOf::Input) => Some(Places::IN),
@@ -191,7 +190,7 @@ fn places_of(model: &Model, content: Content) -> Option<Places> {
     }
 }
 
-/// Lists the steps depth first, with the bodies of functions under their calls.
+/// Lists the steps depth first, with the bodies of functions below their calls.
 fn list_steps(settings: &Settings, tree: &mut Tree) {
     let mut steps = Vec::new();
     let mut listings = vec![Vec::new(); tree.programs.len()];

@@ -1,7 +1,7 @@
-//! Reproducible randomness: every choice is a hash of the seed and of what the
-//! choice is about, so nothing depends on the order in which things are made.
+//! Makes reproducible random choices: every choice is a hash of the seed and of the subject of the
+//! choice, so nothing depends on the order in which choices are made.
 
-/// One round of the splitmix64 finaliser.
+/// Returns the result of one round of the splitmix64 finaliser.
 fn finalise(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Random {
             .fold(self.0, |hash, &value| finalise(hash ^ value))
     }
 
-    /// A number below `bound` (0 when `bound` is 0).
+    /// Returns a number below `bound` (0 if `bound` is 0). `about` identifies the choice.
     pub fn below(self, bound: u64, about: [u64; 4]) -> u64 {
         match bound {
             0 => 0,
@@ -30,7 +30,7 @@ impl Random {
         }
     }
 
-    /// True in `per_mille` of 1000 cases.
+    /// Returns `true` in `per_mille` of 1000 choices. `about` identifies the choice.
     pub fn chance(self, per_mille: u64, about: [u64; 4]) -> bool {
         self.below(1000, about) < per_mille
     }

@@ -114,38 +114,39 @@ impl Settings {
         self.mode == Mode::Training
     }
 
-    /// Whether what is large stands evenly on all tiles.
+    /// Returns whether large variables are distributed evenly over all tiles.
     pub fn is_even(&self) -> bool {
         self.features.bert_large || self.graph.is_some()
     }
 
-    /// Whether the norm over all gradients has operations of its own for each, as PopART and
-    /// TensorFlow make it.
+    /// Returns whether the norm over all gradients has operations of its own for each gradient, as
+    /// in PopART and TensorFlow.
     pub fn norms_each_gradient(&self) -> bool {
         self.framework != Framework::Poplar
     }
 
-    /// Whether PopART compiles the model, which gives gradients no names.
+    /// Returns whether PopART compiles the model. PopART gives gradients no names.
     pub fn is_popart(&self) -> bool {
         matches!(self.framework, Framework::Popart | Framework::Poptorch)
     }
 
-    /// Where interleaved memory starts: after the first third, as on a Mk2 tile.
+    /// Returns the address at which interleaved memory starts: after the first third, as on a Mk2
+    /// tile.
     pub fn plain_bytes(&self) -> u64 {
         self.bytes_per_tile / 3 / 16_384 * 16_384
     }
 
-    /// Variables of user data on a tile to aim at.
+    /// Returns the number of variables of user data on a tile to aim at.
     pub fn user_variables_per_tile(&self) -> u64 {
         u64::from(self.layers) * u64::from(self.vars_per_layer_tile)
     }
 
-    /// Whether a layer is to have fewer than twenty of user data on a tile.
+    /// Returns whether a layer should have fewer than twenty variables of user data on a tile.
     pub fn wants_few_variables(&self) -> bool {
         self.variables_per_tile() * 3 < u64::from(self.layers) * 200
     }
 
-    /// About how many variables a tile will have.
+    /// Returns the approximate number of variables that a tile will have.
     pub fn variables_per_tile(&self) -> u64 {
         let of_users = self.user_variables_per_tile() * 10 / 3;
         self.variables

@@ -1,4 +1,4 @@
-//! How many bytes parts of a model have, and which tiles their weights.
+//! Computes how many bytes the parts of a model have, and on which tiles their weights are.
 
 use super::features::Ends;
 use super::random::topic;
@@ -6,9 +6,9 @@ use super::settings::{Framework, Settings};
 use super::tensors::Part;
 use super::tree::Window;
 
-/// How heavy a layer is beside the average, in thousandths: (weights,
-/// activations). Convolutional networks trade activations for weights on the
-/// way, the others grow a little and unevenly.
+/// Returns the weights and the activations of a layer, in thousandths of those of the average
+/// layer. Convolutional networks trade activations for weights from layer to layer; the layers of
+/// other models grow a little and unevenly.
 pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
     let jitter = settings
         .random
@@ -20,7 +20,8 @@ pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
     }
 }
 
-/// Bytes of weights, and of everything else, that a part has on an average tile.
+/// Returns the bytes of weights, and the bytes of everything else, that a part of the model has on
+/// an average tile.
 pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
     if settings.features.bert_large {
         return of_bert_large(part);
@@ -42,18 +43,18 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
 
 const TILES: u64 = 1472;
 
-/// Bytes of elements of 16 bits on a tile, where they stand evenly on all tiles of an IPU.
+/// Returns the bytes on each tile of this number of 16-bit elements, distributed evenly over all
+/// tiles of an IPU.
 pub fn of_elements(elements: u64) -> u64 {
     let bytes = elements.div_ceil(TILES) * 2;
     bytes.next_multiple_of(4)
 }
 
-/// Rows of the embedding's tables: words, positions with what tells sentences apart, and
-/// the norm.
+/// Rows of the embedding's tables: words, positions with token types, and the norm.
 pub const TABLES_OF_BERT: [u32; 3] = [30_522, 514, 2];
 
-/// The same as [`budget`] of BERT-Large. What is no weight is such that layers hand 2 MiB on,
-/// and the head a value of 16 bits for each word of its 20 masked tokens a sample.
+/// Returns [`budget`] for BERT-Large. The bytes without weights are such that each layer passes 2
+/// MiB on, and the head a value of 16 bits for each word of its 20 masked tokens of a sample.
 fn of_bert_large(part: Part) -> (u64, u64) {
     const HIDDEN: u64 = 1024;
     let attention = 4 * (HIDDEN * HIDDEN + HIDDEN);
@@ -68,7 +69,7 @@ fn of_bert_large(part: Part) -> (u64, u64) {
     (2 * weights / TILES, rest)
 }
 
-/// Tiles of a weight; its gradient and its moments have the same.
+/// Returns the tiles of a weight; its gradient and its moments are on the same tiles.
 pub fn window(settings: &Settings, weight: usize) -> Window {
     let tiles = settings.tiles;
     let hash = settings

@@ -1,5 +1,5 @@
-//! The templates of models: operations before, in and after the layers, and names, as each
-//! framework's users see them. `templates.json` has them.
+//! Defines the templates of models: operations before, in and after the layers, and names, as the
+//! users of each framework see them. `templates.json` has them.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::settings::Framework;
 
-/// The computation of an operation; decides on its vertices and program stages.
+/// The computation of an operation, which determines its vertices and program stages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum Kind {
     /// Matrix multiplication: rearrange, multiply, reduce.
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Program stages (an exchange, a compute set, or both) at least.
+    /// Returns the minimum number of program stages (an exchange, a compute set, or both).
     pub fn stages(self) -> u32 {
         match self {
             Kind::MatMul | Kind::Conv => 3,
@@ -39,31 +39,31 @@ impl Kind {
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Template {
-    /// Its name; in a layer, below that of the layer.
+    /// Name of the operation; in a layer, the part of the name below that of the layer.
     pub path: String,
     pub op_type: String,
     pub kind: Kind,
-    /// Its share of the weights of its part of the model; 0 = it has none.
+    /// Share of the operation in the weights of its part of the model; 0 if it has no weight.
     #[serde(default)]
     pub weight: u32,
-    /// Its share of the activations and work memory of its part.
+    /// Share of the operation in the activations and work memory of its part.
     pub activation: u32,
-    /// Whether it belongs to the part that is outlined when outlining is on.
+    /// Whether the operation belongs to the part that is outlined if outlining is on.
     #[serde(default)]
     pub outlined: bool,
-    /// Its inputs, where they do not bear the name of the output before it.
+    /// Names of its inputs, unless they follow from the output before it.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// The name of its weight, where that does not follow from its own.
+    /// Name of its weight, unless it follows from the name of the operation.
     #[serde(default)]
     pub weight_name: Option<String>,
-    /// Whether it may have the weight of the first operation.
+    /// Whether the operation may share the weight of the first operation.
     #[serde(default)]
     pub may_be_tied: bool,
 }
 
-/// The names that a framework gives to contexts and tensors. `{}` stands for the layer, operation
-/// or weight in the name.
+/// The names that a framework gives to contexts and tensors. `{}` in a name stands for the layer,
+/// operation or weight.
 #[derive(Debug, Deserialize)]
 pub struct Names {
     layer: String,
@@ -88,7 +88,7 @@ pub fn named(pattern: &str, of: impl Display) -> String {
 #[derive(Debug, Deserialize)]
 pub struct Templates {
     pub names: Names,
-    /// Operations before the layers, in execution order.
+    /// The operations before the layers, in execution order.
     pub embedding: Vec<Template>,
     pub layer: Vec<Template>,
     pub head: Vec<Template>,
@@ -102,13 +102,14 @@ pub fn of(framework: Framework) -> &'static Templates {
 }
 
 impl Templates {
-    /// The operation of a layer that adds its input to what it made of it.
+    /// Returns the operation of a layer that adds the input of the layer to the result of the
+    /// operations before it.
     pub fn addition(&self) -> Option<usize> {
         let mut templates = self.layer.iter();
         templates.position(|template| template.kind == Kind::Elementwise && !template.outlined)
     }
 
-    /// The operation of a layer that uses masks and constants.
+    /// Returns the operation of a layer that uses masks and constants.
     pub fn shared_slot(&self) -> usize {
         let mut templates = self.layer.iter();
         let fits = |template: &Template| {

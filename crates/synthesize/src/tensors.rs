@@ -1,4 +1,4 @@
-//! Weights and constants, and their names.
+//! Defines weights and constants, and their names.
 
 use super::places::Places;
 use super::settings::{Framework, Settings};
@@ -34,7 +34,7 @@ impl Part {
 pub struct Weight {
     pub name: String,
     pub part: Part,
-    /// Its number in this part, the same in every layer.
+    /// Its number in this part, which is the same in every layer.
     pub slot: usize,
     /// Its share of the bytes of weights of its part.
     pub share: u32,
@@ -42,29 +42,30 @@ pub struct Weight {
     pub users: Vec<usize>,
     pub gradients: Vec<usize>,
     pub is_trained: bool,
-    /// Bytes on a tile, where they do not follow from its share.
+    /// Bytes on a tile, unless they follow from its share.
     pub bytes: Option<u64>,
 }
 
 impl Weight {
-    /// Whether an operation of the forward pass computes with it, and training changes it.
+    /// Returns whether an operation of the forward pass computes with the weight, and training
+    /// changes it.
     pub fn is_trained_for(&self, op: usize) -> bool {
         self.is_trained && self.users.contains(&op)
     }
 }
 
-/// A tensor that no operation makes and no training changes: an input of the model, or a constant
-/// that several places use.
+/// A tensor that no operation makes and that training does not change: an input of the model, or a
+/// constant that several places use.
 #[derive(Debug, Clone)]
 pub struct Given {
     pub name: String,
-    /// Operations of the forward pass that read it.
+    /// The operations of the forward pass that read it.
     pub users: Vec<usize>,
-    /// Bytes on a tile, where they do not follow from those of a layer.
+    /// Bytes on a tile, unless they follow from the bytes of a layer.
     pub bytes: Option<u64>,
 }
 
-/// The parts of a weight that the host copies, each as a tensor of its own.
+/// The tensors that belong to a weight and that the host copies, each by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     Value,
@@ -99,7 +100,7 @@ impl State {
     }
 }
 
-/// Variables that are copied from or to the host on their own, and constants.
+/// Variables that are copied from or to the host by themselves, and constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TensorOf {
     Weight(usize, State),
@@ -111,7 +112,7 @@ pub enum TensorOf {
 }
 
 impl TensorOf {
-    /// Whether the host sends it before the first micro-batch.
+    /// Returns whether the host sends the tensor before the first micro-batch.
     pub fn is_uploaded(self) -> bool {
         matches!(self, Self::Weight(..) | Self::LearningRate | Self::Seed)
     }

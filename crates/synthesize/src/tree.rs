@@ -1,11 +1,11 @@
-//! The program tree, compute sets, exchanges and liveness steps.
+//! Defines the program tree, compute sets, exchanges and liveness steps.
 
 use std::ops::Range;
 
 use super::places::Places;
 use super::tensors::TensorOf;
 
-/// Types of programs, as real files number them.
+/// The types of programs, with their numbers in real files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
     Sequence = 1,
@@ -26,7 +26,7 @@ pub enum Type {
     SyncAns = 28,
 }
 
-/// Tiles from `first`, `count` of them.
+/// A range of tiles: `count` tiles from `first` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub first: u32,
@@ -34,7 +34,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of the first `count` tiles: the whole of a target with that many.
+    /// Returns the window of the first `count` tiles: all tiles of a target with that number.
     pub const fn all(count: u32) -> Self {
         Self { first: 0, count }
     }
@@ -43,7 +43,7 @@ impl Window {
         self.first..self.first + self.count
     }
 
-    /// By tile of a device: a value on these tiles, 0 elsewhere.
+    /// Returns a list by tile of a device: `value` on these tiles, 0 on all others.
     pub fn with(self, value: u64, tiles: u32) -> Vec<u64> {
         let value = |tile| if self.holds(tile) { value } else { 0 };
         (0..tiles).map(value).collect()
@@ -66,35 +66,35 @@ impl Window {
 #[derive(Debug, Clone)]
 pub struct Program {
     pub kind: Type,
-    /// Its row in the table of its type.
+    /// The row of the program in the table of its type.
     pub index: Option<usize>,
     pub children: Vec<u32>,
     pub name: Option<String>,
     pub debug_id: u32,
-    /// Its own control code: bytes on each tile of the window.
+    /// The control code of the program itself: bytes on each tile, and the tiles.
     pub code: (u64, Window),
-    /// The operation that it belongs to; none for what the compiler makes.
+    /// The operation to which the program belongs; `None` for a program that the compiler makes.
     pub op: Option<usize>,
-    /// The places that it works for, where that is not all.
+    /// The places for which the program works; `None` for all places.
     pub places: Option<Places>,
 }
 
-/// A step of an operation: an exchange, a compute set, or both.
+/// A stage of an operation: an exchange, a compute set, or both.
 #[derive(Debug, Clone)]
 pub struct Stage {
     pub op: usize,
     pub exchange: Option<usize>,
     pub compute_set: Option<usize>,
-    /// First and last of its programs.
+    /// The first and the last of its programs.
     pub programs: (u32, u32),
 }
 
-/// Which places a stage works for.
+/// The places for which a stage works.
 #[derive(Debug, Clone, Default)]
 pub struct Share {
     pub places: Places,
-    /// Where it reaches over several: its parts, each for its own places and on
-    /// its own tiles.
+    /// The parts of a stage that works for several places: each the places and the tiles of the
+    /// part.
     pub parts: Vec<(Places, Window)>,
 }
 
@@ -108,7 +108,7 @@ pub struct ComputeSet {
 }
 
 impl Share {
-    /// The share of a stage that these places have in common.
+    /// Returns the share of a stage that works for all these places together.
     pub fn of(places: Places) -> Self {
         let parts = Vec::new();
         Self { places, parts }
@@ -116,7 +116,8 @@ impl Share {
 }
 
 impl ComputeSet {
-    /// The places that its vertices on a tile work for, if it has any there.
+    /// Returns the places for which its vertices on a tile work; `None` if it has no vertices
+    /// there.
     pub fn places_on(&self, tile: u32) -> Option<Places> {
         let parts = self.share.parts.iter().filter(|part| part.1.holds(tile));
         match self.share.parts.is_empty() {
@@ -135,9 +136,9 @@ pub struct Exchange {
     /// The operation; none for the broadcast of control ids.
     pub op: Option<usize>,
     pub window: Window,
-    /// Ids in `exchange_regions` of what is sent and what is received.
+    /// The ids in `exchange_regions` of the data that are sent and of the data that are received.
     pub targets: (u32, u32),
-    /// An earlier exchange whose code it uses.
+    /// An earlier exchange whose code this exchange uses.
     pub shares: Option<usize>,
     pub share: Share,
 }
@@ -152,7 +153,7 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Stream {
     pub content: Content,
-    /// Id in `exchange_regions` of the variables.
+    /// The id in `exchange_regions` of its variables.
     pub target: u32,
 }
 
@@ -168,12 +169,12 @@ pub struct Tree {
     pub exchanges: Vec<Exchange>,
     pub streams: Vec<Stream>,
     pub repeats: Vec<u64>,
-    /// Ids in `exchange_regions` of the destinations of code copies.
+    /// The ids in `exchange_regions` of the destinations of code copies.
     pub code_copies: Vec<u32>,
-    /// Functions called, by row of `program_type_call`.
+    /// The functions that are called, by row of `program_type_call`.
     pub calls: Vec<usize>,
     pub targets: u32,
-    /// Liveness steps: program and parent step.
+    /// The liveness steps: the program and the parent step of each.
     pub steps: Vec<(u32, Option<u32>)>,
     pub listings: Vec<Vec<u32>>,
 }

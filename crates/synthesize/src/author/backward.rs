@@ -1,4 +1,4 @@
-//! The backward pass of the planted model.
+//! Plants the backward pass.
 
 use super::Builder;
 use crate::model::{Op, Phase, Read};
@@ -7,7 +7,7 @@ use crate::settings::Framework;
 use crate::templates::{Kind, named};
 
 impl Builder<'_> {
-    /// The gradients of all operations of the forward pass, the last first.
+    /// Plants the gradients of all operations of the forward pass, the last operation first.
     pub(super) fn backward_pass(&mut self) {
         for of in (0..self.model.ops.len()).rev() {
             let phase = self.model.ops[of].phase;
@@ -20,7 +20,7 @@ impl Builder<'_> {
         }
     }
 
-    /// One operation makes the gradients of all inputs and weights.
+    /// Plants one operation that makes the gradients of all inputs and weights of `of`.
     fn gradient_of_all(&mut self, of: usize) {
         let op = match self.settings.graph.is_some() {
             true => self.gradient_in_graph(of),
@@ -35,8 +35,8 @@ impl Builder<'_> {
         self.hand_back(of, op, op);
     }
 
-    /// The gradients of an operation of a layer, or of all operations that its call has
-    /// outlined. These follow each other; they flow in and out at the call.
+    /// Plants the gradients of an operation of a layer, or of all operations that its call has
+    /// outlined. These follow each other; data flow into and out of them at the call.
     fn gradients_in_layer(&mut self, main: usize) {
         let layer = self.layer_of(main);
         let is_call = self.model.ops[main].call.is_some();
@@ -92,14 +92,14 @@ impl Builder<'_> {
         }
     }
 
-    /// The trained weight with a number in its part that an operation computes with.
+    /// Returns the trained weight in `slot` of its part with which an operation computes.
     pub(super) fn trained_weight(&self, op: usize, slot: usize) -> Option<usize> {
         let mut weights = self.model.weights.iter();
         weights.position(|weight| weight.slot == slot && weight.is_trained_for(op))
     }
 
-    /// A gradient of an operation. Activations of a body are gone: its gradients start from what
-    /// the call in the layer, which is `main` then, has kept.
+    /// Creates a gradient operation of `of`. The activations of a body no longer exist then, so its
+    /// gradients start from the data that the call in the layer, `main`, has kept.
     fn gradient(&self, of: usize, main: usize, suffix: &str) -> Op {
         let (forward, here) = (&self.model.ops[of], &self.model.ops[main]);
         let base = self.renamed(forward, here.made_for);
@@ -119,8 +119,8 @@ impl Builder<'_> {
         op
     }
 
-    /// The name that a forward operation has in `layer` (an outlined one
-    /// stands there under the name of the first layer).
+    /// Returns the name that a forward operation has in `layer`. An outlined operation has the name
+    /// of the first layer in the model.
     fn renamed(&self, forward: &Op, layer: Option<u32>) -> String {
         let forward_name = self.templates.name(forward.made_for.unwrap_or(0), "");
         match (layer, forward.name.strip_prefix(&forward_name)) {
@@ -143,8 +143,8 @@ impl Builder<'_> {
         op
     }
 
-    /// The gradients of an outlined operation; the last layer's stand in the
-    /// body, as the backward pass comes there first.
+    /// Plants the gradients of an outlined operation. The body has those of the last layer, since
+    /// the backward pass reaches it first.
     fn gradients_in_body(&mut self, main: usize, slot: usize, of: usize) {
         if self.layer_of(main) + 1 < self.settings.layers {
             return;
@@ -170,8 +170,8 @@ impl Builder<'_> {
         op
     }
 
-    /// The residual connection sums gradients of two layers: inputs from both,
-    /// so no layer. What it sums is made in the layer.
+    /// Plants the sum of gradients of a residual connection. Its inputs come from two layers, so it
+    /// has no layer by its names. The layer in which it runs is planted.
     fn residual_gradient(&mut self, main: usize, by: usize) -> Option<usize> {
         let layer = self.layer_of(main);
         let slots = &self.model.forward[layer as usize];

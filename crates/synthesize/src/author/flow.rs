@@ -1,13 +1,12 @@
-//! The flow from operation to operation. The forward pass is given; which
-//! gradients there are, what each is made from, and where those of one output are
-//! summed up follow from it.
+//! Derives the data flow of the backward pass from the forward pass: which gradients there are,
+//! from what each gradient is made, and where the gradients of one output are summed up.
 
 use super::{Builder, Gradients};
 use crate::model::{Op, Phase, Read};
 use crate::templates::Kind;
 
 impl Builder<'_> {
-    /// Looks at the forward pass, which is complete.
+    /// Finds which gradients are needed, from the complete forward pass.
     pub(super) fn find_gradients(&mut self) {
         let count = self.model.ops.len();
         let mut gradients = Gradients {
@@ -28,7 +27,7 @@ impl Builder<'_> {
         self.gradients = gradients;
     }
 
-    /// Whether the backward pass goes on from an operation.
+    /// Returns whether the backward pass continues from an operation.
     pub(super) fn passes_back(&self, forward: usize) -> bool {
         self.passed_back(forward).next().is_some()
     }
@@ -38,8 +37,8 @@ impl Builder<'_> {
         reads.filter(|read| read.has_gradient && self.gradients.needed[read.from])
     }
 
-    /// Hands the gradients of all that an operation has taken to what made it;
-    /// `first` makes that of the output before it, `by` the others.
+    /// Passes the gradients of all inputs of an operation to the operations that made these inputs.
+    /// `first` makes the gradient for the output before it, `by` all others.
     pub(super) fn hand_back(&mut self, forward: usize, by: usize, first: usize) {
         let reads: Vec<Read> = self.passed_back(forward).collect();
         for (part, read) in reads.iter().enumerate() {
@@ -56,8 +55,8 @@ impl Builder<'_> {
         }
     }
 
-    /// As soon as all gradients of an output of a graph are there, an operation adds them up.
-    /// It goes with what made the last of them.
+    /// Adds up all gradients of an output of a graph, as soon as all are made. The sum belongs to
+    /// the operation that made the last of them.
     fn sum_up(&mut self, forward: usize, last: usize) {
         let made = self.gradients.made[forward].clone();
         if made.len() < 2 || made.len() < self.gradients.expected[forward] {

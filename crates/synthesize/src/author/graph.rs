@@ -1,4 +1,5 @@
-//! The forward pass of a real model, operation by operation, and the gradient of each.
+//! Plants the forward pass of a real model, operation by operation, and the gradient of each
+//! operation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,18 +11,18 @@ use crate::sizes;
 use crate::templates::{Kind, named};
 use crate::tensors::Given;
 
-/// What is known of a graph while it is planted.
+/// The state while a graph is planted.
 #[derive(Default)]
 struct Planted {
     /// By tensor: the operation that wrote it last.
     writers: HashMap<usize, usize>,
-    /// How often a tensor has been named so.
+    /// Number of tensors so far with each name.
     names: HashMap<String, usize>,
     weights: HashMap<String, usize>,
 }
 
 impl Planted {
-    /// PopART's names of tensors: what has the name of another gets a number.
+    /// Returns the name of a tensor in PopART: a tensor whose name another one has gets a number.
     fn name(&mut self, name: &str, output: usize) -> String {
         let base = format!("{name}:{output}");
         let count = self.names.entry(base.clone()).or_default();
@@ -34,7 +35,7 @@ impl Planted {
 }
 
 impl Builder<'_> {
-    /// Plants the forward pass, and a loss where there is a backward pass.
+    /// Plants the forward pass, and a loss if there is a backward pass.
     pub(super) fn graph(&mut self, graph: &ForwardPass) {
         let (_, positions) = graph.positions();
         let mut planted = Planted::default();
@@ -115,8 +116,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What an operation reads that is no activation: alone it comes from the host,
-    /// beside others it is a constant.
+    /// Plants the inputs of an operation that are no activations: an only input comes from the
+    /// host, an input beside others is a constant.
     fn read_from_outside(&mut self, operation: &Operation, op: usize, planted: &mut Planted) {
         if !operation.4.contains(&-1) {
             return;
@@ -144,7 +145,7 @@ impl Builder<'_> {
         self.model.ops[op].inputs.push(name);
     }
 
-    /// Notes what an operation writes; what it writes in place is no tensor of its own.
+    /// Records the outputs of an operation. A tensor that it writes in place is not a new tensor.
     fn hand_on(&mut self, operation: &Operation, op: usize, planted: &mut Planted) {
         for &tensor in &operation.5 {
             if let Some(writer) = planted.writers.insert(tensor, op) {
@@ -155,7 +156,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The loss reads all that needs a gradient and that nothing else reads.
+    /// Plants the loss, which reads all outputs that need a gradient and that no operation reads.
     fn loss(&mut self) {
         self.find_gradients();
         let ops = &self.model.ops;
@@ -173,8 +174,7 @@ impl Builder<'_> {
         self.run(op);
     }
 
-    /// One operation makes the gradients of all that an operation has read, and of its
-    /// weights.
+    /// Creates the operation that makes the gradients of all inputs and weights of an operation.
     pub(super) fn gradient_in_graph(&self, of: usize) -> Op {
         let forward = self.model.ops[of].clone();
         let passed_back: Vec<Read> = self.passed_back(of).collect();
@@ -209,8 +209,9 @@ impl Builder<'_> {
         }
     }
 
-    /// What PopART calls the gradient that flows back along an edge: after the tensor, or
-    /// after the operation where the tensor has several and their sum is called so.
+    /// Returns PopART's name for the gradient that flows back along an edge: it contains the name
+    /// of the tensor, or that of the operation if the tensor has several gradients, since their sum
+    /// has the name of the tensor.
     fn edge(&self, number: usize, read: &Read) -> String {
         match self.gradients.expected[read.from] {
             0 | 1 => self.model.ops[read.from].outputs[read.part].clone(),

@@ -1,7 +1,7 @@
-//! The author of a model: which operations it has, in which order, what each
-//! takes of others, and where it is at home.
+//! Decides which operations a model has, in which order, which outputs each of them uses, and to
+//! which places it belongs.
 //!
-//! The forward pass is written down by a template, or as a graph has it ([`graph`]);
+//! A template ([`templates`](super::templates)) or a graph ([`graph`]) gives the forward pass;
 //! gradients, sums and updates follow from it ([`flow`], [`backward`], [`weight_updates`]).
 
 mod backward;
@@ -56,7 +56,7 @@ pub(super) struct Gradients {
     pub needed: Vec<bool>,
     /// By forward operation: how many gradients its output gets.
     pub expected: Vec<usize>,
-    /// By forward operation: those that there are already.
+    /// By forward operation: the gradients of its output that are already made.
     pub made: Vec<Vec<Read>>,
 }
 
@@ -87,8 +87,7 @@ impl Builder<'_> {
         index
     }
 
-    /// Runs an operation of the forward pass that takes the output of the one
-    /// before it.
+    /// Adds an operation of the forward pass that uses the output of the operation before it.
     pub(super) fn run_next(&mut self, op: Op) -> usize {
         let next = self.tail.map(Read::next).into_iter();
         let reads = next.chain(op.reads).collect();
@@ -102,7 +101,7 @@ impl Builder<'_> {
         last.cloned().unwrap_or_else(|| "input_ids".to_owned())
     }
 
-    /// An operation outside the layers, with its share of activations.
+    /// Creates an operation outside the layers, with its share of activations.
     pub(super) fn outside(&self, phase: Phase, name: &str, kind: Kind, activation: u32) -> Op {
         Op {
             name: name.to_owned(),
@@ -145,7 +144,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The name of what a template calls so, in a part of the model.
+    /// Returns the full name of the operation that a template calls `path`, in a part of the model.
     fn name_in(&self, part: Part, path: &str) -> String {
         match part {
             Part::Layer(layer) => self.templates.name(layer, path),
@@ -187,8 +186,8 @@ impl Builder<'_> {
         self.model.forward.push(indices);
     }
 
-    /// Runs an operation that is not outlined. In a layer with this input, one operation takes
-    /// the mask too, and one the input.
+    /// Adds an operation that is not outlined. In a layer with this input, one operation uses the
+    /// mask too, and one the input.
     fn next(
         &mut self,
         part: Part,
@@ -212,7 +211,7 @@ impl Builder<'_> {
         op
     }
 
-    /// What is read, by the first outputs of the operations that made it.
+    /// Returns the names of inputs: those of the first outputs of the operations that made them.
     fn names_of(&self, reads: &[Read]) -> Vec<String> {
         let name = |read: &Read| {
             let outputs = &self.model.ops[read.from].outputs;

@@ -1,5 +1,5 @@
-//! Outlined bodies: what several layers have in common stands once, in a
-//! function, and each layer calls it.
+//! Plants outlined bodies: the operations that several layers have in common are in one function,
+//! which each layer calls.
 
 use super::Builder;
 use crate::model::{Call, Op, Phase, Shape};
@@ -8,8 +8,8 @@ use crate::templates::{Kind, Template, named};
 use crate::tensors::Part;
 
 impl Builder<'_> {
-    /// The call site of a layer. Every other one has inputs that name no layer,
-    /// so that its layer follows from the operation after it.
+    /// Adds the call of a layer. Every other call has inputs whose names identify no layer, so that
+    /// its layer follows from the operation after it.
     pub(super) fn call(&mut self, layer: u32) {
         if self.model.functions.is_empty() {
             self.model.functions.push(Vec::new());
@@ -33,8 +33,8 @@ impl Builder<'_> {
         self.model.ops[call].inputs.truncate(1);
     }
 
-    /// The call of the gradients of what the forward pass of a layer outlines.
-    /// Every other one has inputs that name no layer.
+    /// Adds the call of the gradients of the operations that the forward pass of a layer outlines.
+    /// Every other call has inputs whose names identify no layer.
     pub(super) fn call_backward(&mut self, forward: usize) -> usize {
         let layer = self.model.ops[forward].made_for.unwrap_or(0);
         if layer + 1 == self.settings.layers {
@@ -91,14 +91,16 @@ impl Builder<'_> {
         }
     }
 
-    /// Activations stay with the call sites: the body works on copies.
+    /// Returns the share of activations in outlined operations. Activations stay with the call
+    /// sites, since the body works on copies.
     fn outlined_share(&self) -> u32 {
         let templates = self.templates.layer.iter();
         let outlined = templates.filter(|template| template.outlined);
         outlined.map(|template| template.activation).sum()
     }
 
-    /// The first call's layer names the body; later layers share it.
+    /// Adds an operation to the body, or returns the one that is there. The layer of the first call
+    /// names the body; later layers share it.
     pub(super) fn outlined_op(&mut self, layer: u32, slot: usize, template: &Template) -> usize {
         if layer > 0 {
             return self.model.forward[0][slot];
@@ -118,8 +120,8 @@ impl Builder<'_> {
         index
     }
 
-    /// Moves an operation of the body into a function of its own. The next one
-    /// like it only calls that: its own name lives on in the call's contexts.
+    /// Moves an operation of the body into a function of its own. The next equal operation only
+    /// calls that function; its own name remains in the contexts of the call.
     fn outline_again(&mut self, index: usize) {
         if self.model.functions.len() == 1 {
             self.model.functions.push(vec![index]);

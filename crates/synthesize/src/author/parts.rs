@@ -1,5 +1,5 @@
-//! Parts of a model beside its templates: masks, constants, a random state, operations of the
-//! compiler; and which layers a body works for.
+//! Plants parts of a model that are not in its templates: masks, constants, a random state,
+//! operations of the compiler; and sets the layers for which a body works.
 
 use super::Builder;
 use crate::features::Names;
@@ -9,7 +9,8 @@ use crate::templates::Kind;
 use crate::tensors::{Given, SEED};
 
 impl Builder<'_> {
-    /// Start-up or instrumentation, at one end of the program.
+    /// Adds an operation of the compiler, for start-up or instrumentation, at one end of the
+    /// program.
     pub(super) fn compiler_made(&mut self, name: &str) {
         if self.settings.features.compiler_made == 0 {
             return;
@@ -31,7 +32,7 @@ impl Builder<'_> {
         self.model.mask = Some(self.run(op));
     }
 
-    /// Every IPU has a random state of its own, and advances it.
+    /// Adds a random state. Every IPU has a state of its own, and advances it.
     pub(super) fn random_state(&mut self) {
         if !self.settings.features.random_state {
             return;
@@ -48,7 +49,7 @@ impl Builder<'_> {
         self.model.advances_seed = Some(op);
     }
 
-    /// Constants of all layers, of every other one, and of three in a row.
+    /// Adds constants that all layers use, every other layer, or three layers in a row.
     pub(super) fn constants(&mut self) {
         if !self.settings.features.constants {
             return;
@@ -77,7 +78,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The operations of a body work for each layer that calls it.
+    /// Sets the places of the operations of bodies: every layer that calls the body.
     pub(super) fn places_of_bodies(&mut self) {
         for op in 0..self.model.ops.len() {
             let op = &self.model.ops[op];

@@ -1,4 +1,4 @@
-//! Operations on all weights after the backward pass: a norm over the gradients, and the
+//! Plants the operations on all weights after the backward pass: a norm over the gradients, and the
 //! optimiser.
 
 use super::Builder;
@@ -7,11 +7,11 @@ use crate::model::{Op, Phase, Shape};
 use crate::templates::{Kind, named};
 use crate::tensors::Weight;
 
-/// What adds up the norms of all gradients and gives the sum to all tiles.
+/// The shapes of the stages that add up the norms of all gradients and send the sum to all tiles.
 const GATHER: [Shape; 2] = [Shape::Exchanged, Shape::Copy];
 
 impl Builder<'_> {
-    /// All that stands between the backward pass and the next step.
+    /// Adds all operations between the backward pass and the next step.
     pub(super) fn optimiser(&mut self) {
         if self.settings.features.gradient_norm {
             self.gradient_norm();
@@ -32,7 +32,8 @@ impl Builder<'_> {
         all.map(|weight| vec![weight]).collect()
     }
 
-    /// An operation that works on these weights, by compute set, or on their gradients.
+    /// Creates an operation with a compute set for each list of weights in `works_on`. The compute
+    /// set works on these weights or on their gradients.
     fn over_weights(
         &self,
         name: &str,
@@ -49,8 +50,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A global operation: PopART names the tensors that it uses among its
-    /// inputs.
+    /// Creates a global operation. In PopART, the tensors that it uses are among its inputs.
     fn reaching(&self, name: &str, kind: (Kind, &str), works_on: Vec<Vec<usize>>) -> Op {
         let weights = self.model.weights.iter().filter(|weight| weight.is_trained);
         let inputs = weights.map(|weight| format!("Gradient___{}", weight.name));
@@ -61,8 +61,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The sum of squares of each gradient, which one tile adds up; then each gradient is scaled
-    /// by what comes of it. In PopART (`ClipWeightGradientsByNorm`) and TensorFlow
+    /// Adds the norm: the sum of squares of each gradient, their sum on one tile, and the scaling
+    /// of each gradient by the result. In PopART (`ClipWeightGradientsByNorm`) and TensorFlow
     /// (`clip_by_global_norm`) each gradient has operations of its own for that.
     fn gradient_norm(&mut self) {
         let all = self.model.trained();
@@ -90,8 +90,8 @@ impl Builder<'_> {
         }
     }
 
-    /// An operation on the gradient of one weight alone, or on what sums it up. PopART names
-    /// what it makes after that.
+    /// Creates an operation on the gradient of one weight only, or on its accumulator. PopART names
+    /// its output after that tensor.
     fn of_gradient(&self, weight: usize, name: &str, op_type: &str, made: &str) -> Op {
         let planted = &self.model.weights[weight];
         let gradient = match self.settings.features.accumulation {

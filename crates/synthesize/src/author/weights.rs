@@ -1,4 +1,4 @@
-//! Weights, and who computes with them.
+//! Plants weights, and the operations that compute with them.
 
 use super::Builder;
 use crate::features::{Names, Tied};
@@ -19,7 +19,7 @@ impl Builder<'_> {
             return;
         }
         let lender = match (self.settings.features.tied, part) {
-            // The third layer has the first weight of the first one.
+            // The third layer shares the first weight of the first layer.
             (Some(Tied::Layers), Part::Layer(2)) if slot == 0 => {
                 let mut weights = self.model.weights.iter();
                 weights.position(|weight| weight.part == Part::Layer(0))
@@ -44,8 +44,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Lets an operation compute with a weight, and names it among the inputs: that of the
-    /// lender, or one of its own, whose `name` it has where names tell something. Gives its number.
+    /// Makes an operation compute with a weight, and adds the name of the weight to its inputs: the
+    /// weight of the lending operation, or a new one, which is called `name` if names are to
+    /// identify weights. Returns the number of the weight.
     pub(super) fn give_weight(
         &mut self,
         (op, part, slot): (usize, Part, usize),
@@ -86,7 +87,7 @@ impl Builder<'_> {
         self.settings.training() && !(is_frozen && self.settings.features.frozen)
     }
 
-    /// Exporters number weights that have no name.
+    /// Returns the name of the tensor of a weight. Exporters number weights that have no name.
     fn tensor_name(&self, index: usize, name: &str) -> String {
         match (self.settings.features.names, self.settings.framework) {
             (Names::Operation | Names::Variable, _) => name.to_owned(),

@@ -1,5 +1,5 @@
-//! Variables of outlined bodies: arguments, work memory, results. Every layer
-//! that calls a body needs them.
+//! Plants the variables of outlined bodies: arguments, work memory, results. Every layer that calls
+//! a body needs them.
 
 use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
@@ -29,7 +29,7 @@ impl Planter<'_> {
         }
     }
 
-    /// Each call copies the input in and the result out.
+    /// Plants the copies of the input and of the result that each call makes.
     fn arguments(&mut self, callers: &[usize], ops: &[usize]) {
         let computing = |op: &&usize| self.compute(**op, 0).is_some();
         let first = *ops.iter().find(computing).unwrap_or(&ops[0]);
@@ -45,8 +45,8 @@ impl Planter<'_> {
         self.put_of(last, "result", work, result.into_iter().flatten());
     }
 
-    /// The weights of the layer come in as arguments too. They are as large as
-    /// those of the layer that lent its operations to the body.
+    /// Plants the arguments for the weights of the calling layer. They are as large as the weights
+    /// of the layer that lent its operations to the body.
     fn argument_weights(&mut self, callers: &[usize], first: usize) {
         let part = Part::Layer(self.model.ops[first].made_for.unwrap_or(0));
         let templates = &templates::of(self.settings.framework).layer;
@@ -70,7 +70,7 @@ impl Planter<'_> {
         }
     }
 
-    /// The result of a call inside a body stays in the body.
+    /// Plants the result of a call inside a body, which stays in the body.
     fn inner_result(&mut self, call: usize, ops: &[usize]) {
         let after = ops.iter().skip_while(|&&op| op != call).nth(1);
         let read = after.map_or(Vec::new(), |&op| self.read(op, 0));

@@ -1,10 +1,9 @@
 //! Plants the variables of a model, each for the places that need it.
 //!
-//! Each group is made for something: a weight of a layer, the output of an
-//! operation, an argument of a body. Its places follow from that, and not from
-//! the operations that happen to use it: those of the computation that needs
-//! it. A global operation (uploads, a norm over all gradients, the
-//! optimiser) needs its own temporaries for each weight where the weight is.
+//! Each group has one purpose: a weight of a layer, the output of an operation, an argument of a
+//! body. Its places follow from that purpose, and not from the operations that happen to use it:
+//! they are the places of the computation that needs it. A global operation (uploads, a norm over
+//! all gradients, the optimiser) needs its own temporaries for each weight where the weight is.
 
 mod bodies;
 mod outputs;
@@ -21,7 +20,7 @@ use super::settings::Settings;
 use super::sizes::{budget, window_of};
 use super::tree::{Tree, Window};
 
-/// The density at which each operation has one variable for its work.
+/// The density at which each operation has one variable for its work, in thousandths.
 pub const NEEDED: u64 = 1000;
 
 /// Plants all groups. `density` is the number of variables for the work of an
@@ -48,8 +47,8 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree, density: u64) -> V
     planter.groups
 }
 
-/// By operation: how many of its layer, or of those outside the layers, come
-/// before it.
+/// Returns, by operation, the number of operations of its layer, or of those outside the layers,
+/// that come before it.
 fn ordinals(model: &Model) -> Vec<u64> {
     let mut counts = HashMap::new();
     let ops = model.ops.iter().map(|op| {
@@ -71,7 +70,7 @@ struct Planter<'a> {
 }
 
 impl Planter<'_> {
-    /// Adds a group with these uses; gives its number.
+    /// Adds a group with these uses, and returns its number.
     fn put(&mut self, uses: impl IntoIterator<Item = Use>, mut group: Group) -> usize {
         group.uses.extend(uses);
         assert!(
@@ -84,7 +83,7 @@ impl Planter<'_> {
         self.groups.len() - 1
     }
 
-    /// Adds a group of an operation; gives its number.
+    /// Adds a group of an operation, and returns its number.
     fn put_of(
         &mut self,
         op: usize,
@@ -96,7 +95,8 @@ impl Planter<'_> {
         self.put(uses, group)
     }
 
-    /// A group of an operation with that operation's places, and with a name after it.
+    /// Creates a group with the places of an operation, and with a name that begins with the name
+    /// of the operation.
     fn of_op(&self, op: usize, what: &str, role: Role, bytes: u64) -> Group {
         let key = self.groups.len() as u64;
         Group {
@@ -110,7 +110,7 @@ impl Planter<'_> {
         }
     }
 
-    /// A group on all tiles of every IPU.
+    /// Creates a group on all tiles of every IPU.
     fn on_every_ipu(&self, op: usize, name: String, role: Role, bytes: u64) -> Group {
         Group {
             name,
@@ -122,12 +122,13 @@ impl Planter<'_> {
         }
     }
 
-    /// Bytes of activations and temporaries of the part of an operation.
+    /// Returns the bytes of activations and temporaries in the part of the model to which an
+    /// operation belongs.
     fn rest_of(&self, op: usize) -> u64 {
         budget(self.settings, self.model.part(op)).1
     }
 
-    /// The stage of an operation that comes `number`-th, with an access.
+    /// Returns the use of a group by a stage of an operation, the one with this number.
     fn at(&self, op: usize, number: usize, access: Access) -> Option<Use> {
         let stage = self.tree.op_stages[op].get(number);
         stage.map(|&stage| (stage, access))
@@ -143,13 +144,14 @@ impl Planter<'_> {
         self.computing(op).next_back()
     }
 
-    /// A use by a compute set of `op`: the `number`-th, counted round.
+    /// Returns the use of a group by a compute set of `op`: the one with this number, where
+    /// counting starts again after the last one.
     fn compute(&self, op: usize, number: usize) -> Option<Use> {
         self.computing(op).cycle().nth(number)
     }
 
-    /// How an operation reads a variable: a call copies it into an argument, others
-    /// compute with it.
+    /// Returns the uses by which an operation reads a variable: a call copies the variable into an
+    /// argument, all other operations compute with it.
     fn read(&self, op: usize, number: usize) -> Vec<Use> {
         let uses = match self.model.ops[op].call {
             Some(_) => [self.at(op, 0, Access::Source), None],
@@ -161,7 +163,7 @@ impl Planter<'_> {
         uses.into_iter().flatten().collect()
     }
 
-    /// How an operation writes a variable: a call copies it from a result.
+    /// Returns the use by which an operation writes a variable: a call copies it from a result.
     fn written(&self, op: usize) -> Option<Use> {
         match self.model.ops[op].call {
             Some(_) => self.at(op, 1, Access::Destination),
@@ -177,8 +179,8 @@ impl Planter<'_> {
         })
     }
 
-    /// The name of an operation's variables: operations of the framework's
-    /// compiler have no name that tells the layer.
+    /// Returns the name of a variable of an operation. The variables of operations that the
+    /// framework's compiler made have no name that identifies the layer.
     fn named(&self, op: usize, what: &str) -> String {
         let Op { name, op_type, .. } = &self.model.ops[op];
         let name = if name.is_empty() { op_type } else { name };
@@ -195,7 +197,7 @@ impl Planter<'_> {
         (self.density / 1000 + u64::from(part)).max(1)
     }
 
-    /// The places of all these operations.
+    /// Returns the places of all these operations together.
     fn places_of<'a>(&self, ops: impl IntoIterator<Item = &'a usize>) -> Places {
         let places = ops.into_iter().map(|&op| self.model.ops[op].places);
         places.fold(Places::NONE, |all, one| all | one)

@@ -1,4 +1,4 @@
-//! Outputs of operations, and the work memory of each.
+//! Plants the outputs of operations, and the work memory of each operation.
 
 use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
@@ -6,7 +6,7 @@ use crate::model::Phase;
 use crate::places::Places;
 use crate::tensors::TensorOf;
 
-/// An operation of a graph has work memory of so many parts of what it makes.
+/// The work memory of an operation of a graph is its output divided by this number.
 const WORK: u64 = 10;
 
 impl Planter<'_> {
@@ -33,7 +33,7 @@ impl Planter<'_> {
         }
     }
 
-    /// An output is needed where it is made and where it is used.
+    /// Plants an output of an operation. It is needed where it is made and where it is used.
     fn output(&mut self, op: usize, part: usize) {
         let this = &self.model.ops[op];
         let is_backward = this.phase == Phase::Backward;
@@ -67,12 +67,12 @@ impl Planter<'_> {
         self.put(uses, group);
     }
 
-    /// The operations that take an output, in both passes, and those of the
-    /// backward pass that need what the forward pass made.
+    /// Returns the operations that use an output in both passes, and the operations of the backward
+    /// pass that need results of the forward pass.
     fn users_of_output(&self, op: usize, part: usize) -> Vec<usize> {
         let mut users: Vec<usize> = match self.model.ops[op].tensors.is_empty() {
             true => self.gradients_of(op).collect(),
-            // Gradients read what their operations have read.
+            // Gradients read the inputs that their operations have read.
             false => Vec::new(),
         };
         for &user in &self.model.order {
@@ -87,7 +87,8 @@ impl Planter<'_> {
         users
     }
 
-    /// Share of an operation in what its part holds in the same pass, in thousandths.
+    /// Returns the share of an operation in the activations of its part in the same pass, in
+    /// thousandths.
     fn activation_share(&self, op: usize) -> u64 {
         let weight = |op: usize| u64::from(self.model.ops[op].activation).max(1);
         let phase = self.model.ops[op].phase;
@@ -100,8 +101,8 @@ impl Planter<'_> {
         1000 * weight(op) / all.max(1)
     }
 
-    /// Work memory of each operation of both passes, what its exchanges send and
-    /// receive, and some other small variables of its own.
+    /// Plants, for each operation of both passes, its work memory, the data that its exchanges send
+    /// and receive, and some small variables of its own.
     pub(super) fn work_memory(&mut self) {
         for &op in &self.model.order {
             let this = &self.model.ops[op];
@@ -138,8 +139,8 @@ impl Planter<'_> {
         }
     }
 
-    /// Adds the variables that the exchange of a stage sends and receives.
-    /// Where few variables are wanted, it sends the work memory.
+    /// Adds the variables that the exchange of a stage sends and receives. If few variables are
+    /// wanted, it sends the work memory.
     fn exchange_of(&mut self, op: usize, number: usize, work: usize, bytes: u64) {
         let stage = self.tree.op_stages[op][number];
         let Some(exchange) = self.tree.stages[stage].exchange else {
@@ -162,8 +163,8 @@ impl Planter<'_> {
         self.put(uses, Group { window, ..group });
     }
 
-    /// Operations that the compiler makes for every IPU have variables that
-    /// nothing else uses.
+    /// Plants the variables of the operations that the compiler makes for every IPU. No other
+    /// operation uses them.
     pub(super) fn compiler_made(&mut self) {
         let bytes = self.layer_bytes * u64::from(self.settings.features.compiler_made) / 1000;
         let order = self.model.order.iter().copied();

@@ -1,4 +1,4 @@
-//! Temporaries of the norm over all gradients.
+//! Plants the temporaries of the norm over all gradients.
 
 use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
@@ -8,9 +8,9 @@ use crate::templates::Kind;
 use crate::tree::Window;
 
 impl Planter<'_> {
-    /// A copy of each gradient in 32 bits and its partial sums are needed where
-    /// the gradient is. The gathered sums and the norm itself are needed on every
-    /// IPU that has a gradient: it adds up its own and gets the result.
+    /// Plants these temporaries. A 32-bit copy of each gradient and its partial sums are needed
+    /// where the gradient is. The gathered sums and the norm itself are needed on every IPU that
+    /// has a gradient: it adds up its own gradients and gets the result.
     pub(super) fn reaching(&mut self) {
         let adds_up = |op: &Op| {
             let is_norm = op.phase == Phase::Optimiser && op.kind == Kind::Norm;

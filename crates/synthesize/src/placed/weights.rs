@@ -1,4 +1,4 @@
-//! Weights, their gradients and their optimiser state, constants.
+//! Plants weights, their gradients and their optimiser state, and constants.
 
 use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
@@ -26,8 +26,8 @@ impl Planter<'_> {
         }
     }
 
-    /// A weight is needed where something computes with it; its upload and the
-    /// optimiser come to it.
+    /// Plants a weight, and returns the number of its group. A weight is needed where an operation
+    /// computes with it; its upload and the optimiser run there too.
     fn weight(&mut self, weight: usize) -> usize {
         let planted = &self.model.weights[weight];
         let window = sizes::window(self.settings, weight);
@@ -60,7 +60,7 @@ impl Planter<'_> {
         budget(self.settings, planted.part).0 * u64::from(planted.share) / all
     }
 
-    /// A gradient is needed where its weight is: it is made there.
+    /// Plants the gradient of a weight. It is needed where the weight is, since it is made there.
     fn gradient(&mut self, weight: usize, group: usize) {
         let planted = &self.model.weights[weight];
         let gradients = planted.gradients.iter();
@@ -77,15 +77,14 @@ impl Planter<'_> {
         self.put(uses, Group { name, ..like });
     }
 
-    /// The uses of a weight by the optimiser and by global operations over
-    /// gradients.
+    /// Returns the uses of a weight by the optimiser and by global operations over gradients.
     fn after_backward(&self, weight: usize) -> Vec<Use> {
         let kinds = [Kind::Update, Kind::Norm, Kind::Elementwise];
         let stages = kinds.map(|kind| self.stages_over(weight, kind));
         stages.concat()
     }
 
-    /// A part of a weight that the host copies, on the tiles of the weight.
+    /// Creates a group for a part of a weight that the host copies, on the tiles of the weight.
     fn state(&self, state: State, weight: usize, like: Group) -> Group {
         let name = &self.model.weights[weight].name;
         Group {
@@ -95,7 +94,7 @@ impl Planter<'_> {
         }
     }
 
-    /// The sum of gradients is needed where its weight is.
+    /// Plants the sum of the gradients of a weight. It is needed where the weight is.
     fn accumulator(&mut self, weight: usize, group: usize) {
         let gradients = &self.model.weights[weight].gradients;
         let uses = gradients.iter().flat_map(|&op| self.written(op));
@@ -104,7 +103,8 @@ impl Planter<'_> {
         self.put(uses, self.state(State::Accumulator, weight, like));
     }
 
-    /// Moments are needed where their weight is: an IPU updates its own weights.
+    /// Plants the moments of a weight. They are needed where the weight is: an IPU updates its own
+    /// weights.
     fn moments(&mut self, weight: usize, group: usize) {
         if !self.settings.features.optimiser.has_moments() {
             return;
@@ -125,7 +125,7 @@ impl Planter<'_> {
         self.put(uses, Group { name, ..like });
     }
 
-    /// A group with the tiles, places and elements of another.
+    /// Creates a group with the tiles, places and elements of another group.
     pub(super) fn like(&self, other: usize, times: u64, op: usize, role: Role) -> Group {
         let group = &self.groups[other];
         Group {
@@ -146,8 +146,8 @@ impl Planter<'_> {
         found.expect("every weight has one")
     }
 
-    /// The compute sets over a weight or its gradient, of operations of a kind
-    /// that stand between the backward pass and the next step.
+    /// Returns the uses of a weight or its gradient by compute sets, of the operations of this kind
+    /// between the backward pass and the next step.
     pub(super) fn stages_over(&self, weight: usize, kind: Kind) -> Vec<Use> {
         let ops = self.model.order.iter();
         let mut stages = Vec::new();
@@ -155,7 +155,7 @@ impl Planter<'_> {
             let author_op = &self.model.ops[op];
             let middle = author_op.works_on.len() / 2;
             for (number, works_on) in author_op.works_on.iter().enumerate() {
-                // The two in the middle add up what was made of gradients.
+                // The two stages in the middle add up the partial results of gradients.
                 let is_between =
                     kind == Kind::Norm && middle > 0 && [number, number + 1].contains(&middle);
                 if works_on.contains(&weight) && !is_between {
@@ -194,7 +194,7 @@ impl Planter<'_> {
         self.put(uses, group);
     }
 
-    /// A constant is copied to each place that uses it.
+    /// Plants the constants. A constant is copied to each place that uses it.
     pub(super) fn constants(&mut self) {
         for (number, constant) in self.model.constants.iter().enumerate() {
             let users = constant.users.iter();
