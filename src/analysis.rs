@@ -38,8 +38,8 @@ pub struct Analysis {
     /// Finds lowered variables of the profile by name. `None` for a saved model, and if
     /// [`ReadOptions::names`] was not set.
     lookup: Option<ProfileLookup>,
-    /// The paths of the files, who compiled the model and when, and the contents of
-    /// `framework.json` and `app.json` if they were read.
+    /// The paths of the files, the version of Poplar that compiled the model and the time, and the
+    /// contents of `framework.json` and `app.json` if they were read.
     pub provenance: Provenance,
     /// Number of lowered variables read from the profile, and number of contexts read from the
     /// debug file, in this order; `None` for a saved model.
@@ -147,7 +147,8 @@ impl Analysis {
     }
 }
 
-/// Returns the origin of a model: its target, who compiled it, and `files`.
+/// Returns the origin of a model: its target, the version of Poplar that compiled it and the time,
+/// and `files`.
 fn provenance(model: &Model, files: Files) -> Provenance {
     Provenance::new(&model.target, &model.made, files)
 }

@@ -68,7 +68,7 @@ pub struct Profile {
     pub recorded: Recorded,
     /// The executed cycles of each program, and the compiler's estimates.
     pub cycles: Cycles,
-    /// Who compiled the model, when, and with which options.
+    /// The version of Poplar that compiled the model, the time, and the options.
     pub made: BuildInfo,
     /// Warnings about unusual content of the file, which could be read in spite of it.
     pub warnings: Vec<Warning>,

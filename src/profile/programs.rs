@@ -53,13 +53,15 @@ pub struct Program {
 /// The work of a program, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
-    /// Runs the compute set at this position in [`Programs::compute_sets`].
+    /// The program runs the compute set at this position in [`Programs::compute_sets`].
     OnTileExecute(u32),
-    /// Moves data between tiles of one IPU; with the bytes of its exchange code on each tile.
+    /// The program moves data between tiles of one IPU; with the bytes of its exchange code on each
+    /// tile.
     DoExchange(TileBytes),
-    /// Runs a function, whose body is the program at this position in [`Programs::all`].
+    /// The program calls a function, whose body is the program at this position in
+    /// [`Programs::all`].
     Call(u32),
-    /// Does anything else; with the name of its type in `program_types`.
+    /// The program does anything else; with the name of its type in `program_types`.
     Other(Box<str>),
 }
 

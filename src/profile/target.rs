@@ -211,9 +211,10 @@ impl Target {
     }
 }
 
-/// The origin of a profile: who compiled it, when, and with which options. It only serves reports.
-/// Nothing is computed from it, so a field is `None` or empty if the profile lacks it. Every table
-/// that is read for it occurs in a real profile (report format 3.8.0).
+/// The origin of a profile: the version of Poplar that compiled the model, the time, and the
+/// options. It only serves reports. Nothing is computed from it, so a field is `None` or empty if
+/// the profile lacks it. Every table that is read for it occurs in a real profile (report format
+/// 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).

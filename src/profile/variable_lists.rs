@@ -254,7 +254,8 @@ fn add_members(
     Ok(lists.len() - before)
 }
 
-/// Position of a variable that column 1 of the row names.
+/// Returns the position of the variable `var_id`, which column 1 of the row names. Errors name the
+/// row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32, FileError> {
     let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");

@@ -27,7 +27,7 @@ use rustc_hash::FxHashSet;
 pub struct DebugMatch {
     /// Number of distinct ids of contexts to which programs refer.
     pub ids: usize,
-    /// Number of these ids (`ids`) whose context is in the file.
+    /// Number of the ids counted in `ids` whose context is in the file.
     pub found: usize,
     /// Number of the contexts counted in `found` that Poplar wrote for a program or the
     /// compilation.
@@ -38,7 +38,7 @@ pub struct DebugMatch {
     pub same_names: usize,
     /// Number of distinct ids of contexts to which programs and compute sets refer.
     pub all_ids: usize,
-    /// Number of these ids (`all_ids`) whose context is in the file.
+    /// Number of the ids counted in `all_ids` whose context is in the file.
     pub all_found: usize,
     /// Number of the contexts counted in `all_found` with an ancestor that the file lacks, or with
     /// an ancestor on a cycle of parents.

@@ -46,7 +46,7 @@ pub struct CompiledProfile {
     pub cycles: Option<Vec<u64>>,
     /// The program tree; `None` unless it was requested and could be read.
     pub programs: Option<Programs>,
-    /// Who compiled the model, when, and with which options.
+    /// The version of Poplar that compiled the model, the time, and the options.
     pub made: BuildInfo,
     /// Warnings about unusual content of the file, which could be read in spite of it.
     pub warnings: Vec<Warning>,

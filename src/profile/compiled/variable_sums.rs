@@ -13,15 +13,16 @@ use rustc_hash::FxHashMap;
 /// The purpose of a variable in a pipeline, which its name shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PipelineName {
-    /// Holds copies for the micro-batches in flight: `Stashed___` of PopART, `buffer/` of a
-    /// TensorFlow FIFO.
+    /// The variable is a stash: it holds copies of a tensor for the micro-batches in flight. Its
+    /// name contains `Stashed___` in PopART, or `buffer/` of a FIFO in TensorFlow.
     Stashed,
-    /// Holds a tensor taken out of a stash: `Restored___` of PopART; `out/`, `pop` and `push` of a
-    /// TensorFlow FIFO.
+    /// The variable holds a tensor that was taken out of a stash. Its name contains `Restored___`
+    /// in PopART, or `out/`, `pop` or `push` of a FIFO in TensorFlow.
     Restored,
-    /// Sums up gradients: `Accum___` of PopART, `Accumulator` of TensorFlow.
+    /// The variable sums up gradients. Its name contains `Accum___` in PopART, or `Accumulator` in
+    /// TensorFlow.
     Accumulator,
-    /// Was received from another IPU: a name with `ipucopy` or `inter-ipu-copy`.
+    /// The variable was received from another IPU. Its name contains `ipucopy` or `inter-ipu-copy`.
     Received,
 }
 
@@ -197,7 +198,8 @@ struct Scan<'a> {
     ipus: Ipus,
     chosen: &'a [u32],
     category_ids: &'a Ids,
-    /// Purposes by id of the base name; `None` if the profile does not name variables.
+    /// The purpose in a pipeline of each base name that shows one, by id of the name; `None` if the
+    /// profile does not name variables.
     names: Option<&'a FxHashMap<u64, PipelineName>>,
     classes: &'a LiveClasses,
     class_ids: &'a Ids,
