@@ -192,9 +192,10 @@ impl<'a> Commands<'a> {
         let words: Vec<&str> = changed.split(' ').collect();
         let options = words.chunks_exact(2);
         let command = options.fold(command, |command, own| command.with(own[0], own[1]));
-        match self.options.is_bare {
-            true => command,
-            false => command.with_flag("--solve"),
+        if self.options.is_bare {
+            command
+        } else {
+            command.with_flag("--solve")
         }
     }
 

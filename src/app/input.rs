@@ -20,9 +20,10 @@ use thiserror::Error;
 /// Saves the model if `--save-to-file` requests it, and reads `framework.json` and `app.json`
 /// beside the profile if a report needs them.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
-    let mut analysis = match options.saved.load_from_file {
-        true => load(options, messages)?,
-        false => read_profile(options, messages)?,
+    let mut analysis = if options.saved.load_from_file {
+        load(options, messages)?
+    } else {
+        read_profile(options, messages)?
     };
     if let Some((variables, contexts)) = analysis.counts {
         messages.detail(format_args!(

@@ -145,15 +145,8 @@ fn kind(profile: &Outline) -> String {
             format!("{ipus}, {replicas}")
         }
     };
-    let variables = if profile.has_variables {
-        "with"
-    } else {
-        "without"
-    };
-    let executed = if profile.is_executed {
-        ", executed"
-    } else {
-        ""
-    };
+    let (has_variables, is_executed) = (profile.has_variables, profile.is_executed);
+    let variables = if has_variables { "with" } else { "without" };
+    let executed = if is_executed { ", executed" } else { "" };
     format!("{ipus}, {variables} lowered variables{executed}")
 }

@@ -141,9 +141,10 @@ impl Draft {
             only_texts: true,
         };
         while items.next_element_seed(To(&mut joined))?.is_some() {}
-        match joined.only_texts {
-            true => self.store_text_from(key, start),
-            false => self.bytes.truncate(start),
+        if joined.only_texts {
+            self.store_text_from(key, start);
+        } else {
+            self.bytes.truncate(start);
         }
         Ok(())
     }

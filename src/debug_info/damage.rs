@@ -115,9 +115,10 @@ pub struct Truncation {
 impl Truncation {
     /// Returns the words of the message before the offset.
     fn how(&self) -> &'static str {
-        match self.damaged {
-            true => "malformed before",
-            false => "cut off at",
+        if self.damaged {
+            "malformed before"
+        } else {
+            "cut off at"
         }
     }
 

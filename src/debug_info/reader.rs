@@ -76,9 +76,10 @@ fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
     let rest = reader.buffer();
     let offset = reader.get_ref().received - rest.len() as u64;
     if collected.is_complete && !rest.is_empty() {
-        match untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
-            true => collected.anomalies.second_document = Some(offset),
-            false => collected.anomalies.trailing = Some(offset),
+        if untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
+            collected.anomalies.second_document = Some(offset);
+        } else {
+            collected.anomalies.trailing = Some(offset);
         }
     }
     let source = reader.into_inner();

@@ -159,9 +159,10 @@ impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
     /// most 4,096 bytes, as in all known files: accepting any type there takes a quarter longer.
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        match self.is_open {
-            true => deserializer.deserialize_any(To(self)),
-            false => deserializer.deserialize_identifier(To(self)),
+        if self.is_open {
+            deserializer.deserialize_any(To(self))
+        } else {
+            deserializer.deserialize_identifier(To(self))
         }
     }
 }

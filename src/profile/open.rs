@@ -79,13 +79,13 @@ impl ProfileFile {
 
     /// Returns an error unless `found`, the file at the same path later, is in the same state.
     pub(super) fn check_same(&self, found: &Self) -> Result<(), FileError> {
-        match self == found {
-            true => Ok(()),
-            false => Err(FileError::new(
-                "the file changed while it was read; let the process that writes it finish, and \
-                 try again",
-            )),
+        if self == found {
+            return Ok(());
         }
+        Err(FileError::new(
+            "the file changed while it was read; let the process that writes it finish, and try \
+             again",
+        ))
     }
 
     /// Returns the maximum number of bytes of texts and blobs that reading one table of an intact

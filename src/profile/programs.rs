@@ -155,14 +155,13 @@ fn read_ids(database: &Database) -> Result<Ids, FileError> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
         let step = row.signed(1)?;
-        match *first.get_or_insert(step) == step {
-            true => Ok(()),
-            false => Err(FileError::new(
-                "table `programs`, column `compilation_step_id`: there are several compilation \
-                 steps, whose programs share their ids; record each compilation into its own \
-                 folder",
-            )),
+        if *first.get_or_insert(step) == step {
+            return Ok(());
         }
+        Err(FileError::new(
+            "table `programs`, column `compilation_step_id`: there are several compilation steps, \
+             whose programs share their ids; record each compilation into its own folder",
+        ))
     })?;
     Ok(ids)
 }

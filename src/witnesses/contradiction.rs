@@ -320,9 +320,10 @@ pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, In
             let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
             texts.join("; ")
         };
-        return Err(match of_profile.is_empty() {
-            true => Incomplete::Debug(text(of_debug)),
-            false => Incomplete::Profile(text(of_profile)),
+        return Err(if of_profile.is_empty() {
+            Incomplete::Debug(text(of_debug))
+        } else {
+            Incomplete::Profile(text(of_profile))
         });
     }
     Ok(all.iter().map(warning).collect())
