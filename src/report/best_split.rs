@@ -13,65 +13,72 @@ use crate::time::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The best split of one pipeline on a number of IPUs; if none fits there, the one with the lowest
-/// peak.
+/// The best split of one pipeline on a number of IPUs. If no split fits there, the split with the
+/// lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BestSplit {
-    /// The IPUs of one replica. There are fewer stages if some IPUs stay empty.
+    /// Number of IPUs of one replica. If some of them stay empty, the split has fewer stages.
     pub ipus: u32,
-    /// Number of replicas; in a plan, the replicas that the IPUs are enough for.
+    /// Number of replicas. In a plan, the number of replicas that the available IPUs are enough
+    /// for.
     pub replicas: u64,
-    /// The order in which stages work on micro-batches.
+    /// The order in which the stages work on micro-batches.
     pub schedule: Schedule,
-    /// The activations that are recomputed.
+    /// The activations that the pipeline recomputes in the backward pass.
     pub recompute: Recompute,
-    /// The place of optimizer state. Sharded state is divided among all replicas.
+    /// The place of optimizer state between updates. Sharded state is divided among all replicas.
     pub state: StatePlace,
-    /// Does it fit?
+    /// Whether every stage of the split is within its limit.
     pub fits: bool,
-    /// The lowest limit of the IPUs, in bytes on each tile.
+    /// Bytes that a stage may take on each tile: the lowest limit of the IPUs that have a stage.
     pub limit: u64,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
-    /// The stage with the fewest free bytes below its limit.
+    /// The number of the stage with the fewest free bytes on its fullest tile.
     pub fullest_stage: u32,
-    /// The free bytes of `fullest_stage`; below 0 if the split does not fit.
+    /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not fit.
     pub free: i64,
-    /// Bytes on the fullest tile of each stage.
+    /// Bytes on the fullest tile of each stage, in order.
     pub stage_bytes: Vec<u64>,
-    /// Bytes over all cuts.
+    /// Bytes of the variables that cross cuts, over all tiles and summed over all cuts.
     pub cut_bytes: u64,
-    /// Cycles of the slowest stage for a micro-batch; `null` without cycles.
+    /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
     pub slowest_stage_cycles: Option<u64>,
-    /// The time of a step; `null` without cycles.
+    /// The time of a step of this split; `null` if the profile has no cycles.
     pub step: Option<StepFacts>,
-    /// Is some time unknown and not in the cycles of the step, such as state that is loaded without
-    /// `--streaming-bandwidth`, or gathered from replicas?
+    /// Whether part of the step's time is unknown and not in its cycles: optimizer state is
+    /// gathered from replicas, or loaded from off the chip without `--streaming-bandwidth`.
     pub lacks_time: bool,
-    /// Is the step proven to be the shortest of all splits in this pipeline with at most as much
-    /// memory?
+    /// Whether no split of this pipeline with at most as much memory has a shorter step, as the
+    /// search proved.
     pub is_shortest: bool,
-    /// The layers of each stage.
+    /// The names of the layers of each stage, in order.
     pub stages: Vec<LayerNames>,
-    /// The end of each stage in positions of the layer order, exclusive.
+    /// The end of each stage, exclusive, as a position in the layer order (0 for In).
     pub ends: Vec<u32>,
-    /// Why this number of IPUs is practical, such as `one machine`, or how many IPUs stay empty.
+    /// Why this number of IPUs is practical, such as `one machine`, and how many IPUs stay empty;
+    /// `null` if there is nothing to say.
     pub hint: Option<String>,
-    /// The options that are changed for the split, as typed; empty in a sweep and in a plan.
+    /// The options, as a user types them, that differ from the run's for this split, such as
+    /// `--recompute layer`; empty in a sweep and in a plan.
     pub options: String,
-    /// The difference of `fullest_tile_bytes` from the split without `options`, below 0 for less.
+    /// How many bytes `fullest_tile_bytes` has more than the split without `options`, below 0 for
+    /// less. 0 in a sweep and in a plan.
     pub change: i64,
-    /// The command that gives only this split; empty except in a plan with a command line.
+    /// The command that prints only this configuration; empty except in a plan that the command
+    /// made.
     pub command: String,
 }
 
 impl BestSplit {
-    /// Does a step take no more than `--max-step-ms`? True if the time or the limit is unknown.
+    /// Returns whether a step takes at most the time of `--max-step-ms`. True without that limit,
+    /// and if the time of the step is unknown.
     pub fn is_in_time(&self) -> bool {
         self.step.as_ref().is_none_or(|step| step.is_within)
     }
 
-    /// Returns the cycles of a step divided by its micro-batches, rounded up.
+    /// Returns the cycles of a step divided by its micro-batches, rounded up; `None` without
+    /// cycles.
     fn cycles_of_micro_batch(&self) -> Option<u64> {
         let step = self.step.as_ref()?;
         Some(step.cycles.div_ceil(step.micro_batches.max(1)))
@@ -84,7 +91,7 @@ impl BestSplit {
 }
 
 impl Inputs<'_> {
-    /// Describes a split for this number of replicas.
+    /// Describes a split that a search found, if this number of replicas runs it.
     pub(super) fn best_split(
         &self,
         found: &SearchResult<'_>,
@@ -122,7 +129,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes a split with changed `options`. `now` is the peak in bytes without them.
+    /// Describes the best split with changed `options`, which are written as a user types them.
+    /// `now` is the number of bytes on the fullest tile without the change.
     pub(super) fn other_split(
         &self,
         found: &SearchResult<'_>,
@@ -137,8 +145,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Says why a number of IPUs is practical (a machine or pod, or a power of two, which the IPUs of a
-/// replica must be), and how many IPUs stay empty.
+/// Says why a number of IPUs is practical (one machine, a pod, or a power of two, which the number
+/// of IPUs of a replica must be), and how many IPUs `stages` leave empty; `None` if there is
+/// nothing to say.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),
@@ -177,8 +186,8 @@ const SWEEP: [Field<BestSplit>; 16] = fields![BestSplit;
     ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report)).into()),
 ];
 
-/// Makes the table of a sweep: one row for each number of IPUs. If no split fits, the row has the
-/// split that needs the least memory.
+/// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
+/// with the split that needs the least memory.
 pub fn sweep_table(report: &Report) -> Table {
     Table {
         for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
@@ -187,7 +196,8 @@ pub fn sweep_table(report: &Report) -> Table {
     }
 }
 
-/// Makes the cell of a part of the pipeline, which is only shown if the sweep compares pipelines.
+/// Makes the cell of a pipeline's setting, such as its schedule. The cell is empty unless the sweep
+/// compares pipelines.
 fn if_open(report: &Report, part: &impl ToString) -> Cell {
     let sweep = report.sweep.as_ref();
     let is_open = sweep.is_some_and(|sweep| sweep.compares_pipelines);
@@ -216,7 +226,7 @@ const PLAN: [Field<BestSplit>; 19] = fields![BestSplit;
     Always "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
 ];
 
-/// Makes the table of configurations: a row each.
+/// Makes the table of a plan: a row for each configuration that fits.
 pub fn plan_table(report: &Report) -> Table {
     Table {
         for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
@@ -231,7 +241,7 @@ fn time_of_micro_batch(row: &BestSplit) -> Option<String> {
     Some(format!("{milliseconds:.3} ms"))
 }
 
-/// Names the place of the optimizer state, unless it is on the chip.
+/// Names the place of the optimizer state; `None` if it is on the chip.
 fn elsewhere(row: &BestSplit) -> Option<String> {
     (row.state != StatePlace::OnChip).then(|| row.state.to_string())
 }

@@ -11,44 +11,46 @@ use crate::wording::{counted, listed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The configurations that fit. No other configuration is better in IPUs, time and memory at once.
+/// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of each.
+/// No other configuration is better than one of them in IPUs, time and memory at once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFacts {
-    /// Number of available IPUs.
+    /// Number of available IPUs, over all replicas.
     pub max_ipus: u32,
-    /// The numbers of IPUs that were tried.
+    /// The numbers of IPUs of a replica that the search tried, ascending.
     pub ipus_tried: Vec<u32>,
-    /// The pipelines that were tried.
+    /// The pipelines that the search tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// The configurations, the recommended one first, which is the best split of `--solve` with the
-    /// same options. Next come the others with the requested place of optimizer state, the fastest
-    /// first, and then the rest. Empty if nothing fits.
+    /// The configurations that fit; empty if nothing fits. The recommended one comes first, and is
+    /// the best split of `--solve` with the same options. Next come the others with the requested
+    /// place of optimizer state, the fastest first, and then those with another place.
     pub rows: Vec<BestSplit>,
-    /// Is the first row recommended? If nothing fits with the requested place of optimizer state,
-    /// rows with another place are not recommended.
+    /// Whether the first of `rows` is recommended. If nothing fits with the requested place of
+    /// optimizer state, configurations with another place are not recommended.
     pub has_recommendation: bool,
 }
 
 impl PlanFacts {
-    /// Returns the recommended configuration.
+    /// Returns the recommended configuration; `None` if there is none.
     pub fn recommended(&self) -> Option<&BestSplit> {
         self.rows.first().filter(|_| self.has_recommendation)
     }
 }
 
-/// The best split for each number of IPUs.
+/// The best split for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
-    /// Bytes that a stage may take on each tile.
+    /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
-    /// Is each row the best of several pipelines? Otherwise all rows are in one pipeline.
+    /// Whether each row is the best split of several pipelines. Otherwise the rows are in one
+    /// pipeline.
     pub compares_pipelines: bool,
-    /// One row for each number of IPUs, ascending.
+    /// The best split for each number of IPUs, in ascending order of this number.
     pub rows: Vec<BestSplit>,
 }
 
 impl Inputs<'_> {
-    /// Returns the best split for each number of IPUs, when a sweep was requested.
+    /// Returns the best split for each number of IPUs; `None` unless `--sweep` was given.
     pub(super) fn sweep(&self, found: &SearchResult<'_>) -> Option<Sweep> {
         let request = found.costs.request();
         let rows = found.best_by_ipus().into_iter();
@@ -65,7 +67,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the configurations, when a search for them was requested.
+    /// Returns the configurations that fit; `None` unless `--plan` was given.
     pub(super) fn plan(&self, found: &SearchResult<'_>) -> Option<PlanFacts> {
         let front = found.plan.as_ref()?;
         let row = |row: &Candidate| {
@@ -82,8 +84,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Says where the recommended configuration has the most memory and takes the most time, or that
-/// nothing fits.
+/// Says which stage of the recommended configuration needs the most memory and which is the
+/// slowest, or that nothing fits; then what the comparison of the configurations lacks.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
@@ -105,7 +107,8 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Says which rows are not compared with the others, and why.
+/// Says that the last rows of the plan, with optimizer state off the chip or sharded, are not
+/// compared with the others since part of their time is unknown; `None` if all times are known.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows = || plan.rows.iter().filter(|row| row.lacks_time);
     let is_sharded = rows().any(|row| row.state.is_sharded());
@@ -126,7 +129,8 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
     ))
 }
 
-/// Says which stage has the most memory, which is the slowest, and how long a step takes.
+/// Says which stage of a split needs the most memory, which stage is the slowest, and how long a
+/// step takes.
 fn bottlenecks(row: &BestSplit) -> String {
     let (stage, bytes, limit) = (row.fullest_stage, row.fullest_tile_bytes, row.limit);
     let (bytes, limit) = (Amount(bytes), Bytes(limit));
@@ -144,7 +148,8 @@ fn bottlenecks(row: &BestSplit) -> String {
     line
 }
 
-/// Says which options the search tried, and which it did not.
+/// Says which numbers of IPUs, schedules, recomputations and places of optimizer state the search
+/// for the plan tried; `None` without a plan.
 pub(super) fn tried(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let numbers = match &plan.ipus_tried[..] {
@@ -172,7 +177,7 @@ pub(super) fn tried(report: &Report) -> Option<String> {
     ))
 }
 
-/// Says which configuration is recommended, and why.
+/// Says which configuration of the plan is recommended, and why; `None` if none is.
 pub(super) fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;

@@ -10,56 +10,61 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// One step: all micro-batches through all stages, and the weight update.
+/// The time of one step: all micro-batches through all stages, and the weight update.
 // `StepTime` is a type of its own: it is the part that searches compare, in 128 bits, which no
 // reader of JSON is sure to keep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFacts {
-    /// The micro-batches of the step, over which gradients are accumulated.
+    /// Number of micro-batches of the step, over which gradients are accumulated.
     pub micro_batches: u64,
-    /// Was the number of micro-batches left open? A profile does not record it, so 128 are assumed,
-    /// or more if the schedule requires it.
+    /// Whether the user left the number of micro-batches open. A profile does not record it, so 128
+    /// are assumed, or more if the schedule requires it.
     pub micro_batches_by_default: bool,
-    /// The samples of a micro-batch, if they were given.
+    /// Number of samples of a micro-batch, if the user gave it; otherwise `null`.
     pub micro_batch: Option<u64>,
-    /// Number of replicas that run the step in parallel.
+    /// Number of replicas that run the step side by side.
     pub replicas: u64,
-    /// All cycles of the step.
+    /// Cycles of the whole step, with the weight update and, if the clock is known, with copies
+    /// between IPUs.
     pub cycles: u64,
-    /// The cycles of one more micro-batch while every stage has work.
+    /// Cycles by which one more micro-batch lengthens the step while every stage has work.
     pub steady_cycles: u64,
-    /// The additional cycles of filling and draining the pipeline.
+    /// Cycles that are lost while the pipeline fills and drains.
     pub ramp_cycles: u64,
-    /// The cycles of the weight update.
+    /// Cycles of the weight update, with loading and storing of optimizer state if the bandwidth is
+    /// given.
     pub update_cycles: u64,
-    /// The cycles of copies between IPUs; `null` if the clock is unknown. Then `cycles` does not
-    /// include copies.
+    /// Cycles of the copies between IPUs in the step; `null` if the clock is unknown. Then `cycles`
+    /// does not include copies.
     pub copy_cycles: Option<u64>,
-    /// Bytes that the step loads from memory outside the IPUs and stores there, on all IPUs of a
-    /// replica; `null` if all state is on the chip.
+    /// Bytes that the IPUs of one replica load from and store to memory outside the IPUs in the
+    /// step; `null` if all optimizer state is on the chip.
     pub streamed_bytes: Option<u64>,
-    /// Does `cycles` include the time of `streamed_bytes`? Only with `--streaming-bandwidth`.
+    /// Whether `cycles` includes the time of `streamed_bytes`, which needs `--streaming-bandwidth`
+    /// and the clock; `null` if `streamed_bytes` is.
     pub streaming_is_counted: Option<bool>,
-    /// The stage with the most cycles for a micro-batch; the first one of a tie.
+    /// The number of the stage with the most cycles for a micro-batch; the first one of a tie.
     pub slowest_stage: u32,
-    /// The share of the step that an always full pipeline would take.
+    /// The part of the step's cycles, from 0 to 1, that a pipeline that is always full would take.
     pub efficiency: f64,
-    /// The time of the step; `null` if the profile lacks the target's clock.
+    /// The time of the step in milliseconds; `null` if the profile lacks the target's clock.
     pub milliseconds: Option<f64>,
-    /// Samples of all replicas per second; `null` if the samples of a micro-batch or the clock are
-    /// unknown.
+    /// Number of samples that all replicas process in a second; `null` if the samples of a
+    /// micro-batch or the clock are unknown.
     pub samples_per_second: Option<f64>,
-    /// Milliseconds that the step may take (`--max-step-ms`).
+    /// The time that a step may take (`--max-step-ms`), in milliseconds; `null` without that limit.
     pub max_milliseconds: Option<f64>,
-    /// Does the step take at most `max_milliseconds`? True without a limit or a known time.
+    /// Whether the step takes at most `max_milliseconds`. True without that limit, and if the time
+    /// of the step is unknown.
     pub is_within: bool,
-    /// With `--objective time`, a lower bound on the cycles of a step of any split that fits. Lower
-    /// than `cycles` if not all splits could be tried.
+    /// With `--objective time`, a lower bound on the cycles of a step of any split that fits, below
+    /// `cycles` if not all splits could be tried; otherwise `null`.
     pub at_least_cycles: Option<u64>,
 }
 
 impl StepFacts {
-    /// Returns the step of the split; `None` without cycles, or if a layer is in no stage.
+    /// Computes the time of a step of the report's split; `None` if the profile has no cycles, or
+    /// if a layer is in no stage.
     pub(super) fn new(found: &SearchResult<'_>) -> Option<Self> {
         let costs = &found.costs;
         let (times, stages) = (costs.times.as_ref()?, &found.shown.stages);
@@ -75,7 +80,8 @@ impl StepFacts {
         Some(Self::of(costs, step, (times, stages), (replicas, proof)))
     }
 
-    /// Returns the step of another split, on this number of replicas; `None` without cycles.
+    /// Computes the time of a step of another split, which this number of replicas runs; `None` if
+    /// the profile has no cycles.
     pub(super) fn of_candidate(
         costs: &PipelineCosts<'_>,
         candidate: &Candidate,
@@ -126,13 +132,15 @@ impl StepFacts {
         }
     }
 
-    /// Returns the time of the step divided by its micro-batches, in milliseconds.
+    /// Returns the time of the step divided by the number of its micro-batches, in milliseconds;
+    /// `None` if the time is unknown.
     pub(super) fn milliseconds_of_micro_batch(&self) -> Option<f64> {
         Some(self.milliseconds? / self.micro_batches.max(1) as f64)
     }
 }
 
-/// Does a step take at most `limit` nanoseconds? True if the time or the limit is unknown.
+/// Returns whether a step takes at most `limit` nanoseconds. True if the time or the limit is
+/// unknown.
 fn is_within(nanoseconds: Option<u128>, limit: Option<u64>) -> bool {
     nanoseconds
         .zip(limit)
@@ -146,7 +154,7 @@ pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)
 }
 
-/// Returns the stage with the most cycles for a micro-batch; the first one of a tie.
+/// Returns the index of the stage with the most cycles for a micro-batch; the first one of a tie.
 fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     let cycles = stages.iter().enumerate().map(|(stage, range)| {
         let after = stages.len() - 1 - stage;
@@ -156,7 +164,8 @@ fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     slowest.map_or(0, |(_, stage)| stage)
 }
 
-/// Gives the time of a step and its parts; empty if the split does not fit.
+/// Says how long a step of the split takes, what makes it up, and whether that is within
+/// `--max-step-ms`. Empty if the split does not fit or has no cycles.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let fits = report.split.as_ref().is_some_and(|split| split.fits);
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
@@ -226,7 +235,8 @@ fn made_up_of(step: &StepFacts) -> String {
     )
 }
 
-/// Says how many bytes are loaded and stored outside the IPUs, and whether their time is counted.
+/// Says how many bytes a step loads and stores outside the IPUs, and whether its time includes
+/// that; `None` if all optimizer state is on the chip.
 fn streaming(step: &StepFacts) -> Option<String> {
     let bytes = Amount(step.streamed_bytes?);
     let (includes, give) = match step.streaming_is_counted {
@@ -241,7 +251,8 @@ fn streaming(step: &StepFacts) -> Option<String> {
     ))
 }
 
-/// Formats a number with at least three significant digits, and at most three decimals.
+/// Formats a number with three significant digits and at most three decimals. Numbers from 100 on
+/// have all their digits before the decimal point, and none after it.
 pub(super) fn three_digits(number: f64) -> String {
     match number {
         _ if number >= 1000.0 => grouped(number.round() as u64),

@@ -1,4 +1,4 @@
-//! Memory of every other split, for readers who move cuts: the page of `--export-html` adds these
+//! Memory of other splits, for readers who move cuts: the page of `--export-html` adds up these
 //! numbers.
 
 use super::answer::broken;
@@ -11,67 +11,70 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
-/// The exact numbers of every split that a reader can try, and the best split for each number of
-/// IPUs.
+/// The exact bytes and cycles from which the page computes any split that a reader tries, and the
+/// best split for each number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
-    /// Positions at which a stage may begin or end, ascending, from 0 to the number of positions.
-    /// If `bytes` would be too long with all of them, only positions near the cuts of the split of
-    /// the report and, if there is room, of the splits in `best`.
+    /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
+    /// the number of positions. If `bytes` would be too long with all positions, only positions
+    /// near the cuts of the report's split and, if there is room, of the splits in `best`.
     pub boundaries: Vec<u32>,
-    /// Upper bound on stages of a split whose bytes are known.
+    /// The highest number of stages of a split that the reader can try.
     pub max_stages: u32,
-    /// Do the bytes of a range depend on the number of stages after it?
+    /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline that
+    /// keeps copies.
     pub by_stages_after: bool,
-    /// Bytes on the fullest tile of each range from one boundary to a later one, by start, then by
-    /// end. With `by_stages_after`, each range has several numbers, by the number of stages after
-    /// it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to `max_stages` less 1, or
-    /// to the number of boundaries after its end.
+    /// Bytes on the fullest tile of each range of layers from one boundary to a later one as a
+    /// stage, by start, then by end. With `by_stages_after`, each range has several numbers, by the
+    /// number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to
+    /// `max_stages` less 1, or to the number of boundaries after its end.
     pub bytes: Vec<u64>,
-    /// Bytes over a cut at each boundary except the first and the last.
+    /// Bytes that cross a cut at each boundary except the first and the last, over all tiles.
     pub cut_bytes: Vec<u64>,
-    /// The cycles of a micro-batch; `null` if the profile has no cycles.
+    /// The cycles of one micro-batch by position of the layer order; `null` if the profile has no
+    /// cycles.
     pub cycles: Option<PositionCycles>,
     /// The best split for each number of IPUs, ascending, within the limits of the run; if none
     /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
     /// and the neighbours of the number of the run.
     pub best: Vec<SplitEnds>,
-    /// The constraints on a split other than the limits, with ties of weights.
+    /// The constraints that the page checks beside the limits: pins, cuts and layers that the user
+    /// constrained, and ties of weights.
     pub constraints: Vec<CheckedConstraint>,
     /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
-    /// one for each. Empty without a command line.
+    /// one for each IPU. Empty in a report that no command made.
     pub memories: Vec<u64>,
-    /// Reserved bytes of each of `memories`; the rest is the limit.
+    /// The bytes that are kept free of each number in `memories`. The limit is the rest.
     pub reserves: Vec<u64>,
-    /// The arguments about the model and the constraints on a split, with which a command line for
-    /// another split begins. Empty without a command line.
+    /// The arguments about the model and the constraints, with which a command line for another
+    /// split begins. Empty in a report that no command made.
     pub arguments: Vec<String>,
 }
 
-/// The best split for a number of IPUs.
+/// The best split on a number of IPUs, by its cuts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SplitEnds {
-    /// The number of IPUs.
+    /// The number of IPUs that the split may use.
     pub ipus: u32,
-    /// Does it fit?
+    /// Whether the split fits.
     pub fits: bool,
-    /// The boundary at which each stage ends.
+    /// The end of each stage, exclusive, as a position in the layer order (0 for In).
     pub ends: Vec<u32>,
 }
 
-/// A constraint in a form that can be checked.
+/// A constraint on the split that the page can check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedConstraint {
-    /// The name of the constraint, for splits that break it.
+    /// The name of the constraint, for the message that a split breaks it.
     pub name: String,
-    /// The rule of the constraint.
+    /// The rule that a split must keep to.
     #[serde(flatten)]
     pub rule: Rule,
 }
 
 impl WhatIf {
-    /// Returns the possible numbers of stages after a range that ends at the boundary with the index
-    /// `end`, of this number of `boundaries`.
+    /// Returns the numbers of stages that may come after a range of layers. `end` is the index of
+    /// the boundary at which the range ends, of this number of `boundaries`.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -80,14 +83,15 @@ impl WhatIf {
         }
     }
 
-    /// Returns the number of entries of `bytes` with this number of boundaries.
+    /// Returns the length of `bytes` if there were this number of boundaries.
     fn numbers(&self, boundaries: usize) -> usize {
         let ending = |end: usize| end * self.after(boundaries, end).count();
         (1..boundaries).map(ending).sum()
     }
 
-    /// Returns, for each range in the order of `bytes`, the indices of its start and its end, and
-    /// the number of stages after it.
+    /// Returns, for each entry of `bytes`, the index of the boundary at its start, the index of the
+    /// boundary at its end, and the number of stages after it. `boundaries` is the number of
+    /// boundaries.
     fn ranges(&self, boundaries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let ends = move |start| (start + 1..boundaries).map(move |end| (start, end));
         let ranges = (0..boundaries).flat_map(ends);
@@ -97,8 +101,9 @@ impl WhatIf {
         })
     }
 
-    /// Returns the bytes of all ranges between `boundaries`. `bytes_of` gives the bytes for a
-    /// start, an end and a number of stages after; `None` if it lacks any range.
+    /// Returns the entries of `bytes` for these boundaries. `bytes_of` returns the bytes of a range
+    /// for its start, its end and the number of stages after it; if it returns `None` for any
+    /// range, so does this function.
     fn bytes_between(
         &self,
         boundaries: &[u32],
@@ -110,11 +115,11 @@ impl WhatIf {
         self.ranges(boundaries.len()).map(bytes).collect()
     }
 
-    /// Adds the numbers between `all` boundaries. If there are more than `max_numbers`, only
-    /// boundaries near the cuts of `split` and of the best splits are kept, and best splits with
-    /// other boundaries are removed. `split` has the end of each stage. `None` if `split` needs too
-    /// many numbers, or if `bytes_of` (for a start, an end and a number of stages after) or
-    /// `cut_bytes_of` lacks one.
+    /// Fills in the bytes of ranges between `all` boundaries, and of cuts there. If there would be
+    /// more than `max_numbers` bytes of ranges, keeps only boundaries near the cuts of `split` (the
+    /// end of each stage) and of the best splits, and removes best splits with other cuts. `None`
+    /// if `split` by itself needs too many numbers, or if `bytes_of` (for a start, an end and a
+    /// number of stages after) or `cut_bytes_of` lacks a number.
     pub(super) fn between(
         self,
         all: &[u32],
@@ -144,8 +149,8 @@ impl WhatIf {
         })
     }
 
-    /// Returns the data with at most `max_numbers` numbers of bytes, in which the page can still
-    /// show `split`, by the end of each stage; `None` if it cannot.
+    /// Returns a copy with at most `max_numbers` bytes of ranges, in which the reader can still
+    /// begin with `split`, which has the end of each stage; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let bytes_by_range = self.ranges(self.boundaries.len()).zip(&self.bytes);
         let bytes_by_range = bytes_by_range.filter_map(|((start, end, after), &bytes)| {
@@ -163,15 +168,16 @@ impl WhatIf {
     }
 }
 
-/// Does every stage end at one of the boundaries?
+/// Returns whether each stage ends at one of the boundaries, which are ascending.
 fn is_between(boundaries: &[u32], ends: &[u32]) -> bool {
     let mut ends = ends.iter();
     ends.all(|end| boundaries.binary_search(end).is_ok())
 }
 
-/// Returns all ascending `boundaries` if `fits` accepts their number. Otherwise returns the
-/// boundaries near the cuts of `split` and of the `best` splits, as far around them as `fits`
-/// accepts, or else near the cuts of `split` only. `None` if `split` has too many cuts itself.
+/// Returns the boundaries to keep, ascending. These are all `boundaries` if `fits` accepts their
+/// number. Otherwise they are the ones near the cuts of `split` and of the `best` splits, as far
+/// around these cuts as `fits` accepts, or else near the cuts of `split` only. `None` if `fits`
+/// does not even accept the cuts of `split`.
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
@@ -190,12 +196,12 @@ fn chosen(
     within(&kept).or_else(|| within(&of_split))
 }
 
-/// Upper bound on numbers of bytes of ranges in a report: some 1.2 MB of JSON.
+/// Upper bound on the length of [`WhatIf::bytes`] in a report: some 1.2 MB of JSON.
 const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
-    /// Returns the memory of other splits, if it was requested and there is a split to begin with.
-    /// `None` if the bytes of any range are missing, since some splits would then be wrong.
+    /// Returns the bytes and cycles of other splits; `None` if they were not requested, if the
+    /// split of the report lacks layers, or if the bytes of any range are missing.
     pub(super) fn what_if(&self, found: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &found.costs.question;
         let costs = found.near.as_ref().unwrap_or(&found.costs.ranges);
@@ -243,7 +249,8 @@ fn ends(stages: &[Range<usize>]) -> Vec<u32> {
     stages.iter().map(|stage| stage.end as u32).collect()
 }
 
-/// Returns the best splits for other numbers of IPUs, or else the best one of the run.
+/// Returns the best split for each number of IPUs that was searched. If there was no sweep, this is
+/// only the best split of the run.
 fn best(found: &SearchResult<'_>) -> Vec<SplitEnds> {
     let is_best = found.sweep.is_empty() && found.costs.request().given.is_none();
     let of_run = found.best().filter(|_| is_best);

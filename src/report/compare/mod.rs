@@ -15,40 +15,42 @@ use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;
 
-/// Two reports of the same model, one made before the other.
+/// The comparison of a report with an earlier one on the same model.
 #[derive(Debug, Clone)]
 pub struct Comparison<'a> {
     reports: [&'a Report; 2],
-    /// Every layer of either report, in the order of the later one; removed layers come last.
-    pub layers: Vec<Change>,
-    /// Every stage of either report, by number.
-    pub stages: Vec<Change>,
-    /// Reasons why the numbers of the two reports may not be comparable.
+    /// The bytes of each layer that either report has, in the order of the later report. Removed
+    /// layers come last.
+    pub layers: Vec<BytesChange>,
+    /// The bytes of each stage that either report has, by the number of the stage.
+    pub stages: Vec<BytesChange>,
+    /// Reasons why the numbers of the two reports may not be comparable, such as different limits.
     pub warnings: Vec<Warning>,
 }
 
-/// One layer as a stage of its own, or one stage, before and now.
+/// The bytes of one layer or of one stage in the earlier and in the later report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Its memory in the earlier report; `None` if it is new.
-    pub before: Option<Memory>,
-    /// Its memory in the later report; `None` if it was removed.
-    pub now: Option<Memory>,
+pub struct BytesChange {
+    /// The bytes in the earlier report; `None` if it does not have the layer or stage.
+    pub before: Option<ComparedBytes>,
+    /// The bytes in the later report; `None` if it does not have the layer or stage.
+    pub now: Option<ComparedBytes>,
 }
 
-/// Bytes of a layer or a pipeline stage in one of the two compared compilations.
+/// Bytes of a layer (as a stage of its own) or of a stage in one of two compared reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Memory {
-    /// The names of the layers for people, in order, with spaces between.
+pub struct ComparedBytes {
+    /// The name of the layer, or the names of the stage's layers in order, with spaces between.
     pub layers: String,
-    /// Bytes on the fullest tile.
+    /// Bytes of the layer or stage on its fullest tile.
     pub fullest_tile: u64,
-    /// Bytes summed over all tiles; `None` for a stage, which is compared by its fullest tile.
+    /// Bytes of a layer summed over all tiles; `None` for a stage, which is compared by its fullest
+    /// tile.
     pub total: Option<u64>,
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares an `earlier` report with a `later` one. Layers are matched by name, stages by
+    /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
     /// number.
     pub fn new(earlier: &'a Report, later: &'a Report) -> Self {
         Self {
@@ -59,7 +61,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Are the verdict, the stages and the layers equal in both reports?
+    /// Returns whether the verdict, the stages and the layers are equal in both reports.
     pub fn is_unchanged(&self) -> bool {
         let verdict = self.verdict_table();
         let mut changes = self.stages.iter().chain(&self.layers);
@@ -67,14 +69,15 @@ impl<'a> Comparison<'a> {
             && changes.all(|change| change.before == change.now)
     }
 
-    /// Returns whether the model fits, before and now; `None` for a report without a split.
+    /// Returns whether the split fits in the earlier report and in the later one; `None` for a
+    /// report without a split.
     fn fits(&self) -> [Option<bool>; 2] {
         let splits = self.reports.map(|report| report.split.as_ref());
         splits.map(|split| split.map(|split| split.fits))
     }
 
-    /// Does the model no longer fit? False if it did not fit before. If the earlier report has no
-    /// verdict, it counts as fitting.
+    /// Returns whether the split fitted before and does not fit now. An earlier report without a
+    /// split counts as fitting.
     pub fn is_worse(&self) -> bool {
         let [before, now] = self.fits();
         before != Some(false) && now == Some(false)
@@ -91,54 +94,56 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Change {
-    /// Returns a number of bytes before and now.
-    fn both(&self, bytes: impl Fn(&Memory) -> Option<u64>) -> [Option<u64>; 2] {
+impl BytesChange {
+    /// Returns the number of bytes that `bytes` reads, in the earlier report and in the later one;
+    /// `None` for a report without the layer or stage.
+    fn both(&self, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
         [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
     }
 
-    /// Returns the growth in bytes on the fullest tile and over all tiles; `None` for a new or
-    /// removed layer.
+    /// Returns by how many bytes a layer grew on its fullest tile and over all tiles, below 0 if it
+    /// shrank; `None` for a new or removed layer, and for a stage.
     pub fn growth(&self) -> Option<(i128, i128)> {
         let tile = self.both(|memory| Some(memory.fullest_tile));
         Some((more(tile)?, more(self.both(|memory| memory.total))?))
     }
 }
 
-/// Returns the later bytes less the earlier ones.
+/// Returns the later bytes less the earlier ones; `None` if either is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
 
-fn layers(earlier: &Report, later: &Report) -> Vec<Change> {
-    let memory = |report: &Report, layer: &LayerMemory| Memory {
+fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
+    let memory = |report: &Report, layer: &LayerMemory| ComparedBytes {
         layers: report.pseudo_layers.name_of(&layer.name).to_string(),
         fullest_tile: layer.fullest_tile_bytes,
         total: Some(layer.total),
     };
     let left = earlier.layers.iter();
-    let mut left: Vec<Option<Memory>> = left.map(|layer| Some(memory(earlier, layer))).collect();
+    let mut left: Vec<Option<ComparedBytes>> =
+        left.map(|layer| Some(memory(earlier, layer))).collect();
     let changed = later.layers.iter().map(|layer| {
         let now = memory(later, layer);
         // Several layers can have one name, which joins the capture groups of a regex.
-        let is_same = |before: &&mut Option<Memory>| {
+        let is_same = |before: &&mut Option<ComparedBytes>| {
             let before = before.as_ref();
             before.is_some_and(|before| before.layers == now.layers)
         };
         let before = left.iter_mut().find(is_same).and_then(Option::take);
         let now = Some(now);
-        Change { before, now }
+        BytesChange { before, now }
     });
-    let mut changes: Vec<Change> = changed.collect();
+    let mut changes: Vec<BytesChange> = changed.collect();
     let gone = left.into_iter().flatten().map(Some);
-    changes.extend(gone.map(|before| Change { before, now: None }));
+    changes.extend(gone.map(|before| BytesChange { before, now: None }));
     changes
 }
 
-fn stages(reports: [&Report; 2]) -> Vec<Change> {
+fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
     let [before, now] = reports.map(|report| {
         let stages = report.split.iter().flat_map(|split| &split.stages);
-        let memory = stages.map(|stage| Memory {
+        let memory = stages.map(|stage| ComparedBytes {
             layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
             fullest_tile: stage.fullest_tile.bytes,
             total: None,
@@ -146,14 +151,14 @@ fn stages(reports: [&Report; 2]) -> Vec<Change> {
         memory.collect::<Vec<_>>()
     });
     let numbers = 0..before.len().max(now.len());
-    let stages = numbers.map(|number| Change {
+    let stages = numbers.map(|number| BytesChange {
         before: before.get(number).cloned(),
         now: now.get(number).cloned(),
     });
     stages.collect()
 }
 
-/// Describes where the pseudo-layers run.
+/// Describes in a few words which pseudo-layers are around the layers, and where they run.
 fn around(pseudo_layers: PseudoLayers) -> &'static str {
     match pseudo_layers {
         PseudoLayers::NoneFirst => "None before them",
@@ -191,27 +196,27 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
     differing.chain(no_split).collect()
 }
 
-/// Reasons why a file cannot be compared.
+/// The reason why a file cannot be compared with a report.
 #[derive(Debug, Error)]
 pub enum CompareError {
     /// The file is not JSON.
     #[error("it is not JSON: {0}; {GIVE_REPORT}")]
     NotJson(serde_json::Error),
-    /// The file is JSON, but not a report.
+    /// The file is JSON, but its field `format` is not that of a report. Has the field's value.
     #[error("its format is {0} instead of \"popliner-report\"; {GIVE_REPORT}")]
     OtherFormat(String),
-    /// The report has a version that this tool does not read.
+    /// The file is a report of a version that this program does not read. Has the version.
     #[error(
         "it is a report of version {0}, and this popliner reads version {VERSION}; write it \
          again with --export-json of this popliner"
     )]
     OtherVersion(String),
-    /// The file is a report with a missing or wrong field.
+    /// The file is a report of the right version, but a field is missing or has a wrong type.
     #[error("it is a report of version {VERSION}, but not a complete one: {0}; {GIVE_REPORT}")]
     Damaged(serde_json::Error),
 }
 
-/// The fields that reports of every version have.
+/// The two fields that reports of every version have, by which [`read`] recognizes a report.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -220,10 +225,11 @@ struct Head {
     version: Value,
 }
 
-/// Reads a report from JSON.
+/// Reads a report from its JSON form. The format and the version are checked before all other
+/// fields.
 ///
 /// # Errors
-/// [`CompareError`] for any other input. The format and the version are checked first.
+/// [`CompareError`] for any input that is not a complete report of this [`VERSION`].
 pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     let head: Head = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
         Category::Data => CompareError::OtherFormat("missing".into()),
@@ -239,7 +245,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 
-/// Upper bound on characters of a value in an error.
+/// Upper bound on characters of a JSON value that an error quotes.
 const MAX_CHARACTERS: usize = 40;
 
 fn excerpt(value: &Value) -> String {

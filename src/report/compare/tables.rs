@@ -1,16 +1,17 @@
 //! The comparison of two reports as tables, and in one line.
 
-use super::{Change, Comparison, Memory, more};
+use super::{BytesChange, ComparedBytes, Comparison, more};
 use crate::report::cell::Cell;
 use crate::report::fields::table;
 use crate::report::table::Table;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Report, Split, printable};
 
-/// Makes a cell about the verdict on the split of a report.
+/// A function that makes the cell of a report in a row of the table of verdicts.
 type NumberOfSplit = fn(&Report, &Split) -> Cell;
 
-/// The rows of the table of verdicts. The last two need the time of a step.
+/// The rows of the table of verdicts, with their names and cells. The last two need the time of a
+/// step.
 const VERDICT: [(&str, NumberOfSplit); 7] = [
     ("Fits", |_, split| split.fits.into()),
     ("Limit", |_, split| split.limit.into()),
@@ -33,15 +34,16 @@ impl Comparison<'_> {
         [self.verdict_table(), self.stage_table(), self.layer_table()]
     }
 
-    /// Number of tables that [`tables`](Self::tables) returns.
+    /// The number of tables that [`tables`](Self::tables) returns.
     pub const TABLES: usize = 3;
 
-    /// Returns the tables for people: only rows that changed, and no empty tables.
+    /// Returns the tables for people, with only the rows that differ between the reports, and
+    /// without empty tables.
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
         let mut changes = self.stages.iter();
-        let is_changed = |change: &Change| change.before != change.now;
+        let is_changed = |change: &BytesChange| change.before != change.now;
         stages
             .rows
             .retain(|_| changes.next().is_some_and(is_changed));
@@ -49,7 +51,8 @@ impl Comparison<'_> {
         tables.filter(|table| !table.rows.is_empty()).collect()
     }
 
-    /// Makes the table of the verdicts: whether each split fits, and the numbers behind it.
+    /// Makes the table of the verdicts: whether the split of each report fits, and numbers such as
+    /// its limit and its peak.
     pub(super) fn verdict_table(&self) -> Table {
         let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
         let numbers = match self.reports.iter().any(has_step) {
@@ -68,7 +71,7 @@ impl Comparison<'_> {
     }
 
     fn stage_table(&self) -> Table {
-        let layers = |memory: &Option<Memory>| memory.as_ref().map(|memory| memory.layers.clone());
+        let layers = |own: &Option<ComparedBytes>| own.as_ref().map(|own| own.layers.clone());
         table!("compare-stages", self.stages.iter().enumerate(), |(number, stage)|
             let tile = stage.both(|memory| Some(memory.fullest_tile));
         {
@@ -99,7 +102,7 @@ impl Comparison<'_> {
         })
     }
 
-    /// Describes the most important changes in one line.
+    /// Describes in one line whether the model fits now and did before, and which layer grew most.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
             [_, None] => (Severity::Notable, "no split to judge"),
@@ -148,7 +151,7 @@ fn fullest(split: &Split) -> u64 {
     stage.map_or(0, |stage| stage.fullest_tile.bytes)
 }
 
-fn kind(layer: &Change) -> &'static str {
+fn kind(layer: &BytesChange) -> &'static str {
     match (&layer.before, layer.growth()) {
         (None, _) => "new",
         (_, None) => "gone",
