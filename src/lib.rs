@@ -1,11 +1,11 @@
 //! PopLiner: from the files that Poplar writes to pipeline split points.
 //!
-//! Data flows in one direction, and each module only uses those before it:
+//! Data flows in one direction, and each module only uses those before it in this list:
 //!
 //! ```text
 //! profile.pop ─ profile ────┐
 //!                           ├─ witnesses ─ model ─ memory ─ solve ─ search ─ report ─ standard output
-//! debug.cbor ── debug_info ─┘                │         time
+//! debug.cbor ── debug_info ─┘                │        time
 //!                                          saved ─ a file that loads in a fraction of the time
 //! ```
 //!
@@ -18,12 +18,13 @@
 //! * [`model`] joins both: it walks the program, groups programs into operations, names them, and
 //!   finds the operations that use each variable. A [`Layering`](model::Layering) assigns
 //!   operations to layers.
+//! * [`saved`] writes and reads a model in one file.
 //! * [`memory`] computes the bytes of any range of layers, tile by tile, including what the
 //!   [`Pipeline`](memory::Pipeline) adds to a stage.
+//! * [`time`] computes the cycles of a stage in each pass, and of a step of the pipeline.
 //! * [`solve`] finds the best split into stages, by an integer program and by a dynamic program
 //!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If
 //!   nothing fits, it returns a certificate.
-//! * [`time`] computes the cycles of a stage in each pass, and of a step of the pipeline.
 //! * [`search`] computes the costs of ranges in each pipeline, and has the solver find the
 //!   [`Candidate`](search::Candidate)s: the best split of a pipeline on a number of IPUs. It answers
 //!   with the best one, or says why none fits, and computes the stages of its split in full.
@@ -35,12 +36,25 @@
 //! * [`analysis`] takes these steps for a [`Request`](analysis::Request):
 //!   [`Analysis`](analysis::Analysis) leads to a split, [`Compilation`](analysis::Compilation) to
 //!   whether a compiled model fits.
-//! * [`saved`] writes and reads a model in one file.
 //! * [`app`] is the command: options, which become a request, files, messages, exit codes.
 //! * Shared modules: `escape` escapes names for each output language; [`limits`] has all bounds on
 //!   input files; [`message`] has the common parts of errors and warnings;
 //!   `progress` counts the progress of long work; `atomic` writes files completely or not at all;
 //!   `interrupt` removes half-written files on Ctrl-C.
+//!
+//! # Where to change what
+//!
+//! | what | where in `src` |
+//! |---|---|
+//! | `--num-ipus`, and any option of a split | its field in `app/options`; `app/options/request.rs` puts all of them into a [`Request`](analysis::Request), which `analysis/request.rs` turns into the request of the solver |
+//! | an objective | `solve/objectives.rs` |
+//! | a column of a table | `report/tables.rs` |
+//! | a form of `--emit` | `report/emit/form.rs` |
+//! | a check of the profile | `witnesses/mod.rs` lists the file of each |
+//! | what a stage stashes and transfers | `memory/pipeline/flows/stash_and_transfers.rs` |
+//! | which modules are layers | `model/modules/which_are_layers.rs` |
+//!
+//! CONTRIBUTING.md has more, and what else to change.
 //!
 //! # The main job in a few lines
 //!

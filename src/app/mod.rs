@@ -1,4 +1,8 @@
 //! Runs the command, from its arguments to its exit code.
+//!
+//! An option is a field of a group in `options`, such as `num_ipus` in `options/search.rs`;
+//! `options/request.rs` puts it into a [`Request`](crate::analysis::Request), and
+//! `src/analysis/request.rs` makes the request of the solver.
 
 mod commands;
 mod export;

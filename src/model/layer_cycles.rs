@@ -6,6 +6,7 @@ use super::cycles::{CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Cycles of each pass of a training step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +93,7 @@ pub struct CyclesByLayer {
 
 impl Model {
     /// Sums up the cycles of each position (In, each layer, Out), where operations count as
-    /// `placement` says; `None` if the profile has no cycles ([`NoCycles`](super::NoCycles)).
+    /// `placement` says; `None` if the profile has no cycles ([`NoCycles`]).
     ///
     /// Cycles of an operation at several positions are divided: programs that only use variables of
     /// some of them count there, and the rest is divided equally (docs/model.md, "Time").
@@ -230,3 +231,24 @@ fn add_all(sums: &mut PassSums, more: PassSums) {
         *sum = sum.saturating_add(more);
     }
 }
+
+/// Error: the request needs cycles, but the profile has neither executed cycles nor the compiler's
+/// estimates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the profile has no cycles: neither executed steps nor the compiler's estimates; record it \
+     again with \
+     POPLAR_ENGINE_OPTIONS='{{\"autoReport.all\":\"true\",\"profiler.includeCycleEstimates\":\"true\"}}' \
+     for estimates, or run the model with the engine option autoReport.outputExecutionProfile set \
+     to true for measured cycles"
+)]
+pub struct NoCycles;
+
+/// Error: the request needs a time in seconds, but the profile does not record the clock frequency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the profile lacks the clock frequency of its target (clock_frequency of target_info), so a \
+     step has cycles but no milliseconds; leave the option out, and compare the cycles of the \
+     report"
+)]
+pub struct NoClock;

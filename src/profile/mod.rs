@@ -5,7 +5,6 @@
 //! of the tables. "Checked" in comments means checked on a real profile.
 
 mod cells;
-mod code_kind;
 mod compiled;
 mod cycles;
 mod database;
@@ -22,7 +21,6 @@ mod tile_bytes;
 mod variable_lists;
 mod variables;
 
-pub use code_kind::CodeKind;
 pub use compiled::{
     BytesByName, CompiledProfile, Ipus, LiveByIpu, LiveOnTile, PipelineName, VariableSums,
 };
@@ -34,7 +32,7 @@ pub use liveness::{LiveClasses, Step};
 pub(crate) use open::companions;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub(crate) use recorded::{CATEGORIES, TILES};
-pub use recorded::{Recorded, RecordedCategory, RecordedTile, Regions};
+pub use recorded::{CodeKind, Recorded, RecordedCategory, RecordedTile, Regions};
 pub use target::{BuildInfo, ChosenOption, FormatVersion, Outline, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;

@@ -8,7 +8,7 @@
 //! | `record` | the record of each tile: with itself, and with the total of its variables and code |
 //! | `variables` | lowered variables: with the record of categories and steps, and with their users |
 //! | `programs` | programs: with steps, roots, contexts, vertices and recorded code |
-//! | `contexts` | `debug.cbor`: with the programs (`debug_match`), and its own damage |
+//! | `contexts` | `debug.cbor`: with the programs, and its own damage |
 //!
 //! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: count for
 //! the wrong layer, or count too much or too little. Up to [1 %](TOLERATED) of the fullest tile it
@@ -19,19 +19,18 @@
 
 mod contexts;
 mod contradiction;
-mod debug_match;
 mod programs;
 mod record;
 #[cfg(test)]
 mod tests;
 mod variables;
 
+pub use contexts::DebugMatch;
 pub(crate) use contexts::check_debug;
 pub(crate) use contradiction::refuse_close;
 pub use contradiction::{Contradiction, Incomplete, TOLERATED, Witness, are_refused, judge};
 #[cfg(test)]
 pub(crate) use contradiction::{TileComparison, worst};
-pub use debug_match::DebugMatch;
 pub(crate) use record::recorded_totals;
 
 use crate::profile::{CompiledProfile, Profile};

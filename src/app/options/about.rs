@@ -1,11 +1,8 @@
 //! Defines the options of messages, and the options about the command itself: a manual page,
 //! completions, and a viewer of reports.
 
-use super::Options;
-use crate::report::{Units, viewer};
+use crate::report::Units;
 use clap::{ArgAction, Args, ValueEnum};
-use clap_complete::Shell;
-use std::io;
 
 /// Options that choose how much is printed on standard error, and in which units.
 #[derive(Debug, Clone, Args)]
@@ -56,27 +53,4 @@ pub enum Generate {
     CompleteFish,
     /// A page that opens reports of --export-json.
     Viewer,
-}
-
-impl Generate {
-    /// Returns the contents of the file that `--generate` requests.
-    ///
-    /// # Errors
-    /// None in practice, since the libraries write to memory, but they return a result.
-    pub fn text(self) -> io::Result<Vec<u8>> {
-        let mut command = Options::described();
-        let mut text = Vec::new();
-        let shell = match self {
-            Generate::Man => {
-                clap_mangen::Man::new(command).render(&mut text)?;
-                return Ok(text);
-            }
-            Generate::Viewer => return Ok(viewer().into_bytes()),
-            Generate::CompleteBash => Shell::Bash,
-            Generate::CompleteZsh => Shell::Zsh,
-            Generate::CompleteFish => Shell::Fish,
-        };
-        clap_complete::generate(shell, &mut command, "popliner", &mut text);
-        Ok(text)
-    }
 }

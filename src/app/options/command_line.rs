@@ -1,8 +1,7 @@
 //! Parses a command line, which requests a run or information about the command.
 
-use super::effects::{ONE_IPU_RESULTS, words};
+use super::effects::{ONE_IPU_RESULTS, is_given, words};
 use super::{Generate, NoEffect, Options};
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
@@ -85,11 +84,6 @@ fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
         Some(spelled(argument, matches))
     });
     arguments.flatten().collect()
-}
-
-/// Returns whether the option with the clap id `id` was given on the command line.
-pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
-    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// Writes an option so that it can be given again: one argument for each of its values, such as

@@ -5,8 +5,8 @@
 //! wrong usage. `--help` prints the lists, and a test compares them with the behaviour of the
 //! command.
 
-use super::command_line::is_given;
 use crate::wording::joined;
+use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Command};
 use thiserror::Error;
 
@@ -94,6 +94,11 @@ impl Effect {
 /// Splits a list of clap ids at white space.
 pub(super) fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split_whitespace()
+}
+
+/// Returns whether the option with the clap id `id` was given on the command line.
+pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// The error about an option that affects no requested result.

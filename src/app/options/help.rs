@@ -1,22 +1,11 @@
 //! Makes the help. `-h` prints one screen of the most important options; `--help` and the manual
 //! page have all options.
 
-use super::{Options, effects};
-use clap::{Arg, CommandFactory};
-
-/// Adds an option to the help of `-h`.
-pub(super) trait ShortHelp {
-    /// Sets the text of the option in `-h`, which must fit on one line. The comment of the field
-    /// becomes its text in `--help`.
-    fn short_help(self, text: &'static str) -> Self;
-}
-
-impl ShortHelp for Arg {
-    fn short_help(self, text: &'static str) -> Self {
-        let long = self.get_help().cloned().unwrap_or_default();
-        self.long_help(long).help(text)
-    }
-}
+use super::{Generate, Options, effects};
+use crate::report::viewer;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::io;
 
 /// Example commands, at the end of `-h` and at the top of `--help`.
 const EXAMPLES: &str = "\
@@ -91,6 +80,29 @@ impl Options {
                 }
                 None => option.hide_short_help(true),
             })
+    }
+}
+
+impl Generate {
+    /// Returns the contents of the file that `--generate` requests.
+    ///
+    /// # Errors
+    /// None in practice, since the libraries write to memory, but they return a result.
+    pub fn text(self) -> io::Result<Vec<u8>> {
+        let mut command = Options::described();
+        let mut text = Vec::new();
+        let shell = match self {
+            Generate::Man => {
+                clap_mangen::Man::new(command).render(&mut text)?;
+                return Ok(text);
+            }
+            Generate::Viewer => return Ok(viewer().into_bytes()),
+            Generate::CompleteBash => Shell::Bash,
+            Generate::CompleteZsh => Shell::Zsh,
+            Generate::CompleteFish => Shell::Fish,
+        };
+        clap_complete::generate(shell, &mut command, "popliner", &mut text);
+        Ok(text)
     }
 }
 

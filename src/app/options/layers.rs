@@ -1,8 +1,7 @@
 //! Defines the options about the files to read, and about the layers of the model.
 
-use super::OrAuto;
 use super::effects::ON_SPLITS;
-use super::help::ShortHelp;
+use super::values::{OrAuto, ShortHelp};
 use crate::message::BadValue;
 use crate::model::{
     DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerSource, OutOn, PlacementOptions, Rules,

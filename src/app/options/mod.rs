@@ -3,7 +3,8 @@
 //!
 //! An option is one field in one of these groups. Its comment is its text in `--help`, `short_help`
 //! its text in `-h`, and `group` the results that it affects, if it does not affect all
-//! ([`effects`]). [`Options::request`] turns the options into a request.
+//! ([`effects`]). What an option changes in a split goes on into a field of the request
+//! (`request.rs`).
 
 mod about;
 mod command_line;
@@ -11,6 +12,7 @@ mod effects;
 mod help;
 mod layers;
 mod pipeline;
+mod request;
 mod results;
 mod search;
 mod values;
@@ -22,11 +24,7 @@ pub use layers::{Input, Layers, SavedModel};
 pub use pipeline::{Pipeline, Time};
 pub use results::{Exports, ModelTables, Modules, Results};
 pub use search::{Limits, Search};
-pub use values::OrAuto;
 
-use crate::analysis::Request;
-use crate::report::Detail;
-use crate::search::{SearchOptions, Solver};
 use clap::Parser;
 use effects::ON_FIT;
 use std::path::PathBuf;
@@ -134,56 +132,6 @@ impl Options {
         exports.iter().any(|file| file.is_some())
             || self.exports.compare.is_some()
             || self.results.explain
-    }
-
-    /// Returns whether a report is written in which readers can try other splits. The greedy search
-    /// evaluates only its own split, so with it the answer is `false`.
-    pub fn tries_splits(&self) -> bool {
-        let has_tools = self.exports.export_html.is_some() || self.exports.export_json.is_some();
-        has_tools && self.wants_split() && self.search.solver == Solver::Ilp
-    }
-
-    /// Returns the request of these options, which does not depend on the model.
-    /// `analysis/request.rs` resolves what depends on the model, such as limits.
-    pub(crate) fn request(&self) -> Request {
-        let rules = self.limits.memory_model;
-        Request {
-            options: SearchOptions {
-                reserve: self.limits.reserve,
-                solver: self.search.solver,
-                pipeline: self.pipeline.options(self.time.replicas),
-                step: self.time.options(),
-                at_micro_batch: self.time.at_micro_batch,
-                split: self.wants_split(),
-                sweep: self.results.sweep,
-                plan: self.results.plan,
-                moves: self.results.explain,
-                what_if: self.tries_splits(),
-            },
-            rules,
-            layers: self.layers.options(rules),
-            // A template for module names is written for the layers of the regex.
-            keeps_layers: self.modules.module.is_some(),
-            placement: self.layers.placement(),
-            memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
-            ipus: self.limits.num_ipus,
-            goal: self.search.objective,
-            constraints: self.search.constraints(),
-            judged: self.results.judged().cloned(),
-            detail: self.detail(),
-            arguments: self.arguments.clone(),
-        }
-    }
-
-    /// Returns how detailed the report must be for the requested results.
-    fn detail(&self) -> Detail {
-        if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
-            Detail::Page
-        } else if self.wants_report() {
-            Detail::Full
-        } else {
-            Detail::Split
-        }
     }
 }
 

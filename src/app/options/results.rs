@@ -1,8 +1,7 @@
 //! Defines the options that request results.
 
 use super::effects::{ON_EMIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
-use super::help::ShortHelp;
-use super::values::{List, tiles};
+use super::values::{List, ShortHelp, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
 use crate::report::emit::{EmitForm, ModuleTemplate, module_name};

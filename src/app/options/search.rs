@@ -1,8 +1,7 @@
 //! Defines the options of the search: the limits of a stage, and the objective of the best split.
 
 use super::effects::{ON_LIMITS, ON_SPLITS};
-use super::help::ShortHelp;
-use super::values::{List, mem_per_tile};
+use super::values::{List, ShortHelp, mem_per_tile};
 use crate::analysis::LayerConstraint;
 use crate::model::Rules;
 use crate::search::{IpuCount, Reserve, Solver};

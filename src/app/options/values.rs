@@ -1,9 +1,23 @@
-//! Parses the values of options.
+//! Parses the values of options, and sets their texts in `-h`.
 
 use crate::limits;
 use crate::message::BadValue;
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ValueEnum};
+
+/// Adds an option to the help of `-h`.
+pub(super) trait ShortHelp {
+    /// Sets the text of the option in `-h`, which must fit on one line. The comment of the field
+    /// becomes its text in `--help`.
+    fn short_help(self, text: &'static str) -> Self;
+}
+
+impl ShortHelp for Arg {
+    fn short_help(self, text: &'static str) -> Self {
+        let long = self.get_help().cloned().unwrap_or_default();
+        self.long_help(long).help(text)
+    }
+}
 
 /// Several values in one option, separated by commas. The name keeps clap from expecting one option
 /// for each value, as it does for `Vec`.

@@ -12,6 +12,7 @@
 //! not written: the result is only notes.
 
 mod counts;
+mod form;
 mod form_source;
 mod keras;
 mod lines;
@@ -24,59 +25,14 @@ mod template;
 mod tests;
 
 pub(crate) use counts::blocks;
+pub use form::EmitForm;
 pub use lines::Line;
 pub use module::{EmitError, ModuleNames, ModuleTemplate, module_name};
 
 use super::Report;
-use crate::model::{Framework, PseudoLayers};
-use clap::ValueEnum;
+use crate::model::PseudoLayers;
 use form_source::FormSource;
 use lines::Lines;
-
-/// The form in which a split is written as configuration (`--emit`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EmitForm {
-    /// How many layers each IPU gets, as YAML for Graphcore's examples.
-    #[value(alias = "layers-per-ipu")]
-    Examples,
-    /// How many layers each IPU gets, as Optimum's ipu_config.json.
-    Optimum,
-    /// A block for each stage, as Python.
-    Poptorch,
-    /// Session options and annotations by layer, as Python.
-    Popart,
-    /// A pipeline stage for each layer, as Python.
-    Keras,
-    /// A list for each stage, as JSON of Graphcore's BERT for TensorFlow.
-    TfStages,
-    /// The modules that start a new IPU, as YAML.
-    PipelineSplits,
-}
-
-impl EmitForm {
-    /// Returns the name of the form on the command line, such as `poptorch`.
-    pub fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or(String::new(), |value| value.get_name().to_string())
-    }
-
-    /// Returns the name of the section on standard output that has the form, such as
-    /// `emit-poptorch`.
-    pub fn section(self) -> String {
-        format!("emit-{}", self.name())
-    }
-
-    /// Returns the form for models of a framework; [`EmitForm::Examples`] if the framework is
-    /// unknown or has no form of its own.
-    pub fn of_framework(framework: Option<Framework>) -> Self {
-        match framework {
-            Some(Framework::Poptorch) => EmitForm::Poptorch,
-            Some(Framework::Popart) => EmitForm::Popart,
-            Some(Framework::Tensorflow) => EmitForm::Keras,
-            _ => EmitForm::Examples,
-        }
-    }
-}
 
 /// A split written as configuration. Each line ends with a line feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,8 +100,7 @@ fn written(form: EmitForm, source: FormSource<'_>) -> Result<Vec<Line>, EmitErro
     if source.modules.after.is_some() && source.report.pseudo_layers == PseudoLayers::NoneFirst {
         return Err(EmitError::NoOut);
     }
-    let has_comments = !matches!(form, EmitForm::Optimum | EmitForm::TfStages);
-    let mut notes = Lines::new(source, Some(if has_comments { "# " } else { "" }));
+    let mut notes = Lines::new(source, Some(if form.has_comments() { "# " } else { "" }));
     let mut text = Lines::new(source, None);
     template::write(form, source, &mut notes, &mut text)?;
     notes.all.append(&mut text.all);

@@ -4,28 +4,15 @@
 //! all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a condition. A
 //! line with only a word after `@` stands for the lines of a function, and `@end` ends the form.
 
+use super::form::EmitForm;
 use super::form_source::{Checkpoints, FormSource};
 use super::lines::Lines;
 use super::module::EmitError;
-use super::{EmitForm, counts, keras, pipeline_splits, popart, poptorch};
+use super::{counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences};
 use crate::wording::grouped;
-
-impl EmitForm {
-    fn template(self) -> &'static str {
-        match self {
-            EmitForm::Examples => include_str!("forms/examples.txt"),
-            EmitForm::Optimum => include_str!("forms/optimum.txt"),
-            EmitForm::Poptorch => include_str!("forms/poptorch.txt"),
-            EmitForm::Popart => include_str!("forms/popart.txt"),
-            EmitForm::Keras => include_str!("forms/keras.txt"),
-            EmitForm::TfStages => include_str!("forms/tf-stages.txt"),
-            EmitForm::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
-        }
-    }
-}
 
 /// The template of the notes that every form begins with, such as the warning about a split that
 /// does not fit.

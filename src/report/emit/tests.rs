@@ -5,6 +5,7 @@ use super::*;
 use crate::model::{Layering, ModuleCalls, Positions, PseudoLayers};
 use crate::report::testing::report;
 use crate::report::{Split, Stage};
+use clap::ValueEnum;
 
 /// Returns the layer order of these layers.
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
