@@ -1,4 +1,4 @@
-//! A model compiled for any number of IPUs, and whether it fits.
+//! A model that was compiled for one or more IPUs, and whether each IPU has enough memory for it.
 
 use super::Request;
 use crate::debug_info::DebugInfo;
@@ -15,44 +15,46 @@ use std::path::{Path, PathBuf};
 /// A compiled model, with information about the files that it was read from.
 #[derive(Debug)]
 pub struct Compilation {
-    /// The recorded memory of each IPU.
+    /// The memory that each IPU takes, as the profile records it.
     pub profile: CompiledProfile,
-    /// Layers of each IPU; `None` if their names are unknown.
+    /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
+    /// layer.
     layers: Option<LayersByIpu>,
-    /// The files, the compilation, and the files beside the profile if they were read.
+    /// The paths of the files, and the facts about compilation and target that the report repeats.
     pub provenance: Provenance,
-    /// Warnings about the files, each with the path of its file.
+    /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
     /// Where the profile contradicts itself.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Options for reading a compilation.
+/// Options for reading a compiled model.
 #[derive(Debug, Clone, Default)]
 pub struct CompilationOptions {
-    /// Path of the `debug.cbor`, if there is one.
+    /// Path of the `debug.cbor`; `None` if there is no such file.
     pub debug: Option<PathBuf>,
-    /// Did the user name the `debug.cbor`? Otherwise, if it cannot be read, layers are left out with
-    /// a warning.
+    /// Whether the user named the `debug.cbor`. If so, a file that cannot be read is an error;
+    /// otherwise layers are left out of the report, with a warning.
     pub is_debug_named: bool,
-    /// Accept contexts that are damaged or belong to another compilation?
+    /// Whether to accept a `debug.cbor` that is damaged or belongs to another compilation.
     pub trust_debug_info: bool,
-    /// How contexts name the layers of operations.
+    /// How layers are found from the names of operations.
     pub layers: LayerOptions,
-    /// Accept a profile that contradicts itself? There is no verdict on it.
+    /// Whether to accept a profile that contradicts itself. Its report then has no verdict.
     pub allow_incomplete: bool,
 }
 
 impl Compilation {
-    /// Reads a profile, and contexts that name the layers of its operations.
+    /// Reads a `profile.pop`, and the `debug.cbor` of `options` for the layers of operations.
     ///
     /// # Errors
-    /// Names the file that could not be read or understood.
+    /// If a file cannot be read or understood, or if the profile contradicts itself. The error
+    /// names the file.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }
 
-    /// Reads both files in parallel, and reports to `progress`.
+    /// Reads both files in parallel, and counts the rows and bytes read in `progress`.
     pub(crate) fn read_with(
         path: &Path,
         options: &CompilationOptions,
@@ -98,11 +100,12 @@ impl Compilation {
         })
     }
 
-    /// Report on whether each IPU fits within the limits of `request`.
+    /// Returns a report on whether the recorded memory of each IPU is within the limits of
+    /// `request`.
     ///
     /// # Errors
-    /// If the reserve leaves nothing of a tile, or there are several limits, but not one for each
-    /// IPU.
+    /// If the reserve of `request` is the whole memory of a tile, or if `request` has several
+    /// amounts of memory but not one for each IPU.
     pub fn fit(&self, request: &Request) -> Result<Report> {
         let limits = request.limits(self.profile.target.bytes_per_tile)?;
         let ipus = self.profile.ipus.count as usize;
@@ -130,7 +133,8 @@ impl Compilation {
     }
 }
 
-/// Layers of each IPU, if there are programs and contexts, and warnings about the contexts.
+/// Returns the layers on each IPU, and warnings about the contexts. The layers are `None` if the
+/// profile lists no programs or there are no contexts.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,
@@ -148,7 +152,7 @@ fn layers_by_ipu(
     Ok((Some(found), warnings))
 }
 
-/// Warning that layers cannot be named, with the reason.
+/// Returns the warning that the report has no layers of IPUs, because of `error`.
 fn no_layers(error: &anyhow::Error) -> Warning {
     Warning::new(format!("layers on IPUs are left out: {error:#}"))
 }

@@ -1,4 +1,4 @@
-//! A split that the user wants judged, beside the best one.
+//! A split that the user gives, to be evaluated beside the best one.
 
 use super::named_layers::{layer_names, position};
 use crate::message::{BadValue, usage};
@@ -10,28 +10,32 @@ use crate::wording::counted;
 use anyhow::Result;
 use std::ops::Range;
 
-/// A split to judge.
+/// A split that the user gives (`--check-splits` or `--layers-per-ipu`), to be evaluated beside the
+/// best one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgedSplit {
-    /// The last layer of each stage except the final one, by its name or `In`, `Out` or `None`.
+    /// The name of the last layer of each stage except the final stage. `In`, `Out` and `None`
+    /// count as layers.
     LastLayers(Vec<String>),
-    /// The number of layers on each IPU. `None` is an equal share of the remaining layers.
+    /// The number of layers on each IPU, from IPU 0. IPUs with `None` share the layers that remain
+    /// evenly.
     LayersPerIpu(Vec<Option<usize>>),
 }
 
 impl JudgedSplit {
-    /// Reads the last layers of stages, with commas between.
+    /// Reads the value of `--check-splits`: the last layers of stages, separated by commas.
     ///
     /// # Errors
-    /// If a name is empty.
+    /// If a name between two commas is empty.
     pub fn last_layers(list: &str) -> Result<Self, BadValue> {
         layer_names(list).map(Self::LastLayers)
     }
 
-    /// Reads the numbers of layers on IPUs, such as `3,7,7,7` or `[3 7 -1 -1]`.
+    /// Reads the value of `--layers-per-ipu`: the number of layers on each IPU, such as `3,7,7,7`
+    /// or `[3 7 -1 -1]`, where -1 is an equal share of the remaining layers.
     ///
     /// # Errors
-    /// If the text is no list of numbers.
+    /// If the text is not a list of numbers.
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
         let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
         let separated = |letter: char| letter == ',' || letter.is_whitespace();
@@ -49,7 +53,7 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns the names of layers in it.
+    /// Returns the names of the layers that the split names; nothing for numbers of layers.
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let names: &[String] = match self {
             Self::LastLayers(names) => names,
@@ -58,20 +62,21 @@ impl JudgedSplit {
         names.iter().map(String::as_str)
     }
 
-    /// Returns the split, and its number of IPUs with idle ones.
+    /// Returns the stages of the split, and the number of IPUs, including IPUs that run nothing.
     ///
     /// # Errors
-    /// If the model has no such split, or its idle IPUs are excluded by the number of IPUs or by
-    /// several amounts of memory of a tile (`limits`).
+    /// If the layers are not in the order of the model, or an IPU would run nothing although
+    /// `limits` (the requested number of IPUs, and how many amounts of memory were given) rules
+    /// that out.
     pub(super) fn plan(
         &self,
         positions: &Positions,
-        limits: (Option<IpuCount>, usize),
+        requested: (Option<IpuCount>, usize),
     ) -> Result<(Plan, usize)> {
         let mut ends = self.ends(positions)?;
         let ipus = ends.len();
         if let Self::LayersPerIpu(_) = self {
-            check_idle(limits, &ends)?;
+            check_idle(requested, &ends)?;
             ends.dedup();
         }
         let mut start = 0;
@@ -85,8 +90,8 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns the end position of each IPU, exclusive. An idle IPU ends where the IPU before it
-    /// ends.
+    /// Returns the exclusive end position of the layers on each IPU. An IPU that runs nothing has
+    /// the same end as the IPU before it.
     fn ends(&self, positions: &Positions) -> Result<Vec<usize>> {
         let names = match self {
             Self::LastLayers(names) => names,
@@ -97,16 +102,17 @@ impl JudgedSplit {
         ends.chain([Ok(positions.len())]).collect()
     }
 
-    /// Returns the idle IPUs, from 0, which run nothing.
+    /// Returns the numbers (from 0) of the IPUs that run nothing; nothing if the split is invalid.
     pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
         let ends = self.ends(positions).unwrap_or_default();
         idle(&ends)
     }
 }
 
-/// Returns the end position of each IPU, exclusive, from the number of layers on each IPU. The
-/// counts are of all layers or of blocks, as in configurations. Operations before the layers run on
-/// the first IPU; Out, if it has a position of its own, runs on the last.
+/// Returns the exclusive end position of each IPU, from the number of layers on each IPU. Numbers
+/// that add up to the number of layers count layers, others count blocks (layers with one number in
+/// their names), as configuration files do. Operations before the layers run on the first IPU. Out,
+/// the operations after the layers, runs on the last IPU if it has a position of its own.
 fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names.iter().map(String::as_str));
@@ -140,8 +146,8 @@ fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec
     Ok(ends)
 }
 
-/// Returns the number of layers on each IPU, for a model with `layers` layers. IPUs with `None`
-/// share the remaining layers evenly; if there is a remainder, the first ones take one more each.
+/// Returns the number of layers on each IPU for a model of `layers` layers. IPUs with `None` share
+/// the remaining layers evenly; if there is a remainder, the first of them take one more each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
     let fixed = counts.iter().flatten();
     let left = fixed.fold(layers, |left, &count| left.saturating_sub(count));
@@ -152,7 +158,8 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the idle IPUs, from the end positions of all IPUs.
+/// Returns the numbers of the IPUs that run nothing: their end position equals that of the IPU
+/// before.
 fn idle(ends: &[usize]) -> Vec<usize> {
     let pairs = (1..).zip(ends.windows(2));
     pairs
@@ -161,8 +168,9 @@ fn idle(ends: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Refuses idle IPUs if there are too few IPUs, or limits for each IPU: idle IPUs count as IPUs,
-/// and later stages run on IPUs with higher numbers.
+/// Returns an error if an IPU runs nothing and the requested number of IPUs is smaller than the
+/// number of `ends`, or each IPU has its own amount of memory. An IPU that runs nothing still
+/// counts, and shifts later stages to IPUs with higher numbers.
 fn check_idle((ipus, amounts): (Option<IpuCount>, usize), ends: &[usize]) -> Result<()> {
     let Some(ipu) = idle(ends).first().copied() else {
         return Ok(());
@@ -189,7 +197,7 @@ mod tests {
     use crate::analysis::tests::orders;
     use crate::model::{Layering, PseudoLayers};
 
-    /// Returns the names of the layers on each IPU, or the error.
+    /// Returns the names of the layers on each IPU, separated by `|`, or the text of the error.
     fn ipus(counts: &str, positions: &Positions) -> String {
         let split = JudgedSplit::layers_per_ipu(counts).expect("counts");
         let ends = match split.ends(positions) {
@@ -245,7 +253,7 @@ mod tests {
         assert_eq!(idle(&[3, 5, 5, 6]), [2]);
     }
 
-    /// Configurations count blocks. Layers before and after blocks are on the first and the last
+    /// Layers before the first block are on the first IPU, layers after the last block on the last
     /// IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {

@@ -1,4 +1,5 @@
-//! Layers of a model: finds them as a request says, and finer ones if a layer is over the limit.
+//! Determines the layers of a model as a request says, and replaces layers that are over the limit
+//! by finer ones.
 
 use super::{Analysis, Request};
 use crate::escape::printable;
@@ -12,29 +13,31 @@ use crate::wording::{counted, displayed, listed};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 
-/// A model with its layers.
+/// A model whose operations and variables are assigned to layers.
 #[derive(Debug)]
 pub struct Layers<'a> {
+    /// The model, and the files that it was read from.
     pub(super) analysis: &'a Analysis,
-    /// Layer of each operation.
+    /// The names of the layers, and the layer of each operation.
     pub layering: Layering,
-    /// Layers to which operations and variables belong, and the layer order.
+    /// Warnings about layers that fit the model badly.
     pub placement: Placement,
-    /// Warnings about layers and placement.
+    /// Warnings about the layers, such as names that look like layers but are none.
     pub warnings: Vec<Warning>,
-    /// Number and source of layers that the request leaves open, for a message.
+    /// A message with the number of layers and how they were found; `None` if the request says how
+    /// to find layers, or the default regex found them.
     pub note: Option<String>,
-    /// Did modules replace the layers of the default regex? Then only `--layer-name-regex auto`
-    /// finds the layers again.
+    /// Whether modules replaced the layers of the default regex since one of these was over the
+    /// limit. Then only `--layer-name-regex auto` gives these layers again.
     pub are_switched: bool,
 }
 
 impl Analysis {
-    /// Finds the layers of a request, and assigns operations and variables to them.
+    /// Determines the layers that `request` asks for, and assigns operations and variables to them.
     ///
     /// # Errors
-    /// If there are too many layers, variables are shared by more distinct sets of layers than in
-    /// any real model, or `request` names weights that no layers share.
+    /// If there are too many layers, if variables are shared by more distinct sets of layers than
+    /// in any real model, or if `request` unties weights that no layers share.
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
@@ -47,7 +50,8 @@ impl Analysis {
         Ok(layers)
     }
 
-    /// Places variables and operations in the layers of `layering`.
+    /// Assigns operations and variables to the layers of `layering`. Operations at the ends of
+    /// modules that share a weight are first moved out of these layers.
     fn placed(
         &self,
         mut layering: Layering,
@@ -79,13 +83,13 @@ impl Analysis {
     }
 }
 
-/// Finds the layers of a request.
+/// Determines the layers of a request, without assigning variables to them.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
     let layering = with_parts(Layering::new(model, &request.layers));
     let is_best = matches!(request.layers.source, LayerSource::Best);
-    // Commands that were printed for layers of modules name such layers.
+    // A printed command can name layers of modules, so modules replace layers without these names.
     if is_best && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_parts(Layering::new(model, &LayerOptions::modules()));
         if has_all(&modules, &names) {
@@ -95,7 +99,7 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Is each name a layer, In or Out?
+/// Is each of `names` the name of a layer, `In` or `Out`?
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     let is_layer = |name: &&str| layering.names[1..].iter().any(|layer| layer == name);
     let mut names = names.iter();
@@ -103,16 +107,18 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// IPUs of the split to judge that run nothing, from 0.
+    /// Returns the numbers (from 0) of the IPUs on which the split of `--layers-per-ipu` runs
+    /// nothing.
     pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
         let judged = request.judged.iter();
         let idle = judged.flat_map(|judged| judged.idle_ipus(&self.placement.positions));
         idle.collect()
     }
 
-    /// Replaces layers that are over the limit by finer ones: by their parts, or by modules if the
-    /// default regex found the layers. `None` if no layer is over the limit, or there are no finer
-    /// modules.
+    /// Returns finer layers if `result` has layers that are over the limit as stages of their own:
+    /// these layers are cut into their parts or, if the default regex found the layers, modules
+    /// replace all layers. Returns `None` if no layer is over the limit, or if there are no finer
+    /// layers.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of the finer layers than in any real model.
@@ -127,7 +133,7 @@ impl<'a> Layers<'a> {
             return Ok(None);
         }
         let positions = &self.placement.positions;
-        // Layers that options name stay unchanged.
+        // Layers that options name are not cut, since the options would no longer apply.
         let named = request.named_layers().into_iter();
         let named: Vec<usize> = named.filter_map(|name| positions.find(name)).collect();
         let mut too_large = result.positions_over_limit();
@@ -155,9 +161,9 @@ impl<'a> Layers<'a> {
         }))
     }
 
-    /// Returns modules in place of the layers of the default regex, as `--layer-name-regex auto`
-    /// finds them. `None` if they are not finer, and the modules with operations of the layers at
-    /// `too_large` have no parts.
+    /// Returns the layers of `--layer-name-regex auto`, which come from modules, to replace those
+    /// of the default regex. Returns `None` if the request rules that out, or if there are no more
+    /// of them than of the present layers and none that overlaps a layer at `too_large` can be cut.
     fn finer_modules(&self, too_large: &[usize], request: &Request) -> Option<Layering> {
         let (model, layering) = (self.model(), &self.layering);
         let is_default = matches!(request.layers.source, LayerSource::Best);
@@ -182,7 +188,8 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Describes layers from modules in a message.
+/// Returns a message that says how many layers modules gave, or that the flow of data gave the
+/// layers.
 fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
@@ -198,7 +205,7 @@ fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     )
 }
 
-/// Refuses more layers than any real model has.
+/// Returns an error if there are more layers than in any real model.
 fn check_count(layering: &Layering) -> Result<()> {
     let layers = layering.len() - 1;
     if layers <= limits::LAYERS {
@@ -216,7 +223,8 @@ fn check_count(layering: &Layering) -> Result<()> {
     )))
 }
 
-/// Refuses options about weights that the model does not have, or that the classic rules ignore.
+/// Returns an error for `--untie` with a weight that no layers share, and for `--out-on` with the
+/// classic rules, which ignore it.
 fn check_ties(request: &Request, placement: &Placement) -> Result<()> {
     if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
         return Err(usage(
@@ -248,7 +256,7 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Lists the first and the last names of layers for a message.
+/// Returns the names in one text; of more than five, the first three and the last one.
 fn sample(names: &[String]) -> String {
     let shown = names.iter().map(|name| displayed(name));
     let shown: Vec<String> = shown.collect();
@@ -260,7 +268,8 @@ fn sample(names: &[String]) -> String {
     }
 }
 
-/// Explains that there is no split because no operation matches the layer regex.
+/// Returns the error that no operation matches the layer regex, with a suggestion how to find
+/// layers.
 pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
     let modules = Layering::new(model, &LayerOptions::modules());
@@ -280,10 +289,10 @@ pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     ))
 }
 
-/// Upper bound on operation names in a message about missing layers.
+/// Maximum number of operation names in the error about missing layers.
 const NAMES_SHOWN: usize = 10;
 
-/// Lists some operation names, each on a line.
+/// Returns text with up to [`NAMES_SHOWN`] distinct operation names, each on a line of its own.
 fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {

@@ -1,4 +1,5 @@
-//! Layers that the user names: their positions, and constraints on them.
+//! Layers that the user names in options: their positions in the layer order, and constraints on
+//! them.
 
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
@@ -7,24 +8,26 @@ use crate::solve::{Constraint, Rule};
 use anyhow::Result;
 use std::fmt;
 
-/// A constraint on a split, with layers by their names or `In`, `Out` or `None`.
+/// A constraint on a split, from an option that names layers. `In`, `Out` and `None` count as
+/// layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerConstraint {
-    /// The layer is on this IPU, counted from 0.
+    /// The layer runs on the IPU with this number, counted from 0 (`--pin`).
     Pin(String, usize),
-    /// Both layers and all layers between them are in one stage.
+    /// The two layers and all layers between them are in one stage (`--together`).
     Together(String, String),
-    /// A stage ends with this layer.
+    /// The layer is the last of its stage (`--cut-after`).
     CutAfter(String),
-    /// No stage ends with this layer.
+    /// The layer is not the last of a stage, so the next layer is in the same stage
+    /// (`--no-cut-after`).
     NoCutAfter(String),
 }
 
 impl LayerConstraint {
-    /// Reads a layer and its IPU, such as `3=0`.
+    /// Reads the value of `--pin`: the name of a layer and its IPU, such as `3=0`.
     ///
     /// # Errors
-    /// If there is no number of an IPU after the last `=`.
+    /// If no number follows the last `=`.
     pub fn pin(text: &str) -> Result<Self, BadValue> {
         let wrong = || BadValue::new(format!("'{text}' is not LAYER=IPU; write it like 3=0"));
         let (layer, ipu) = text.rsplit_once('=').ok_or_else(wrong)?;
@@ -32,10 +35,11 @@ impl LayerConstraint {
         Ok(Self::Pin(layer.trim().to_owned(), ipu))
     }
 
-    /// Reads the first and the last of layers in one stage, such as `3,5`.
+    /// Reads the value of `--together`: the first and the last of the layers in one stage, such as
+    /// `3,5`.
     ///
     /// # Errors
-    /// If there are not two names.
+    /// If the text is not two names.
     pub fn together(text: &str) -> Result<Self, BadValue> {
         match <[String; 2]>::try_from(layer_names(text)?) {
             Ok([first, last]) => Ok(Self::Together(first, last)),
@@ -45,7 +49,7 @@ impl LayerConstraint {
         }
     }
 
-    /// Returns the names of the layers.
+    /// Returns the one or two layer names of the constraint.
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::Together(first, last) => (first, Some(last)),
@@ -54,7 +58,8 @@ impl LayerConstraint {
         [first].into_iter().chain(second).map(String::as_str)
     }
 
-    /// Returns the constraint on positions.
+    /// Returns the constraint with positions in the layer order instead of names; an error if a
+    /// name is unknown.
     pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
         let option = self.to_string();
         let at = |layer: &str| position(positions, layer, &option);
@@ -79,7 +84,7 @@ impl LayerConstraint {
 }
 
 impl fmt::Display for LayerConstraint {
-    /// The option of the command.
+    /// Writes the option that gives this constraint, as on the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pin(layer, ipu) => write!(f, "--pin {layer}={ipu}"),
@@ -90,8 +95,8 @@ impl fmt::Display for LayerConstraint {
     }
 }
 
-/// Reads names of layers with commas between. A comma inside a name is written `\,`, and a
-/// backslash before it `\\`.
+/// Reads names of layers that are separated by commas. A comma or backslash inside a name is
+/// written with a backslash before it.
 pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     let mut names = vec![String::new()];
     let mut characters = list.chars();
@@ -115,10 +120,11 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     }
 }
 
-/// Upper bound on layers in a message.
+/// Maximum number of layer names in the error about an unknown layer.
 const NAMES_SHOWN: usize = 20;
 
-/// Returns the position of a layer or of `In`, `Out` or `None`. `option` names it.
+/// Returns the position of a layer, or of `In`, `Out` or `None`, in the layer order. If the model
+/// has no layer of that name, the error begins with `option`, which named it.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
     if let Some(position) = positions.find(layer) {
         return Ok(position);
@@ -139,7 +145,7 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     )))
 }
 
-/// Describes a name that no position has, and explains why.
+/// Describes a name that is not in the layer order; for `In`, `Out` and `None`, with the reason.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(

@@ -1,4 +1,4 @@
-//! The request of a run, and what it means for a model.
+//! The request of a run, independent of a model, and its translation into a search in one model.
 //!
 //! The command makes a [`Request`] from its options before it reads the model. Everything that
 //! depends on the model is resolved here: limits, the number of IPUs, the positions of named
@@ -17,48 +17,50 @@ use crate::search::{IpuCount, SearchOptions, SearchRequest, Solver};
 use crate::solve::Goal;
 use anyhow::Result;
 
-/// The layers of a model, the limits of a stage, and the answers about splits. The default is the
-/// best split of the layers that describe the model best, on the fewest IPUs.
+/// Everything that the user requests about one model: how layers are found, the limits of a stage,
+/// the pipeline, the constraints, and the results to report. The default asks for the best split of
+/// the layers that describe the model best, on the fewest IPUs.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The search, and the requested results. [`Layers::split`](super::Layers::split) always finds a
-    /// split.
+    /// The options of the search, and which results are requested.
+    /// [`Layers::split`](super::Layers::split) finds a split whatever `options.split` says.
     pub options: SearchOptions,
-    /// The memory that counts, and the rules by which operations belong to layers.
+    /// The memory model: which memory counts, and by which rules operations belong to layers.
     pub rules: Rules,
-    /// How layers are found.
+    /// How layers are found in the names of operations: by a regex, by modules, or by the better of
+    /// both.
     pub layers: LayerOptions,
-    /// Should layers that the default regex found stay even if one of them, as a stage of its own,
-    /// takes more bytes of a tile than a stage may? If not, modules replace all layers if they are
-    /// finer.
+    /// Whether layers that the default regex found stay even if one of them, as a stage of its own,
+    /// is over the limit. If false, modules replace all layers if they are finer.
     pub keeps_layers: bool,
-    /// How operations and variables are placed in layers.
+    /// On which IPU Out (the operations after the last layer) runs, and which shared weights do not
+    /// bind layers.
     pub placement: PlacementOptions,
-    /// Bytes of memory of each tile: one amount for all IPUs, or one for each. If empty, the memory
-    /// of a tile of the target.
+    /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU. If empty, all
+    /// IPUs have the memory that the profile gives for a tile.
     pub memory_per_tile: Vec<u64>,
-    /// Number of IPUs. `None` for the number of `judged` or of `memory_per_tile`, or else the
-    /// fewest on which the model fits.
+    /// Number of IPUs. If `None`, it is the number of amounts in `memory_per_tile` if there are
+    /// several, else the number of IPUs of `judged`, else the fewest on which the model fits.
     pub ipus: Option<IpuCount>,
-    /// The number by which splits are compared; `None` for the time of a step, or for the fewest
-    /// IPUs if the profile has no cycles.
+    /// The objective by which splits are compared first. If `None`, it is the time of a step, or
+    /// the number of IPUs if the profile has no cycles.
     pub goal: Option<Goal>,
-    /// Constraints of a split besides fitting.
+    /// Constraints that a split obeys besides the memory limits.
     pub constraints: Vec<LayerConstraint>,
-    /// A split to judge besides the best one.
+    /// A split of the user to evaluate beside the best one.
     pub judged: Option<JudgedSplit>,
-    /// How much the report has beside the split.
+    /// How much the report contains beside the split.
     pub detail: Detail,
-    /// Arguments of the command, for the report.
+    /// The arguments of the command, which the report repeats.
     pub arguments: Vec<String>,
 }
 
-/// Number of IPUs that the original tool assumed without an option.
+/// The number of IPUs that the original tool assumed if no option gave it.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {
-    /// Returns the memory of a tile in bytes, if a tile of the target has `bytes_per_tile`: one
-    /// number, or one for each IPU.
+    /// Returns the memory of a tile in bytes: one amount for all IPUs, or one for each IPU. Without
+    /// amounts in the request it is `bytes_per_tile`, the memory of a tile of the target.
     pub(crate) fn memories(&self, bytes_per_tile: u64) -> Vec<u64> {
         match self.memory_per_tile.as_slice() {
             [] => vec![bytes_per_tile],
@@ -66,11 +68,12 @@ impl Request {
         }
     }
 
-    /// Returns the limit of a stage on each tile in bytes, if a tile of the target has
-    /// `bytes_per_tile`: one number, or one for each IPU.
+    /// Returns the bytes that a stage may take on each tile, which is the memory of a tile less the
+    /// reserve: one limit for all IPUs, or one for each IPU. `bytes_per_tile` is the memory of a
+    /// tile of the target.
     ///
     /// # Errors
-    /// If the reserve leaves nothing of a tile.
+    /// If the reserve is the whole memory of a tile or more.
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
         let limit = |memory: u64| {
             let reserve = self.options.reserve.of(memory);
@@ -87,22 +90,25 @@ impl Request {
             .collect()
     }
 
-    /// Returns the names of all layers in constraints and in the split to judge.
+    /// Returns the names of all layers in the split to evaluate and in constraints, in this order.
     pub(crate) fn named_layers(&self) -> Vec<&str> {
         let judged = self.judged.iter().flat_map(JudgedSplit::layers);
         let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
         judged.chain(constraints).collect()
     }
 
-    /// Must the memory of ranges of layers be computed?
+    /// Is a split or the best split for each number of IPUs requested, so that memory of ranges of
+    /// layers must be computed?
     pub(crate) fn has_search(&self) -> bool {
         self.options.split || self.options.sweep
     }
 
-    /// Returns the search in a model with layers placed like this; `None` if none is requested.
+    /// Translates the request into a search in `model`, whose layers have the positions of
+    /// `placement`. Returns `None` if no search is requested.
     ///
     /// # Errors
-    /// If options contradict each other, the layers, or the profile.
+    /// If options contradict each other, name layers that the model does not have, or need cycles
+    /// that the profile does not have.
     pub(super) fn search(
         &self,
         model: &Model,
@@ -138,9 +144,10 @@ impl Request {
         }))
     }
 
-    /// Returns the number of IPUs, which must equal the number of limits if there are several.
-    /// Without an option it is the number of IPUs of the split to judge (`judged`), the original
-    /// tool's number, or the smallest that is enough.
+    /// Returns the number of IPUs: that of the request, else the number of limits if there are
+    /// several, else that of the split to evaluate (`judged`), else the number that the original
+    /// tool assumed, if its solver or rules are selected, else the smallest on which the model
+    /// fits. An error if `--num-ipus` differs from the number of several limits.
     fn ipus(&self, limits: usize, judged: Option<usize>) -> Result<IpuCount> {
         let several = (limits > 1).then_some(limits);
         let of_original = self.of_original().map(|_| ORIGINAL_IPUS);
@@ -158,7 +165,7 @@ impl Request {
         }
     }
 
-    /// Returns the objective of `--objective`, or the default one.
+    /// Returns the requested objective, or the default one if the request has none.
     ///
     /// # Errors
     /// If an option needs cycles or a clock, and the profile has none.
@@ -177,7 +184,8 @@ impl Request {
         Ok(self.goal.unwrap_or(usual))
     }
 
-    /// Returns the first option that needs cycles.
+    /// Returns the first requested option that needs cycles of layers; `None` if there is no such
+    /// option.
     fn needing_cycles(&self) -> Option<String> {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
         let goal = goal.map(|goal| format!("--objective {}", goal.key()));
@@ -194,12 +202,12 @@ impl Request {
         goal.or(option.map(str::to_owned))
     }
 
-    /// Returns the pipeline that the stages are part of. There is none without a search, and for
-    /// the solver and the rules of the original tool.
+    /// Returns the pipeline whose stages are computed. It is the empty default pipeline if no
+    /// search is requested, or with the solver or the rules of the original tool.
     ///
     /// # Errors
-    /// If a pipeline is requested together with the solver or the rules of the original tool, or
-    /// no framework can run it.
+    /// If a pipeline is requested together with the solver or the rules of the original tool, or if
+    /// optimizer state is to be shared by replicas and there is only one.
     pub(super) fn pipeline(&self, model: &Model) -> Result<Pipeline> {
         let asked = &self.options.pipeline;
         if let Some(original) = self.of_original() {
@@ -221,7 +229,7 @@ impl Request {
         }
         let pipeline = asked.choose(model);
         let state = pipeline.state;
-        // A plan chooses the number of replicas itself, from the number of IPUs.
+        // `--plan` tries several numbers of replicas, so the pipeline starts with one.
         if self.options.plan && state.is_sharded() {
             return Ok(pipeline.with_state(StatePlace::OnChip, 1));
         }
@@ -234,8 +242,8 @@ impl Request {
         Ok(pipeline)
     }
 
-    /// Returns the option that selects the solver or the rules of the original tool, which have no
-    /// pipelines.
+    /// Returns the option that selects the solver or the rules of the original tool, neither of
+    /// which has pipelines; `None` if neither is selected.
     fn of_original(&self) -> Option<&'static str> {
         first_true(&[
             (self.options.solver == Solver::Greedy, "--solver greedy"),
@@ -243,7 +251,8 @@ impl Request {
         ])
     }
 
-    /// Refuses options that the greedy search ignores: it has one limit and no constraints.
+    /// Returns an error for the first option that the greedy search would ignore, since it has one
+    /// limit, a fixed number of IPUs and no constraints.
     fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
         let ignored = first_true(&[
             (
@@ -270,7 +279,7 @@ impl Request {
     }
 }
 
-/// Returns the name after the first condition that is true.
+/// Returns the name beside the first condition that is true.
 fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     let found = conditions.iter().find(|(is_true, _)| *is_true);
     found.map(|&(_, name)| name)

@@ -1,4 +1,5 @@
-//! From layers to the best split: memory, search and report.
+//! The steps from layers to a report on the best split: the memory model, the search and the
+//! report.
 
 use super::layers::no_layers;
 use super::{Analysis, Layers, Request};
@@ -12,18 +13,18 @@ use crate::solve::{Limits, SolveError};
 use anyhow::{Context, Error, Result};
 
 impl<'a> Layers<'a> {
-    /// Returns the model.
+    /// Returns the model whose layers these are.
     pub(crate) fn model(&self) -> &'a Model {
         &self.analysis.model
     }
 
-    /// Position of a layer in the layer order, by its name or `In`, `Out` or `None`. Constraints
-    /// use these positions.
+    /// Returns the position of a layer in the layer order, by its name or `In`, `Out` or `None`;
+    /// `None` if there is no such layer. Constraints use these positions.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name)
     }
 
-    /// Model of memory, which computes the bytes of layers and stages.
+    /// Returns the memory model, which computes the bytes of layers and stages.
     ///
     /// # Errors
     /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
@@ -33,12 +34,13 @@ impl<'a> Layers<'a> {
         memory.with_context(|| self.analysis.displayed())
     }
 
-    /// Finds the best split and builds its report. Finer layers replace a layer that is over the
-    /// limit by itself.
+    /// Finds the best split and builds its report. If a layer is over the limit as a stage of its
+    /// own, the split is of finer layers.
     ///
     /// # Errors
-    /// If the request contradicts itself or the layers, the profile cannot be read again for the
-    /// names of variables, or data are too uncertain for an answer.
+    /// If options of `request` contradict each other or name layers that do not exist, if the
+    /// profile cannot be read again for the names of variables, or if data are too uncertain for a
+    /// verdict.
     pub fn split(&self, request: &Request) -> Result<Report> {
         let mut request = request.clone();
         request.options.split = true;
@@ -49,7 +51,8 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Runs the search that `request` needs, if any, in the requested pipeline.
+    /// Runs the search of `request` in its pipeline. If no search is requested, the result has
+    /// none.
     pub(crate) fn search<'l>(
         &'l self,
         memory: &MemoryModel<'l>,
@@ -79,8 +82,8 @@ impl<'a> Layers<'a> {
         })
     }
 
-    /// Returns the error of a search. Constraints or ties of weights that contradict each other are
-    /// wrong usage.
+    /// Turns an error of a search into an error of the command. Constraints or tied weights that
+    /// contradict each other count as wrong usage, which has an exit code of its own.
     fn refused(&self, error: SearchError) -> Error {
         match error {
             SearchError::Solve(
@@ -91,7 +94,8 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Returns how the report is made.
+    /// Returns the part of the report that says from which files, and with which options, it is
+    /// made.
     fn provenance(&self, request: &Request) -> Provenance {
         Provenance {
             arguments: request.arguments.clone(),
@@ -102,25 +106,28 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Layers after a search.
+/// Layers, and the result of the search for the best split of them.
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'l> {
+    /// The layers that were searched.
     pub(crate) layers: &'l Layers<'l>,
-    /// The model in the pipeline of the split, with the optimizer state where the split has it.
+    /// The memory model in the pipeline and with the place of the optimizer state of the best
+    /// split.
     memory: MemoryModel<'l>,
     /// The result of the search; `None` if none was requested.
     pub(crate) result: Option<SearchResult<'l>>,
 }
 
 impl<'l> SearchedLayers<'l> {
-    /// Returns finer layers, as [`Layers::finer`] finds them.
+    /// Returns the layers by which layers over the limit are replaced, as [`Layers::finer`] says;
+    /// `None` if no search was requested.
     pub(crate) fn finer(&self, request: &Request) -> Result<Option<Layers<'l>>> {
         let finer = self.result.as_ref();
         let finer = finer.map(|result| self.layers.finer(result, request));
         Ok(finer.transpose()?.flatten())
     }
 
-    /// Returns warnings about the search.
+    /// Returns warnings about the split: about recorded memory, and about the optimizer update.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();
@@ -130,8 +137,10 @@ impl<'l> SearchedLayers<'l> {
         of_recording.chain(of_update).collect()
     }
 
-    /// Builds the report. Names of variables are fetched from the profile, which must not have
-    /// changed.
+    /// Builds the report. Names of variables are read from the profile again.
+    ///
+    /// # Errors
+    /// If the profile has changed since it was first read.
     pub(crate) fn report(&self, request: &Request) -> Result<Report> {
         let Self {
             layers,

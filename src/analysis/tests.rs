@@ -2,7 +2,8 @@ use super::*;
 use crate::model::{Layering, Positions, PseudoLayers};
 use std::fs;
 
-/// The positions of layers 0 to 3 with Out apart from In, with Out beside In, and with None.
+/// Returns the positions of layers 0 to 3 with Out as the last position, with Out in the position
+/// of In, and with None.
 pub(super) fn orders() -> [Positions; 3] {
     let names = ["", "0", "1", "2", "3"].map(String::from);
     let layering = Layering::of(names.to_vec(), Vec::new());

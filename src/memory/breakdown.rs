@@ -1,5 +1,5 @@
 //! The memory of each operation by itself (docs/model.md, "The memory of a stage": a row of the
-//! operation breakdown is a stage of that one operation), and bytes that could be reduced in a stage
+//! operation breakdown is a stage of one operation), and the bytes that could be reduced in a stage
 //! that does not fit ("Advice").
 
 use super::code::by_kind;
@@ -10,21 +10,23 @@ use crate::profile::TileBytes;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes on the fullest tile of a stage, at its fullest step, that could be reduced.
+/// Bytes that could be reduced, of the variables on the fullest tile of a stage at its fullest
+/// step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reducible {
-    /// Bytes of temporaries, which only one operation group uses. A lower available memory
-    /// proportion bounds them.
+    /// Bytes of temporaries: variables that only one operation group uses and that are not always
+    /// live. A lower available memory proportion bounds them.
     pub temporaries: u64,
-    /// The weight whose operations use the most temporaries: its name and the bytes.
+    /// The name of the weight whose operations use the most temporaries, and the bytes of these
+    /// temporaries.
     pub by_weight: Option<(String, u64)>,
-    /// Bytes of always-live variables whose elements are known to take 32 bits.
+    /// Bytes of always-live variables whose elements take 32 bits, which 16 bits would halve.
     pub wide: u64,
 }
 
 impl MemoryModel<'_> {
-    /// Memory by operation group, in bytes over all tiles: that of a stage with this one operation,
-    /// as if it had a layer.
+    /// Returns for each operation group the bytes over all tiles that a stage with only this
+    /// operation would take, by their contents.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let model = self.model;
         let add = |(mut sums, mut scratch): (Vec<u64>, BreakdownScratch), tile| {
@@ -58,7 +60,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes what could be reduced in `memory`, the memory of `stage`.
+    /// Computes the bytes that could be reduced in `stage`, whose memory is `memory`.
     pub fn reducible(&self, stage: &PlacedStage, memory: &StageMemory) -> Reducible {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();
@@ -99,7 +101,8 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Adds to `sums`, by operation group, the peak of the group's variables on one tile.
+    /// Adds to `sums`, for each operation group, the highest bytes on `tile` of the group's live
+    /// variables.
     fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut BreakdownScratch) {
         let model = self.model;
         let BreakdownScratch { uses, liveness } = scratch;
@@ -127,6 +130,7 @@ impl MemoryModel<'_> {
         }
     }
 
+    /// Returns the bytes over all tiles of the code of the vertex types that the group uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
         let of_type = |(vertex_type, present): &(u32, TileBytes)| {
             let code = &self.model.vertex_code[*vertex_type as usize];
@@ -138,7 +142,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Buffers of one thread, reused for each tile.
+/// Buffers of one thread, which are reused for each tile.
 #[derive(Default)]
 struct BreakdownScratch {
     uses: Vec<(u32, VariableGroup)>,

@@ -1,4 +1,4 @@
-//! Code and vertex state by the layers that need it (docs/model.md, "Code").
+//! Code and vertex state, by the layers that need them (docs/model.md, "Code").
 
 use super::Rules;
 use crate::model::{GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement};
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Bytes by tile that a stage needs, once, as soon as it has one of the layers in `set`.
+/// Bytes of one kind of code that a stage needs once if it has any of the positions in `set`.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub(super) kind: CodeKind,
@@ -15,7 +15,7 @@ pub(super) struct CodeItem {
     pub(super) bytes: Vec<TileSum>,
 }
 
-/// A run of tiles `from..to` (end exclusive) with one sum of bytes, which is not 0.
+/// A run of tiles `from..to` (end exclusive) that all have the same bytes, which are not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileSum {
     pub(super) from: u32,
@@ -23,7 +23,8 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
-/// The code of one operation group by kind, without code of vertex types, which groups share.
+/// Returns the code of one operation group on each tile, by kind. Code of vertex types is left out,
+/// since operation groups share it.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let vertices = match rules {
         Rules::Classic => &code.vertex_state,
@@ -36,10 +37,11 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
     ]
 }
 
-/// Code with the place set that needs it.
+/// The code of an operation group or of a cluster of its programs, with the positions that need it.
 pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
-/// Joins the code in `placed` by kind and place set. Outside of `tiles`, some of it may be missing.
+/// Adds up the code in `placed` by kind and by the positions that need it. Only code on `tiles` is
+/// complete; on other tiles some may be missing.
 pub(super) fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
@@ -74,7 +76,7 @@ pub(super) fn collect(
     items
 }
 
-/// By tile of `tiles` and [`CodeKind`]: the bytes of all items.
+/// Returns the bytes of all items, for each tile of `tiles` and each [`CodeKind`].
 pub(super) fn by_tile<'a>(
     items: impl IntoIterator<Item = &'a CodeItem>,
     tiles: &Range<u32>,
@@ -91,15 +93,15 @@ pub(super) fn by_tile<'a>(
     sums
 }
 
-/// The runs of `bytes` that have any of `tiles`.
+/// Returns the runs of `bytes` that contain any of `tiles`.
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let runs = bytes.runs();
     let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     &runs[..runs.partition_point(|run| run.from < tiles.end)]
 }
 
-/// Pairs the code of each operation group with the place set that needs it; goes cluster by cluster
-/// where the clusters of a group have separate place sets.
+/// Returns the code of each operation group with the positions that need it. A group whose clusters
+/// of programs belong to different positions has one entry for each cluster.
 pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
@@ -113,8 +115,8 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     placed
 }
 
-/// The code of vertex types by place set: on each tile, the union of all places that instantiate
-/// the type there.
+/// Returns the code of vertex types by the positions that need it. On each tile, a type is needed
+/// by all positions that have an instance of it there.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -148,12 +150,13 @@ fn vertex_code(
     found
 }
 
-/// Runs of tiles (first, end exclusive) with the union of all place sets that use them.
+/// Returns runs of tiles (first tile, exclusive end) with the union of all sets of positions in
+/// `uses` that have these tiles.
 fn places_by_tile(
     uses: &[(PlaceSet, &[TileRun])],
     sets: &mut PlaceSets,
 ) -> Vec<(u32, u32, PlaceSet)> {
-    // (tile, place set, +1 where its use begins or -1 where it ends)
+    // (tile, set of positions, +1 if its use begins at the tile, -1 if it ends before the tile)
     let mut events: Vec<(u32, PlaceSet, i32)> = Vec::new();
     for &(set, present) in uses.iter().filter(|&&(set, _)| set != NOWHERE) {
         for run in present {
@@ -182,10 +185,10 @@ fn places_by_tile(
     stretches
 }
 
-/// Merges lists of runs into one; where runs overlap, their bytes are added.
+/// Merges lists of runs of tiles into one list. Where runs overlap, their bytes are added.
 fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
     let runs = lists.iter().copied().flatten();
-    // Very many items have few runs each: sorting them is faster than a pass over all tiles.
+    // Most items have few runs, and sorting these is faster than a pass over all tiles.
     if lists.iter().map(|runs| runs.len()).sum::<usize>() < tiles as usize / 16 {
         return sums(sorted_changes(runs));
     }
@@ -198,7 +201,8 @@ fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
     sums(changes)
 }
 
-/// By tile, the change of the sum from the previous tile; changes of 0 are left out.
+/// Returns pairs of a tile and the change of the bytes from the tile before, in ascending order of
+/// tiles. Changes of 0 are left out.
 fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<Item = (u32, i64)> {
     let ends = |run: &TileRun| {
         let value = i64::from(run.value);
@@ -214,7 +218,8 @@ fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<
     changes.into_iter().filter(|&(_, change)| change != 0)
 }
 
-/// Turns changes into runs of tiles; runs without bytes are left out.
+/// Turns changes from tile to tile into runs of tiles with equal bytes. Runs without bytes are left
+/// out.
 fn sums(changes: impl Iterator<Item = (u32, i64)>) -> Vec<TileSum> {
     let mut sums: Vec<TileSum> = Vec::new();
     let (mut bytes, mut from) = (0i64, 0);

@@ -1,34 +1,35 @@
-//! The table that the solver works on: bytes for each range of layers.
+//! The table of bytes for each range of layers, from which the solver chooses stages.
 
 use std::ops::Range;
 
-/// Bytes on the fullest tile for every contiguous range of layers that can fit.
+/// The bytes on the fullest tile of every range of consecutive layers that can fit.
 ///
-/// Positions `0..layers` are indices in the layer order; position 0 is the pseudo-layer. The lower
+/// A range consists of positions, indices in the layer order; position 0 is In or None. The lower
 /// bound on the bytes of a range never falls when a layer is added, so from each start the table
-/// ends before the first range whose bound exceeds the limit. In a pipeline a range needs more the
-/// more stages come after it (docs/model.md, "Pipelines"); a longer range may then need less than a
-/// shorter one.
+/// ends before the first range whose bound exceeds the limit. In a pipeline the bytes also grow
+/// with the number of stages after the range (docs/model.md, "Pipelines"); there a longer range may
+/// need less than a shorter one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
-    /// `least[from][n]` is the lower bound on the bytes of `from..from + n + 1`.
+    /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
     least: Vec<Vec<u64>>,
-    /// Bytes of ranges by the number of stages after them; `None` without a pipeline.
+    /// The bytes of ranges by the number of stages after them; `None` without a pipeline.
     pipeline: Option<ByDepth>,
 }
 
-/// Bytes of each range with 0, 1, ... stages after it.
+/// The bytes of each range with 0, 1, ... stages after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ByDepth {
-    /// Maximum number of stages in a split.
+    /// The maximum number of stages of a split.
     stages: usize,
-    /// By start: for each range, by length, `stages` entries for 0, 1, ... stages after it.
+    /// By start of the range: for each range, the shortest first, `stages` entries for 0, 1, ...
+    /// stages after it.
     rows: Vec<Vec<u64>>,
 }
 
 impl ByDepth {
-    /// Bytes of a range (end exclusive) with 0, 1, ... stages after it; `None` if the table lacks
-    /// it.
+    /// Returns the bytes of a range (end exclusive) with 0, 1, ... stages after it; `None` if the
+    /// table does not have the range.
     fn of_range(&self, range: &Range<usize>) -> Option<&[u64]> {
         let first = range.len().checked_sub(1)? * self.stages;
         self.rows.get(range.start)?.get(first..first + self.stages)
@@ -36,11 +37,11 @@ impl ByDepth {
 }
 
 impl RangeCosts {
-    /// Takes peaks in bytes by start and length: `peaks[from][n]` is the peak of the range
-    /// `from..from + n + 1`, however many stages come after it.
+    /// Makes the table for stages without a pipeline: `peaks[from][n]` has the bytes on the fullest
+    /// tile of the range `from..from + n + 1`, whatever the number of stages after it.
     ///
     /// # Panics
-    /// When a range reaches beyond the last layer.
+    /// If a range reaches beyond the last layer.
     pub fn new(peaks: Vec<Vec<u64>>) -> Self {
         let layers = peaks.len();
         for (from, row) in peaks.iter().enumerate() {
@@ -52,11 +53,12 @@ impl RangeCosts {
         }
     }
 
-    /// Costs in a pipeline of at most `stages` stages: `peaks(range, after)` returns the bytes of a
-    /// range with `after` stages after it; `u64::MAX` exceeds any limit.
+    /// Makes the table for a pipeline of at most `stages` stages. `least` has lower bounds as in
+    /// [`RangeCosts::new`]. `peaks(range, after)` returns the bytes of a range with `after` stages
+    /// after it, or `u64::MAX` for bytes over any limit.
     ///
     /// # Panics
-    /// As [`RangeCosts::new`].
+    /// If a range reaches beyond the last layer.
     pub fn in_pipeline(
         least: Vec<Vec<u64>>,
         stages: usize,
@@ -74,12 +76,12 @@ impl RangeCosts {
         }
     }
 
-    /// Costs without a pipeline: the lower bound on the bytes of each range.
+    /// Returns the table without a pipeline: each range has its lower bound as its bytes.
     pub fn at_least(&self) -> Self {
         Self::new(self.least.clone())
     }
 
-    /// Number of positions in the layer order, the pseudo-layer included.
+    /// Returns the number of positions in the layer order, including In and Out or None.
     pub fn layers(&self) -> usize {
         self.least.len()
     }
@@ -89,15 +91,17 @@ impl RangeCosts {
         self.pipeline.is_some()
     }
 
-    /// Maximum number of stages that the costs cover; `usize::MAX` without a pipeline.
+    /// Returns the maximum number of stages of a split that the table can evaluate; `usize::MAX`
+    /// without a pipeline.
     pub fn stages(&self) -> usize {
         let known = self.pipeline.as_ref().map(|costs| costs.stages);
         known.unwrap_or(usize::MAX)
     }
 
-    /// Bytes on the fullest tile of the stage with the positions `range` (end exclusive) and `after`
-    /// stages after it. `None` if these bytes exceed the limit that the costs were computed for, or if
-    /// no split has such a stage: only a range that ends with the last position has no stage after it.
+    /// Returns the bytes on the fullest tile of the stage with the positions `range` (end
+    /// exclusive) and `after` stages after it. Returns `None` if these bytes exceed the limit that
+    /// the table was computed for, or if no split has such a stage: a range has no stage after it
+    /// if and only if it ends with the last position.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
         let Some(by_depth) = &self.pipeline else {
@@ -109,26 +113,27 @@ impl RangeCosts {
         peak.filter(|&peak| peak < u64::MAX)
     }
 
-    /// Lower bound on the bytes of `range` (end exclusive), wherever it is in a split; `None` if it
-    /// exceeds the limit. It never falls when the range grows.
+    /// Returns the lower bound on the bytes of `range` (end exclusive), wherever it is in a split;
+    /// `None` if the bound exceeds the limit. It never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         let length = range.end.checked_sub(range.start)?.checked_sub(1)?;
         self.least.get(range.start)?.get(length).copied()
     }
 
-    /// End (exclusive) of the longest range from `from` that can fit; `from` itself when not even
-    /// one layer can.
+    /// Returns the end (exclusive) of the longest range from `from` that can fit; `from` itself if
+    /// not even one layer can.
     pub fn reach(&self, from: usize) -> usize {
         from + self.least[from].len()
     }
 
-    /// Lower bounds on the bytes of ranges that start at `from`, by length: index `n` belongs to
-    /// `from..from + n + 1`. They never fall from one to the next.
+    /// Returns the lower bounds on the bytes of the ranges that start at `from`: index `n` is for
+    /// the range `from..from + n + 1`. They never fall from one index to the next.
     pub fn least_from(&self, from: usize) -> &[u64] {
         self.least.get(from).map_or(&[], Vec::as_slice)
     }
 
-    /// All ranges that can fit, each with the lower bound on its bytes, by start, then by length.
+    /// Iterates over all ranges that can fit, each with the lower bound on its bytes; by start, the
+    /// shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.least.iter().enumerate().flat_map(|(from, row)| {
             row.iter()
@@ -137,7 +142,8 @@ impl RangeCosts {
         })
     }
 
-    /// The range with the highest bytes in the table, and its bytes; `None` if the table is empty.
+    /// Returns the range with the highest bytes in the table, and these bytes; `None` if the table
+    /// is empty.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         let of_stage = |(range, least): (Range<usize>, u64)| {
             let by_depth = self.pipeline.as_ref();

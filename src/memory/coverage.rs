@@ -1,4 +1,5 @@
-//! How much of the recorded memory the operations explain.
+//! Compares the recorded memory with the bytes of operations, to show how much of it the model
+//! explains.
 
 use super::overhead::explained;
 use super::{MemoryModel, Rules};
@@ -10,53 +11,55 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The operations that explain the memory, all in one stage.
+/// Which operations count in a comparison with recorded bytes, as if they were all in one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
     /// All operations.
     All,
-    /// Operations that have a layer by their names.
+    /// Operations whose names give a layer.
     Layered,
 }
 
-/// Bytes of one kind of code, predicted and recorded.
+/// The bytes of one kind of code: computed from operations, and recorded by the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeCategory {
-    /// Name of the kind's first category in the profile, such as `vertexCode`.
+    /// The name of the first category of variables in the profile that has this kind of code, such
+    /// as `vertexCode`.
     pub name: &'static str,
-    /// Bytes over all tiles that the operations explain.
+    /// The bytes over all tiles that the operations explain.
     pub predicted: u64,
-    /// Bytes over all tiles that the compiler recorded.
+    /// The bytes over all tiles that the compiler recorded.
     pub recorded: u64,
-    /// The tile with the largest difference; the first of several.
+    /// The tile with the largest difference between predicted and recorded bytes; the first of
+    /// several.
     pub worst_tile: u32,
-    /// Predicted minus recorded bytes on that tile.
+    /// The predicted bytes minus the recorded bytes on that tile.
     pub worst_difference: i64,
 }
 
-/// How the model explains the bytes of the fullest tile at its peak step.
+/// The recorded bytes of the fullest tile at its peak step, by what explains them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CoverageFacts")]
 pub struct Coverage {
-    /// The tile.
+    /// The number of the tile.
     pub tile: u32,
-    /// Bytes that the compiler recorded.
+    /// The bytes that the compiler recorded.
     pub recorded: u64,
-    /// Bytes of operations that have a layer by their names.
+    /// The bytes of operations whose names give a layer.
     pub layers: u64,
-    /// Bytes of other operations, which were assigned to positions.
+    /// The bytes of other operations, which rules assigned to layers, In or Out.
     pub assigned: u64,
-    /// Bytes of `assigned` whose variables are used by an operation on the whole model, such as a norm
-    /// of all gradients, and count at several positions of the layer order for this reason alone.
+    /// The part of `assigned` that belongs to variables which an operation on the whole model uses,
+    /// such as a norm of all gradients, and which count in several layers for this reason alone.
     pub by_touch: u64,
-    /// Bytes that belong to no operation.
+    /// The bytes that belong to no operation, which every stage needs.
     pub overhead: u64,
-    /// Unexplained bytes; below 0 if more is predicted than recorded.
+    /// The recorded bytes that nothing explains; below 0 if more bytes are predicted than recorded.
     pub rest: i64,
 }
 
 impl Coverage {
-    /// Sets `rest`, the recorded bytes that nothing explains.
+    /// Returns the comparison with `rest` set to the recorded bytes that nothing explains.
     fn with_rest(self) -> Self {
         let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
         let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
@@ -68,20 +71,20 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Does one of the operations own this program?
+    /// Does one of the operations that count own this program?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         let group = program.group;
         group.is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Does one of the operations use this variable? Code counts as explained, since it is compared
-    /// by category.
+    /// Does one of the operations that count use this variable? Variables with code count as
+    /// explained, since code is compared by kind.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         let mut code = CodeKind::ALL.iter().flat_map(|&kind| self.categories(kind));
         code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
     }
 
-    /// Does one of the operations use the variables of this use set?
+    /// Does one of the operations that count use the variables of this use set?
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -89,8 +92,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Categories of the profile that a kind of code is compared with. The classic rules predict
-    /// the first only: of what vertices need, they leave out everything but state.
+    /// Returns the categories of variables in the profile that a kind of code is compared with. In
+    /// the classic memory model it is only the first one, since of the memory of vertices this
+    /// model only has their state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -98,7 +102,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Compares each kind of code; kinds that the profile does not record are left out.
+    /// Compares each kind of code with the recorded bytes. Kinds that the profile does not record
+    /// are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
@@ -112,20 +117,21 @@ impl MemoryModel<'_> {
         compared.collect()
     }
 
-    /// Bytes of code that the operations explain, by tile of `tiles`, then by [`CodeKind`].
+    /// Returns the bytes of code that the operations explain, for each tile of `tiles` and each
+    /// [`CodeKind`].
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
 
-    /// Is an operation group among the operations?
+    /// Does this operation group count?
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
-    /// Predicted bytes at the tile and step of the memory peak: code of the operations on this
-    /// tile, and their variables that are live at this step.
+    /// Predicts the bytes at the tile and step of the memory peak: the code of the operations that
+    /// count, and their variables that are live at this step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
         let code: u64 = code.iter().flatten().sum();
@@ -136,8 +142,8 @@ impl MemoryModel<'_> {
         code + variables.map(|item| u64::from(item.bytes)).sum::<u64>()
     }
 
-    /// Who explains the recorded bytes of the fullest tile; `None` if the compiler recorded no
-    /// tiles.
+    /// Explains the recorded bytes of the fullest tile at its peak step; `None` if the profile has
+    /// no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
         let totals = recorded.map(|(tile, recorded)| (recorded.total, Reverse(tile)));
@@ -166,8 +172,8 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Who explains the bytes at the memory peak, by name of the category of lowered variables.
-    /// Bytes of vertices count in the first of their categories.
+    /// Explains the bytes at the memory peak, by the category of variables in the profile. All
+    /// bytes of vertices count in the first of their categories.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
         for (kind, code) in CodeKind::ALL
@@ -194,7 +200,8 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// The field that counts the variables of this use set; `None` if none does.
+    /// Returns the field of [`Coverage`] in which the variables of this use set count; `None` if
+    /// they count nowhere.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {
@@ -205,7 +212,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// By [`CodeKind`], who explains the bytes of code on a tile.
+    /// Explains the bytes of code on a tile, for each [`CodeKind`].
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
@@ -227,6 +234,7 @@ impl MemoryModel<'_> {
     }
 }
 
+/// Compares predicted bytes with recorded bytes, tile by tile.
 fn compare(name: &'static str, predicted: Vec<u64>, recorded: &[&TileBytes]) -> CodeCategory {
     let mut differences: Vec<i64> = predicted.iter().map(|&bytes| bytes as i64).collect();
     for run in recorded.iter().flat_map(|bytes| bytes.runs()) {

@@ -1,4 +1,4 @@
-//! Bytes of stages and of the whole model, step by step.
+//! The live bytes of stages and of the whole model at each liveness step.
 
 use super::pipeline::PHASES;
 use super::stage::meets;
@@ -8,23 +8,24 @@ use crate::model::{EVERYWHERE, PlaceSet};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Bytes over the steps of a window: at each step `fixed` + `always_live` + the bytes of the last
-/// entry of `points` at or before the step.
+/// Bytes at each step of a window. At a step they are the sum of `fixed`, `always_live`, and the
+/// bytes of the last entry of `points` at or before the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurve {
-    /// First and last step, both inclusive.
+    /// The first and the last step of the window, both inclusive.
     pub window: (u32, u32),
-    /// Bytes that do not change with the step: code, state, fragmentation.
+    /// Bytes that are the same at each step: code, vertex state, fragmentation, and additions of a
+    /// pipeline such as the stash.
     pub fixed: u64,
-    /// Bytes of the variables that are live on every step.
+    /// Bytes of the variables that are live at every step.
     pub always_live: u64,
-    /// (step, bytes of all other variables from this step on), ascending: an entry for the first
-    /// step of the window, and one for each change.
+    /// Pairs of a step and the bytes of all other variables from this step on, in ascending order:
+    /// one for the first step of the window, and one for each change.
     pub points: Vec<(u32, u64)>,
 }
 
 impl LiveCurve {
-    /// The highest bytes, and the first step that has them.
+    /// Returns the highest bytes of any step, and the first step that has them.
     pub fn peak(&self) -> (u64, u32) {
         let mut peak = (0, self.window.0);
         for &(step, bytes) in &self.points {
@@ -36,19 +37,20 @@ impl LiveCurve {
     }
 }
 
-/// The curves of one stage or of the whole model.
+/// The live bytes of one stage or of the whole model at each step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
-    /// Bytes summed over all tiles.
+    /// The bytes summed over all tiles.
     pub all_tiles: LiveCurve,
-    /// Bytes on one tile.
+    /// The bytes on one tile.
     pub on_tile: LiveCurve,
 }
 
 impl MemoryModel<'_> {
-    /// The curves of each of `stages`: its range of positions (end exclusive), its memory
-    /// ([`MemoryModel::stages`]) and the tile for [`LiveCurves::on_tile`]. On the fullest tile of a
-    /// stage, the curve peaks at the bytes of this tile. `None` for a stage without steps.
+    /// Computes the curves of each stage, in order. A stage is a range of positions (end
+    /// exclusive), its memory from [`MemoryModel::stages`], and the tile for
+    /// [`LiveCurves::on_tile`]. The curve of the fullest tile peaks at the bytes of this tile in
+    /// the memory. `None` for a stage without steps.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
@@ -92,9 +94,9 @@ impl MemoryModel<'_> {
         numbered.into_par_iter().map(curves).collect()
     }
 
-    /// The curves of all lowered variables, whichever operations use them: summed over all tiles,
-    /// and on `tile`. Code counts on every step, with the bytes that the profile records. `None`
-    /// if the profile has no steps.
+    /// Computes the curves of all variables of the profile, whichever operations use them: summed
+    /// over all tiles, and on `tile`. Code counts at every step, with the recorded bytes. `None` if
+    /// the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data();
@@ -120,9 +122,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Is a variable of this class and use set live at `step` in a stage with these positions (end
-    /// exclusive), where layers run again as in the pipeline? By the full rules code is not, since
-    /// its recorded bytes count instead.
+    /// Is a variable with this class and use set live at `step` in a stage with these positions
+    /// (end exclusive)? Recomputation in the pipeline is considered. In the full memory model a
+    /// variable with code is not, since its recorded bytes count instead.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,
@@ -145,13 +147,13 @@ impl MemoryModel<'_> {
         is_live
     }
 
-    /// Positions whose stages count a variable of this use set, ascending; empty if every stage
-    /// counts it.
+    /// Returns the positions whose stages count variables of this use set, in ascending order;
+    /// empty if every stage counts them.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
     }
 
-    /// By tile, the bytes of a stage that do not change with the step.
+    /// Returns for each tile the bytes of a stage that are the same at each step.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
@@ -161,14 +163,14 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Bytes of live variables, step by step.
+/// The sum of live bytes at each step, to which variables are added one by one.
 struct CurveSums {
     live: StepSums<1>,
     always_live: u64,
 }
 
 impl CurveSums {
-    /// Starts with nothing live in a window (both steps inclusive).
+    /// Starts without variables, for a window of steps (both inclusive).
     fn new((first, last): (u32, u32)) -> Self {
         Self {
             live: StepSums::new(first..last + 1),
@@ -176,7 +178,7 @@ impl CurveSums {
         }
     }
 
-    /// Adds variables that are live on these half-open step ranges; `None` for all steps.
+    /// Adds `bytes` at the half-open step ranges of `live`, or at all steps if that is `None`.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: u64) {
         match live {
             None => self.always_live += bytes,
@@ -184,7 +186,7 @@ impl CurveSums {
         }
     }
 
-    /// The curve over the window with `fixed` bytes besides the variables.
+    /// Returns the curve over `window`, with `fixed` bytes besides the variables.
     fn curve(mut self, window: (u32, u32), fixed: u64) -> LiveCurve {
         let points = self.live.points().map(|(step, [bytes])| (step, bytes));
         let mut points: Vec<(u32, u64)> = points.collect();

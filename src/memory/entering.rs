@@ -1,66 +1,69 @@
-//! Lists of places as they enter ranges that grow at their end, and sums of bytes that enter so.
+//! Bytes that a range of layers gains when it grows by one layer at its end, prepared for all
+//! ranges.
 
 use super::MemoryModel;
 use super::lanes::{self, ByLane};
 use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Entries into ranges by the first start from which they count: the position after the previous
-/// layer with the same entry, so that a range counts it once.
+/// Items that ranges have once if they contain any of several layers. An item is entered at each of
+/// its layers, for the ranges that start after the item's layer before: only these do not have it
+/// yet. Items are stored by the first start for which they are entered.
 #[derive(Debug, Default)]
-pub(super) struct Entries<What> {
-    /// By start, the layers at which something enters.
-    from: Vec<Vec<(u32, What)>>,
+pub(super) struct Entries<Item> {
+    /// By the first start for which they are entered: pairs of a layer and an item.
+    from: Vec<Vec<(u32, Item)>>,
+    /// The number of entries.
     count: usize,
 }
 
-impl<What: Copy> Entries<What> {
-    /// Clears everything, for `layers` layers.
+impl<Item: Copy> Entries<Item> {
+    /// Clears all entries, and prepares for `layers` layers.
     pub(super) fn restart(&mut self, layers: usize) {
         self.from.resize_with(layers, Vec::new);
         self.from.iter_mut().for_each(Vec::clear);
         self.count = 0;
     }
 
-    /// Adds what all of `layers` have: at each layer, it enters ranges that start after the layer
-    /// before.
-    pub(super) fn enter(&mut self, layers: &[u32], what: What) {
+    /// Enters an item that ranges have if they contain any of `layers` (ascending).
+    pub(super) fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
             return;
         }
         let mut start = 0;
         for &layer in layers {
-            self.from[start].push((layer, what));
+            self.from[start].push((layer, item));
             start = layer as usize + 1;
         }
     }
 
-    /// Adds what ranges have that contain one of `layers`, and `with` too: it enters at the later
-    /// of both. For ranges that start after `with`, `undo` takes it back.
-    pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, what: What, undo: What) {
+    /// Enters an item that ranges have if they contain any of `layers` and also the layer `with`.
+    /// It is entered at the later of both. In ranges that start too late to contain both, `undo`
+    /// cancels it.
+    pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
-        let mut enter = |start: u32, layer: u32, what| {
-            self.from[start as usize].push((layer, what));
+        let mut enter = |start: u32, layer: u32, item| {
+            self.from[start as usize].push((layer, item));
         };
         let mut start = 0;
         if let Some(&last) = before.last() {
-            enter(0, with, what);
+            enter(0, with, item);
             start = last + 1;
             if last < with {
                 enter(start, with, undo);
             }
         }
         if let Some(&layer) = after.first().filter(|_| start <= with) {
-            enter(start, layer, what);
+            enter(start, layer, item);
             enter(with + 1, layer, undo);
         }
     }
 
-    /// Are all entries there? Beyond [`limits::ENTRIES`], further ones are left out.
+    /// Are all entries stored? Entries beyond [`limits::ENTRIES`] are left out.
     ///
     /// # Errors
-    /// When the tiles have more variables or code than any real tile.
+    /// If there are more entries than any real tile has.
     pub(super) fn check(&self) -> Result<(), TooManyPlaces> {
         match self.count {
             ..=limits::ENTRIES => Ok(()),
@@ -68,33 +71,35 @@ impl<What: Copy> Entries<What> {
         }
     }
 
-    /// Entries that begin to count at `start`: layer, and what enters there.
-    pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, What)> {
+    /// Returns the layers and items whose entries are for ranges that start at `start` or later,
+    /// but not for ranges that start before.
+    pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         let entries = self.from[start].iter();
-        entries.map(|&(layer, what)| (layer as usize, what))
+        entries.map(|&(layer, item)| (layer as usize, item))
     }
 }
 
-/// Bytes by kind, then by lane.
+/// Bytes by kind, then by lane (tile).
 type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 
-/// Sums of bytes in a growing range, of several kinds: a range has the bytes of a place set once,
-/// however many of its places it has. Reused for the next tiles.
+/// The bytes of a range that grows layer by layer, by kind and by lane (tile). A range has the
+/// bytes of a set of positions once if it contains any of them. The buffers are reused for the next
+/// tiles.
 #[derive(Debug, Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// Kind and index in `bytes`.
+    /// The kind of each entry and its index in `bytes`.
     entries: Entries<(usize, u32)>,
     bytes: Vec<[u64; N]>,
-    /// Bytes of every range.
+    /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
-    /// By position: bytes that enter there.
+    /// By position: the bytes that ranges from the current start gain there.
     at: Vec<ByKind<N, KINDS>>,
-    /// The bytes of the range.
+    /// The bytes of the current range.
     pub(super) sums: ByKind<N, KINDS>,
 }
 
 impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
-    /// Clears everything, for `positions` positions.
+    /// Clears everything, and prepares for `positions` positions.
     pub(super) fn restart(&mut self, positions: usize) {
         self.entries.restart(positions);
         self.bytes.clear();
@@ -102,7 +107,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Adds bytes of a kind that ranges with a place of `set` have.
+    /// Enters bytes of a kind that ranges have once if they contain any position of `set`.
     pub(super) fn enter(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -113,20 +118,21 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         if set == EVERYWHERE {
             lanes::add(&mut self.everywhere[kind], &bytes);
         }
-        let what = (kind, self.bytes.len() as u32);
-        self.entries.enter(memory.sets.places(set), what);
+        let item = (kind, self.bytes.len() as u32);
+        self.entries.enter(memory.sets.places(set), item);
         self.bytes.push(bytes);
     }
 
-    /// Are all bytes there?
+    /// Are all bytes stored?
     ///
     /// # Errors
-    /// As [`Entries::check`].
+    /// The error of [`Entries::check`].
     pub(super) fn check(&self) -> Result<(), TooManyPlaces> {
         self.entries.check()
     }
 
-    /// Begins with an empty range before the position `start`: 0, then each next one in turn.
+    /// Starts an empty range before the position `start`. Starts must come one after the other,
+    /// from 0.
     pub(super) fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());
@@ -137,7 +143,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.sums = self.everywhere;
     }
 
-    /// Adds the next position to the range.
+    /// Adds the next position to the current range.
     pub(super) fn add(&mut self, last: usize) {
         for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
             lanes::add(sums, added);

@@ -1,30 +1,32 @@
-//! Sums of bytes on neighbouring tiles, side by side: each tile has a lane.
-//!
-//! Work that is alike for all lanes takes little more time than work for one. Arrays here are by
-//! lane; lanes without a tile hold 0.
+//! Arithmetic with the bytes on neighbouring tiles side by side. Each tile has a *lane*, an index
+//! of an array. An operation on all lanes takes little more time than on one. Lanes without a tile
+//! hold 0.
 
 use std::ops::{Deref, DerefMut};
 
-/// Number of tiles that are summed side by side. Few in tests, so that small models fill several.
+/// The number of tiles that are summed side by side. It is small in tests, so that small models
+/// have several groups of tiles.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// A sum of bytes in one lane. Changes wrap around: whatever their order, a sum of at most
-/// [`Bytes::HIGHEST`] is right in the end.
+/// A number of bytes in one lane. Additions and subtractions wrap around, so a sum of at most
+/// [`Bytes::HIGHEST`] is right in the end whatever the order of the changes.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
-    /// The highest sum of bytes.
+    /// The highest number of bytes that the type can represent.
     const HIGHEST: u64;
 
-    /// Returns `bytes`, or the highest sum if that is less.
+    /// Returns `bytes`, or [`Bytes::HIGHEST`] if `bytes` is larger.
     fn at_most(bytes: u64) -> Self;
 
-    /// Returns `bytes` as a change of a sum.
+    /// Converts the bytes of one variable, to be added to a sum or subtracted from it.
     fn change(bytes: u32) -> Self;
 
+    /// Adds with wrap-around.
     fn plus(self, other: Self) -> Self;
 
+    /// Subtracts with wrap-around.
     fn minus(self, other: Self) -> Self;
 
-    /// The sum as a number of bytes.
+    /// Returns the number of bytes as a 64-bit integer.
     fn sum(self) -> u64;
 }
 
@@ -62,7 +64,8 @@ bytes!(i32, u32, i32::MAX);
 // No sum of real bytes exceeds 64 bits.
 bytes!(u64, u64, u64::MAX);
 
-/// An array by lane with a default of 0 in each lane, for any number of lanes.
+/// An array with one value for each lane, whose default is the default value in each lane, for any
+/// number of lanes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByLane<T, const N: usize>(pub(super) [T; N]);
 
@@ -86,9 +89,8 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
     }
 }
 
-/// Sets each lane of `to` to what `of` makes of it and of the same lane of `by`. A loop over
-/// numbers: it is as fast as one over iterators where code is optimised, and three times as fast in
-/// the builds that tests run.
+/// Replaces each lane of `to` by the result of `of` for that lane and the same lane of `by`. An
+/// index loop is as fast as iterators in optimised code, and three times as fast in test builds.
 #[inline(always)]
 fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {
     let mut lane = 0;
@@ -98,25 +100,25 @@ fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl 
     }
 }
 
-/// Adds `bytes` to `sums`.
+/// Adds each lane of `bytes` to the same lane of `sums`, with wrap-around.
 #[inline]
 pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::plus);
 }
 
-/// Takes `bytes` from `sums`.
+/// Subtracts each lane of `bytes` from the same lane of `sums`, with wrap-around.
 #[inline]
 pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::minus);
 }
 
-/// Raises each lane of `highest` to `bytes` where that is more.
+/// Raises each lane of `highest` to the same lane of `bytes` if that is more.
 #[inline]
 pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
     change_lanes(highest, bytes, |a, b| if a > b { a } else { b });
 }
 
-/// Is `bytes` more than `known` in any lane?
+/// Is any lane of `bytes` more than the same lane of `known`?
 #[inline]
 pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {
     let mut is_above = false;
@@ -128,7 +130,7 @@ pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T
     is_above
 }
 
-/// The sum of `a` and `b` by lane.
+/// Returns the sums of `a` and `b`, lane by lane.
 #[inline]
 pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     let mut sums = *a;
@@ -136,12 +138,12 @@ pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     sums
 }
 
-/// The sum of all, by lane.
+/// Returns the sums of all arrays, lane by lane.
 pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
     all.fold([0; N], |sums, bytes| plus(&sums, &bytes))
 }
 
-/// The highest of the numbers of `N` neighbouring tiles, or 0.
+/// Returns the highest number of any lane; 0 if there are no lanes.
 pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
     numbers.iter().copied().max().unwrap_or(0)
 }

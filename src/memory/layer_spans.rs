@@ -1,28 +1,28 @@
-//! Which layer each step of the program belongs to.
+//! Finds the layer that each liveness step belongs to.
 
 use super::MemoryModel;
 use std::cmp::Reverse;
 
-/// Steps that belong to one layer.
+/// A run of consecutive steps that belong to one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSpan {
-    /// Position of the layer.
+    /// The position of the layer in the layer order.
     pub layer: u32,
-    /// The first step.
+    /// The first step of the run.
     pub from: u32,
-    /// The last step, inclusive.
+    /// The last step of the run, inclusive.
     pub to: u32,
 }
 
-/// Maximum number of spans; longer lists are made coarser.
+/// Maximum number of spans; with more, neighbouring steps are combined.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
-    /// The spans of all layers, in the order of the steps. A step belongs to the layer of the
-    /// operation that runs it; where the steps of several operations overlap, to the layer of the
-    /// shortest operation. Steps without a layer between steps of one layer join it. If that gives
-    /// more than some hundred spans, the steps are cut into equal stretches, each of which goes to
-    /// the layer with most of its steps.
+    /// Returns the spans of all layers, in the order of steps. A step belongs to the layer of the
+    /// operation that runs it or, if several operations overlap, to the layer of the shortest
+    /// operation. Steps without a layer join the layer around them. If there are more than
+    /// [`MAX_SPANS`] spans, the steps are cut into equal stretches, each of which goes to the layer
+    /// that has most of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);
@@ -38,7 +38,8 @@ impl MemoryModel<'_> {
         runs(&coarse)
     }
 
-    /// By step, the position of its layer.
+    /// Returns for each step the position of its layer; `None` if no operation with one layer runs
+    /// it.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let mut layers = vec![None; self.model.steps() as usize];
         let groups = self
@@ -53,8 +54,8 @@ impl MemoryModel<'_> {
             })
             .collect();
         spans.sort_by_key(|&(from, to, _)| to - from);
-        // By step, a step at or after it from which to look on for a free one; a free step has
-        // itself.
+        // For each step, a step at or after it from which to search for a step without a layer. A
+        // step that has no layer yet refers to itself.
         let mut next: Vec<u32> = (0..=self.model.steps()).collect();
         for (from, to, layer) in spans {
             let mut step = free(&mut next, from);
@@ -68,7 +69,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// The first free step at or after `step`; shortens the paths to it, as union-find does.
+/// Returns the first step at or after `step` that has no layer yet. It shortens the paths in
+/// `next`, as union-find does.
 fn free(next: &mut [u32], step: u32) -> u32 {
     let mut found = step;
     while next[found as usize] != found {
@@ -81,7 +83,8 @@ fn free(next: &mut [u32], step: u32) -> u32 {
     found
 }
 
-/// Joins neighbouring steps of one layer, with the steps without a layer between them.
+/// Returns the runs of steps of one layer. Steps without a layer that lie between steps of one
+/// layer belong to its run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let mut spans: Vec<LayerSpan> = Vec::new();
     let owned = (0u32..).zip(layers);
@@ -98,7 +101,8 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     spans
 }
 
-/// The layer with most of these steps; the first of several in the layer order.
+/// Returns the layer that most of these steps have; the first in the layer order if several have
+/// equally many.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

@@ -1,8 +1,8 @@
-//! The variables that count, and the steps at which they are live in a stage. They are grouped by
-//! class and use set: each group is a use and has a number.
+//! The variables that count in stages, and the steps at which they are live. Variables are grouped
+//! by equivalence class and use set (the operation groups that use them). Each such group is a
+//! *use* and has a number.
 //!
-//! Tiles whose memory is computed side by side share most uses, so that facts which depend only on
-//! the use are looked up once.
+//! Neighbouring tiles share most uses, so facts that depend only on the use are stored once.
 
 use super::{MemoryModel, Rules};
 use crate::model::{
@@ -10,23 +10,27 @@ use crate::model::{
 };
 use std::sync::Arc;
 
-/// The uses that count. Uses of data have the first numbers, and uses of code follow.
+/// All uses that count. Uses of variables with data have the first numbers, uses of variables with
+/// code follow.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
+    /// The uses of variables with data, with their recorded bytes.
     data: &'a VariableGroups,
-    /// The same uses with estimated bytes, which replace `data`.
+    /// The same uses with bytes estimated for another micro-batch, which replace those of `data`.
     estimated: Option<Arc<VariableGroups>>,
-    /// Code, where it counts as variables: by the full rules, its recorded bytes count instead.
+    /// The uses of variables with code in the classic memory model; in the full model the recorded
+    /// bytes of code count instead.
     code: Option<&'a VariableGroups>,
-    /// By number of the use.
+    /// The facts about each use, by its number.
     known: Arc<[KnownUse]>,
 }
 
-/// Facts of a use that depend neither on tile nor on stage.
+/// Facts about a use that depend neither on the tile nor on the stage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
+    /// The equivalence class, which determines the steps at which the variables are live.
     pub(super) class: u32,
-    /// The places that count its variables.
+    /// The positions whose stages count the variables.
     pub(super) counted: PlaceSet,
 }
 
@@ -48,12 +52,12 @@ impl<'a> CountedUses<'a> {
         uses
     }
 
-    /// The variables that hold data.
+    /// Returns the variables with data, with their estimated bytes if there are any.
     pub(super) fn data(&self) -> &VariableGroups {
         self.estimated.as_deref().unwrap_or(self.data)
     }
 
-    /// The uses with the bytes of `data`.
+    /// Returns the uses with the bytes of `data` in place of the recorded ones.
     pub(super) fn with_data(&self, data: VariableGroups) -> Self {
         Self {
             estimated: Some(data.into()),
@@ -61,31 +65,31 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// All uses by number, with their bytes over all tiles.
+    /// Iterates over all uses in the order of their numbers, with their bytes over all tiles.
     pub(super) fn all(&self) -> impl Iterator<Item = &VariableUse> {
         let code = self.code.map_or(&[][..], VariableGroups::uses);
         self.data().uses().iter().chain(code)
     }
 
-    /// The facts of a use.
+    /// Returns the facts about the use with this number.
     #[inline]
     pub(super) fn known(&self, number: u32) -> &KnownUse {
         &self.known[number as usize]
     }
 
-    /// The number of the use of data with this class and use set; `None` if no variable
-    /// has it.
+    /// Returns the number of the use with this class and use set; `None` if no variable with data
+    /// has both.
     pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
         self.data().number(class, set)
     }
 
-    /// The variables on `tile`.
+    /// Iterates over the variables on `tile`, grouped by use.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let code = self.code.map(|code| code.on_tile(tile));
         self.data().on_tile(tile).chain(code.into_iter().flatten())
     }
 
-    /// The numbers of the uses on `tile`, with their bytes.
+    /// Iterates over the uses on `tile`, as pairs of a number and bytes on the tile.
     pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         let lists = self.lists(tile).into_iter();
         lists.flat_map(|(first, uses)| {
@@ -94,8 +98,8 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// The uses on `tile` in two lists, of data and of code, each in order and with the offset of
-    /// its numbers.
+    /// Returns the uses on `tile` in two lists, of data and of code. Each list is in ascending
+    /// order, and comes with the number that must be added to the numbers in it.
     pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let data = self.data();
@@ -105,9 +109,10 @@ impl<'a> CountedUses<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// Calls `visit` for each part of the life of a use's variables: with the places whose stages
-    /// count them, with a position that these stages must have too (if any), and with the half-open
-    /// step ranges at which they are live there (`None` for all steps).
+    /// Calls `visit` for each part of the liveness of a use's variables in stages: with the
+    /// positions whose stages count them and a position that these stages must have too (if any),
+    /// and with the half-open step ranges at which they are live there (`None` for all steps). Does
+    /// not call it for variables that are off the chip in the passes.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -129,8 +134,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Half-open step ranges at which the variables of a use are live in the profile; `None` for
-    /// every step.
+    /// Returns the half-open step ranges at which the variables of a use are live in the profile;
+    /// `None` if they are live at every step.
     #[inline]
     pub(super) fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let (class, classes) = (self.uses.known(number).class, &self.model.classes);

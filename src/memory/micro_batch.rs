@@ -1,25 +1,28 @@
-//! Estimates for another micro-batch than the profile's (docs/model.md, "Another micro-batch").
+//! Estimates the memory and cycles of a micro-batch of another size than the profile's
+//! (docs/model.md, "Another micro-batch").
 
 use super::MemoryModel;
 use crate::model::{CyclesByLayer, TensorKind, VariableUse};
 
-/// Scale from the micro-batch that the profile was recorded with to another one.
+/// The sizes of two micro-batches: the one that the profile was recorded with, and the one to
+/// estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MicroBatchScale {
-    /// Samples of the recorded micro-batch; at least 1.
+    /// Samples in the recorded micro-batch; at least 1.
     pub recorded: u64,
-    /// Samples of the wanted micro-batch.
+    /// Samples in the micro-batch to estimate.
     pub wanted: u64,
 }
 
 impl MicroBatchScale {
-    /// Scales an amount that is proportional to the samples; rounds up, and stops at `u64::MAX`.
+    /// Returns `amount`, which is proportional to the number of samples, for the micro-batch to
+    /// estimate. It is rounded up and at most `u64::MAX`.
     fn of(self, amount: u64) -> u64 {
         let product = u128::from(amount) * u128::from(self.wanted);
         u64::try_from(product.div_ceil(self.recorded.max(1).into())).unwrap_or(u64::MAX)
     }
 
-    /// Scales cycles by layer; cycles of updates stay.
+    /// Scales the cycles of each layer in its passes; cycles of updates stay unchanged.
     pub(crate) fn cycles(self, mut cycles: CyclesByLayer) -> CyclesByLayer {
         let layers = cycles.passes_by_layer.iter_mut();
         for passes in layers.chain([&mut cycles.out_in_first]) {
@@ -41,9 +44,10 @@ impl MicroBatchScale {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// The model with an estimate of its variables for another micro-batch. Always-live variables
-    /// (weights, state, accumulators), variables that only updates or no operation uses, and code
-    /// stay; all other variables scale with the samples.
+    /// Returns the model with estimated bytes of its variables for another micro-batch. Always-live
+    /// variables (weights, optimizer state, accumulators), variables that only updates or no
+    /// operation uses, and code stay unchanged; all other variables scale with the number of
+    /// samples.
     pub fn at_micro_batch(&self, scale: MicroBatchScale) -> Self {
         let model = self.model;
         let others = model.groups_with(|operation| !operation.is_update);

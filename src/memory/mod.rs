@@ -1,10 +1,10 @@
-//! Bytes of any range of layers, per tile (docs/model.md, "The memory of a stage").
+//! Computes the bytes of any range of layers on each tile (docs/model.md, "The memory of a stage").
 //!
-//! [`MemoryModel`] knows which layers use each variable and run each piece of code. It computes the
-//! memory of given stages in full ([`MemoryModel::stages`]), the peak of every range of layers that
-//! can fit ([`MemoryModel::range_costs`]), and the bytes that flow between layers
-//! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a [`Pipeline`]
-//! keep, which grows with the number of stages after them.
+//! [`MemoryModel`] has, for each variable and each piece of code, the layers that need it. It
+//! computes the memory of stages in full ([`MemoryModel::stages`]), the peak of every range of
+//! layers that can fit ([`MemoryModel::range_costs`]), and the bytes that flow between layers
+//! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
+//! [`Pipeline`], which grow with the number of stages after a stage.
 
 mod breakdown;
 mod code;
@@ -53,36 +53,45 @@ use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
 
-/// A model with the places of its operations, ready to compute the memory of stages.
+/// A model whose operations are assigned to layers, prepared for computing the memory of stages.
 #[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
+    /// The operations and variables.
     model: &'a Model,
+    /// The positions (In, layers, Out) at which operations and variables count.
     placement: &'a Placement,
+    /// The memory model: which memory counts.
     rules: Rules,
-    /// Place sets of the placement and of code.
+    /// All sets of positions that the placement, code and pipelines refer to.
     sets: Arc<PlaceSets>,
+    /// The bytes of code by kind and by the positions that need them.
     code: Arc<[CodeItem]>,
+    /// The bytes that every stage needs, and fragmentation.
     overhead: Arc<Overhead>,
-    /// The flows of the pipeline; `None` without one.
+    /// The flows: which stages make, use, keep and forward tensors; `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// The update with the variables that are off the chip during the passes; `None` if all stay
-    /// on.
+    /// The weight update as a phase of its own, in which optimizer state is loaded or gathered;
+    /// `None` if all state stays on the chip.
     update: Option<Arc<UpdatePhase>>,
-    /// By phase of a stage, its steps; empty for a phase that the model lacks.
+    /// For each phase of a stage (see [`PHASES`]), its half-open range of steps; empty for a phase
+    /// that the model does not have.
     phases: [Range<u32>; PHASES],
-    /// By position: first and last step of its operations, inclusive.
+    /// By position: the first and the last step (inclusive) of its operations; `None` if it has
+    /// none.
     windows: Vec<Option<(u32, u32)>>,
+    /// The variables that count, grouped by class and use set.
     uses: CountedUses<'a>,
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Prepares `model` by the rules of `placement`, which says where everything counts. Without a
-    /// pipeline, stages have the memory of parts of the one-IPU compilation.
+    /// Prepares `model`, whose operations and variables count at the positions of `placement`.
+    /// Without a pipeline, a stage takes the memory that its layers take in the one-IPU
+    /// compilation.
     ///
     /// # Errors
-    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
-    /// all; no real model comes near this.
+    /// If code or variables are shared by so many distinct sets of layers that these have more than
+    /// 2^24 layers in all; no real model comes near this.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
@@ -111,11 +120,11 @@ impl<'a> MemoryModel<'a> {
         })
     }
 
-    /// The model with the memory that stages need in `pipeline` (docs/model.md, "Pipelines"). The
-    /// classic rules have no pipelines and ignore it.
+    /// Returns the model with the memory that stages need in `pipeline` (docs/model.md,
+    /// "Pipelines"). The classic memory model has no pipelines and ignores `pipeline`.
     ///
     /// # Errors
-    /// As [`MemoryModel::new`].
+    /// The error of [`MemoryModel::new`].
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
         let (model, placement) = (self.model, self.placement);
         let mut placed = self.clone();
@@ -135,20 +144,22 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// The pipeline that the stages belong to.
+    /// Returns the pipeline that the stages belong to.
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
     }
 
-    /// Number of additional copies that a stage keeps of stashed tensors, and number of forward
-    /// pipeline stages after it; `None` without a pipeline.
+    /// Returns the number of additional copies that a stage keeps of each stashed tensor, and the
+    /// number of forward pipeline stages after the stage. `None` without a pipeline, or if the
+    /// number of stages after the stage is open.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
         let depth = flows.depth(&stage.positions, after);
         Some((flows.copies(depth), depth))
     }
 
-    /// Does a stage keep copies of the variables of this class and use set?
+    /// Does a stage keep additional copies of the variables with this equivalence class and use set
+    /// (the operation groups that use them), one for each micro-batch in flight?
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         let flows = self.flows.as_ref().filter(|_| has_copies);
@@ -156,26 +167,27 @@ impl<'a> MemoryModel<'a> {
         flow.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
     }
 
-    /// The first step after both passes.
+    /// Returns the first step after both passes, where updates begin; the number of steps without a
+    /// backward pass.
     fn end_of_passes(&self) -> u32 {
         let [.., after] = &self.phases;
         after.start
     }
 
-    /// The positions of the layer order.
+    /// Returns the positions of the layer order: In, the layers, Out.
     pub(crate) fn positions(&self) -> &'a Positions {
         &self.placement.positions
     }
 
-    /// Number of positions in the layer order.
+    /// Returns the number of positions in the layer order.
     pub fn layers(&self) -> usize {
         self.windows.len()
     }
 
-    /// First and last step (both inclusive) at which a stage with these positions (end exclusive)
-    /// is examined; `None` without steps. By the classic rules they span the steps of its layers,
-    /// and the pseudo-layer counts only in a stage without other layers. By the full rules they are
-    /// all steps.
+    /// Returns the first and the last step (both inclusive) that count for a stage with these
+    /// positions (end exclusive); `None` without steps. In the full memory model these are all
+    /// steps. In the classic model they span the steps of the stage's layers; the position of
+    /// operations without a layer counts only if the stage has no other.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -184,8 +196,8 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Steps that one position adds to the window of a stage: by the classic rules none for the
-    /// pseudo-layer.
+    /// Returns the first and the last step that one position adds to the window of a stage; in the
+    /// classic model `None` for the position of operations without a layer.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -193,25 +205,27 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
+    /// Returns the first and the last step of the profile; `None` without steps.
     fn all_steps(&self) -> Option<(u32, u32)> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// The places (In, Out and layers) of a use set: a stage with any of them counts the bytes of
-    /// the set's variables.
+    /// Returns the positions that count the variables of a use set: a stage with any of them has
+    /// the bytes of these variables.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }
 }
 
-/// The smallest window that covers all of `windows`.
+/// Returns the first and the last step that cover all of `windows`; `None` if there is no window.
 fn join(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     let windows = windows.iter().flatten().copied();
     windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Steps of each phase of a stage, end exclusive; without a backward pass only the first phase has
-/// any. The last phase begins after the last operation of both passes that has a place of its own.
+/// Returns the half-open range of steps of each phase of a stage. Without a backward pass only the
+/// first phase has steps. The last phase begins after the last forward or backward operation that
+/// has a position of its own.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start;
@@ -229,7 +243,8 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     [0..last_forward, last_forward..start, start..end, end..steps]
 }
 
-/// By position, the window of the operations that are at this position only.
+/// Returns for each position the first and the last step (inclusive) of the operations at this
+/// position only; `None` if there are none.
 fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
     let mut windows = vec![None; placement.positions.len()];
     for (index, operation) in model.operations.iter().enumerate() {

@@ -1,16 +1,16 @@
 //! The variables of neighbouring tiles, side by side.
 //!
-//! Most programs treat thousands of tiles alike, so that neighbours have variables of nearly the
-//! same classes and use sets. What depends only on class and use set is looked up once for several
-//! tiles, whose bytes are added up in lanes.
+//! Most programs treat thousands of tiles alike, so neighbouring tiles have variables of nearly the
+//! same classes and use sets. Facts that depend only on class and use set are looked up once for
+//! several tiles, whose bytes are added up in lanes (one for each tile).
 
 use super::MemoryModel;
 use super::lanes::{self, LANES};
 use crate::model::TileUse;
 use std::ops::Range;
 
-/// Number of neighbouring tiles that a thread takes at once, of `tiles` in all: each thread must be
-/// left enough to take.
+/// Returns the number of neighbouring tiles that a thread examines together, for a model with
+/// `tiles` tiles. It is small enough that every thread has several groups to examine.
 pub(super) fn at_once(tiles: u32) -> u32 {
     let threads = rayon::current_num_threads() as u32;
     let enough = if cfg!(test) {
@@ -21,27 +21,27 @@ pub(super) fn at_once(tiles: u32) -> u32 {
     enough.clamp(1, LANES as u32)
 }
 
-/// Buffers of a thread, used again for the next tiles: of neighbours together, of single tiles,
-/// and of those that have more than any real one.
+/// Buffers of a thread, reused for the next tiles: for neighbouring tiles side by side, for single
+/// tiles, and for single tiles with more bytes than any real tile, which need wider numbers.
 #[derive(Default)]
-pub(super) struct Widths<Together, Single, Wide> {
-    pub(super) together: Together,
+pub(super) struct BuffersByWidth<SideBySide, Single, Wide> {
+    pub(super) side_by_side: SideBySide,
     pub(super) single: Single,
     pub(super) wide: Wide,
 }
 
-/// The uses on up to `N` tiles, each with its bytes on every tile.
+/// The uses (class and use set) on up to `N` tiles, each with its bytes on every tile.
 #[derive(Debug, Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// By row, the number of its use, ascending. A use has several rows where a tile has it several
-    /// times.
+    /// The number of the use of each row, in ascending order. A use has several rows if a tile has
+    /// it several times.
     numbers: Vec<u32>,
-    /// By row, then by lane: bytes.
+    /// The bytes of each row, by lane (tile).
     bytes: Vec<[u32; N]>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Gathers the uses on `tiles`, which are at most `N`.
+    /// Collects the uses on `tiles`, which are at most `N` tiles.
     pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
@@ -54,8 +54,9 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Appends one list of uses per lane, ascending. All lists have the same first number, from
-    /// which their uses are numbered; lanes without a tile have an empty list.
+    /// Appends the uses of one list for each lane; lists are in ascending order. All lists have the
+    /// same first number, which is added to the numbers in them; lanes without a tile have an empty
+    /// list.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -79,23 +80,23 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// By row, the number of its use, ascending.
+    /// Returns the number of the use of each row, in ascending order.
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// By row, the number of its use and the bytes by lane.
+    /// Iterates over the rows: the number of the use, and the bytes by lane (tile).
     pub(super) fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
         self.numbers.iter().copied().zip(&self.bytes)
     }
 
-    /// The bytes of a row by lane.
+    /// Returns the bytes of a row by lane (tile).
     #[inline]
     pub(super) fn bytes(&self, row: usize) -> &[u32; N] {
         &self.bytes[row]
     }
 
-    /// Bytes of all uses on the tile that has the most.
+    /// Returns the bytes of all uses on the tile that has the most.
     pub(super) fn most(&self) -> u64 {
         let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
         lanes::sum(all).into_iter().max().unwrap_or(0)

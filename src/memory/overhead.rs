@@ -1,4 +1,4 @@
-//! The overhead: bytes that every stage needs, whatever its layers.
+//! The overhead: bytes that every stage needs, whatever its layers. Also fragmentation.
 
 use super::Rules;
 use super::code::{by_tile, collect};
@@ -6,39 +6,43 @@ use super::lanes::ByLane;
 use crate::model::{Model, PlaceSets};
 use std::ops::Range;
 
-/// Memory that no operation explains. Each IPU of a pipeline has its stack, its run-time and its
-/// host exchange, so the full rules count it in every stage.
+/// The recorded memory that no operation explains. Each IPU of a pipeline has its own stack,
+/// run-time and host exchange, so the full memory model counts it in every stage.
 ///
-/// Measured: on each tile and for each kind of code, the recorded bytes beyond what all operations
-/// together explain; the variables that no operation uses, at the steps where they are live; and
-/// variables that only operations made by the compiler use. Assumed: that each stage of a pipeline
-/// needs all of it.
+/// These bytes are measured: on each tile and for each kind of code, the recorded bytes beyond the
+/// code of all operations; the variables that no operation uses, at the steps where they are live;
+/// and variables that only operations made by the compiler use. That each stage of a pipeline needs
+/// all of them is assumed.
 ///
-/// Fragmentation comes on top: recorded bytes of a tile beyond always-live variables and the peak
-/// of the others (36 bytes on one tile of a real profile, up to 18 % of a tile in others). A stage
-/// has it in proportion to what it takes of the tile (docs/model.md, "Overhead and fragmentation").
+/// Fragmentation comes on top: the recorded bytes of a tile beyond always-live variables and the
+/// peak of the others (36 bytes on one tile of a real profile, up to 18 % of a tile in others). A
+/// stage has it in proportion to the bytes that it takes of the tile (docs/model.md, "Overhead and
+/// fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// By tile and [`CodeKind`](crate::profile::CodeKind): recorded bytes, the maximum that a stage can need.
+    /// By tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes, which are the maximum
+    /// that a stage can need.
     recorded: Vec<[u64; 4]>,
-    /// By tile and [`CodeKind`](crate::profile::CodeKind): recorded bytes that no operation explains.
+    /// By tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes beyond the code of all
+    /// operations.
     code: Vec<[u64; 4]>,
-    /// By tile.
+    /// The fragmentation of each tile.
     fragmentation: Vec<Fragmentation>,
 }
 
-/// The fragmentation of one tile.
+/// The fragmentation of one tile, and the bytes that it is in proportion to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Fragmentation {
-    /// Recorded bytes of the whole model that no lowered variable explains.
+    /// The recorded bytes of the whole model on the tile that no variable explains.
     bytes: u64,
     /// All other recorded bytes of the tile.
     rest: u64,
 }
 
 impl Fragmentation {
-    /// Fragmentation of a stage that takes `bytes` bytes, rounded up: all of it where the stage
-    /// takes as much as the whole model. Never falls as `bytes` grows.
+    /// Returns the fragmentation of a stage that takes `bytes` bytes of the tile, rounded up. It
+    /// never falls as `bytes` grows, and is that of the whole model if the stage takes as much as
+    /// the model.
     fn share(self, bytes: u64) -> u64 {
         if self.bytes == 0 || bytes >= self.rest {
             return self.bytes;
@@ -47,7 +51,7 @@ impl Fragmentation {
         part.div_ceil(u128::from(self.rest)) as u64
     }
 
-    /// The maximum number of bytes that take no more than `total` together with their
+    /// Returns the maximum number of bytes of a stage that are at most `total` together with their
     /// fragmentation.
     fn without(self, total: u64) -> u64 {
         if total >= self.rest.saturating_add(self.bytes) {
@@ -59,7 +63,7 @@ impl Fragmentation {
 }
 
 impl Overhead {
-    /// No overhead and no bound, as the classic rules have it.
+    /// Makes an overhead without bytes that limits no kind of code, for the classic memory model.
     pub(super) fn none(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
         Self {
@@ -69,7 +73,7 @@ impl Overhead {
         }
     }
 
-    /// The overhead in the profile of `model`.
+    /// Determines the overhead from the bytes that the profile of `model` records.
     pub(super) fn new(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
         let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
@@ -92,28 +96,31 @@ impl Overhead {
         }
     }
 
-    /// Bytes of code on `tile` that no operation explains.
+    /// Returns the bytes of code on `tile` that no operation explains.
     pub(super) fn fixed(&self, tile: usize) -> u64 {
         self.code[tile].iter().sum()
     }
 
-    /// By [`CodeKind`](crate::profile::CodeKind): code on `tile` that no operation explains.
+    /// Returns the bytes of code on `tile` that no operation explains, for each
+    /// [`CodeKind`](crate::profile::CodeKind).
     pub(super) fn code(&self, tile: usize) -> [u64; 4] {
         self.code[tile]
     }
 
-    /// All fragmentation on `tile`.
+    /// Returns the fragmentation of the whole model on `tile` in bytes.
     pub(super) fn all_fragmentation(&self, tile: usize) -> u64 {
         self.fragmentation[tile].bytes
     }
 
-    /// The fragmentation on `tile` of a stage that takes `bytes` bytes without it.
+    /// Returns the fragmentation on `tile` of a stage that takes `bytes` bytes without
+    /// fragmentation.
     pub(super) fn fragmentation(&self, tile: usize, bytes: u64) -> u64 {
         self.fragmentation[tile].share(bytes)
     }
 
-    /// By lane, the bytes of code that a stage needs on each of `tiles` when its operations explain
-    /// `code` by kind: that, and code that no operation explains.
+    /// Returns for each of `tiles`, by lane, the bytes of code of a stage whose operations have
+    /// `code` (by kind, then by lane): at most the recorded bytes of each kind, plus the code that
+    /// no operation explains.
     pub(super) fn code_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -128,8 +135,8 @@ impl Overhead {
         needed
     }
 
-    /// By lane, maximum bytes, without fragmentation, of a stage that takes a total on each of `tiles`
-    /// with it.
+    /// Returns for each of `tiles`, by lane, the maximum bytes without fragmentation of a stage
+    /// that takes at most `totals` with fragmentation.
     pub(super) fn without_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -142,7 +149,8 @@ impl Overhead {
         without
     }
 
-    /// Fragmentation on `tile` that comes with `shares` bytes of sharded optimizer state.
+    /// Returns the fragmentation on `tile` that comes with `shares` bytes of sharded optimizer
+    /// state.
     pub(in crate::memory) fn fragmentation_of_shares(&self, tile: usize, shares: u64) -> u64 {
         match shares {
             0 => 0,
@@ -150,7 +158,7 @@ impl Overhead {
         }
     }
 
-    /// By lane, adds to each total the fragmentation on its tile of a stage that takes this total.
+    /// Adds to each total, by lane, the fragmentation on its tile of a stage that takes this total.
     pub(super) fn add_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -161,15 +169,15 @@ impl Overhead {
         }
     }
 
-    /// Bytes by kind of code that a stage needs on `tile` when its operations explain `code`: no
-    /// more than the profile records, where operations share code.
+    /// Returns the bytes of code, by kind, that a stage with `code` needs on `tile`. They are at
+    /// most the recorded bytes, since operations may share code.
     pub(super) fn capped(&self, tile: usize, code: [u64; 4]) -> [u64; 4] {
         std::array::from_fn(|kind| code[kind].min(self.recorded[tile][kind]))
     }
 }
 
-/// By tile of `tiles` and [`CodeKind`](crate::profile::CodeKind): code of the operation groups for which `is_wanted`, in one
-/// stage.
+/// Returns the bytes of code of the operation groups for which `is_wanted` is true, as if all were
+/// in one stage, for each tile of `tiles` and each [`CodeKind`](crate::profile::CodeKind).
 pub(super) fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,

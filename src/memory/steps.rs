@@ -1,21 +1,22 @@
-//! Live bytes step by step: sums over a window, and ranges of steps.
+//! Live bytes at each step of a window, and sets of steps.
 
 use super::lanes::{self, ByLane};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Live bytes in a window of steps, by lane.
+/// The live bytes at each step of a window, by lane (tile).
 #[derive(Debug, Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
-    /// Bytes that are live on the first step of the window.
+    /// The bytes that are live at the first step of the window, by lane.
     at_start: ByLane<u64, N>,
-    /// Later steps of the window, each with a change of the live bytes, which wraps around.
+    /// Pairs of a later step of the window and a change of the live bytes by lane, which wraps
+    /// around.
     changes: Vec<(u32, [u64; N])>,
 }
 
 impl<const N: usize> StepSums<N> {
-    /// Starts with nothing live in a window of steps.
+    /// Starts with no live bytes, for a window of steps (half-open).
     pub(super) fn new(window: Range<u32>) -> Self {
         Self {
             window,
@@ -23,14 +24,14 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Clears the sums for another window.
+    /// Removes all bytes, and sets another window of steps.
     pub(super) fn restart(&mut self, window: Range<u32>) {
         self.window = window;
         self.at_start = ByLane::default();
         self.changes.clear();
     }
 
-    /// Adds bytes that are live on half-open step ranges.
+    /// Adds `bytes` (by lane) at the steps of the half-open `ranges` that lie in the window.
     pub(super) fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -48,7 +49,8 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// The live bytes at the start of the window, and at each later step with changes.
+    /// Iterates over pairs of a step and the live bytes by lane from this step on: for the first
+    /// step of the window, and for each later step with changes.
     pub(super) fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
@@ -65,7 +67,7 @@ impl<const N: usize> StepSums<N> {
         [first].into_iter().chain(changed)
     }
 
-    /// By lane, the highest live bytes.
+    /// Returns the highest live bytes of any step, by lane.
     pub(super) fn highest(&mut self) -> [u64; N] {
         self.points().fold([0; N], |mut highest, (_, live)| {
             lanes::raise(&mut highest, &live);
@@ -74,30 +76,30 @@ impl<const N: usize> StepSums<N> {
     }
 }
 
-/// Half-open ranges of steps, ascending and disjoint: mostly one or two.
+/// Half-open ranges of steps, ascending and disjoint; mostly one or two.
 pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A position, and the steps at which it needs a variable.
-pub(super) type OfPosition = (u32, Steps);
+pub(super) type StepsOfPosition = (u32, Steps);
 
-/// Positions, and the steps at which exactly they need a variable.
-pub(super) type OfPositions = (Vec<u32>, Steps);
+/// Several positions, and the steps at which exactly these positions need a variable.
+pub(super) type StepsOfPositions = (Vec<u32>, Steps);
 
-/// Sorts and merges ranges, so that they ascend and are disjoint.
-pub(super) fn joined(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
+/// Sorts half-open ranges of steps and merges those that overlap or touch.
+pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
-    let mut joined = Steps::new();
+    let mut merged = Steps::new();
     for (from, to) in ranges {
-        match joined.last_mut() {
+        match merged.last_mut() {
             Some(last) if last.1 >= from => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
+            _ => merged.push((from, to)),
         }
     }
-    joined
+    merged
 }
 
-/// `ranges` without the steps of `others`; both ascend and are disjoint.
+/// Returns the steps of `ranges` that are not in `others`. Both are ascending and disjoint.
 pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();
@@ -121,16 +123,16 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     left
 }
 
-/// Groups steps by the positions that need the variables together: each set of positions has the
-/// steps at which exactly its positions need them.
-pub(super) fn together(own: &[OfPosition]) -> Vec<OfPositions> {
+/// Groups steps by the set of positions that need a variable at them. Each result has the steps at
+/// which exactly its positions need the variable.
+pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
     let mut changes = Vec::new();
     for (position, steps) in own {
         for &(from, to) in steps.iter().filter(|(from, to)| from < to) {
             changes.extend([(from, true, *position), (to, false, *position)]);
         }
     }
-    // At one step, ends come before begins.
+    // At one step, ends of ranges come before their begins.
     changes.sort_unstable();
     let mut found: BTreeMap<Vec<u32>, Steps> = BTreeMap::new();
     let (mut active, mut from) = (BTreeSet::new(), 0);
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn steps_are_joined_and_taken_away() {
         assert_eq!(
-            joined([(4, 6), (1, 2), (2, 3), (5, 5)])[..],
+            merged([(4, 6), (1, 2), (2, 3), (5, 5)])[..],
             [(1, 3), (4, 6)]
         );
         assert_eq!(without(&[(0, 4), (6, 9)], &[(2, 7)])[..], [(0, 2), (7, 9)]);

@@ -1,4 +1,4 @@
-//! Random models for tests of other rooms.
+//! Random models for tests of several modules.
 
 use super::PlacedStage;
 use super::pipeline::tests::{after, in_passes, model};
@@ -9,7 +9,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// The step for walking a long list of cases: one case of `part`, or each if `SEEDS` is set.
+/// Returns the distance between the cases to test in a long list: `part`, or 1 (all cases) if
+/// `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1
@@ -18,12 +19,13 @@ pub(crate) fn share(part: usize) -> usize {
     }
 }
 
-/// A third of the cases of a property test, or all if `SEEDS` is set.
+/// Returns the configuration of a property test with a third of `count` cases, or with all if
+/// `SEEDS` is set.
 pub(crate) fn cases(count: u32) -> ProptestConfig {
     ProptestConfig::with_cases(count / share(3) as u32)
 }
 
-/// `0..count`, or the range that `SEEDS` names, written `from..to`.
+/// Returns `0..count`, or the range in the variable `SEEDS`, which is written `from..to`.
 pub(crate) fn seeds(count: u64) -> Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {
         return 0..count;
@@ -32,7 +34,7 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
     from.parse().expect("a seed")..to.parse().expect("a seed")
 }
 
-/// A training model of some layers on three tiles, with operations in any pass.
+/// Makes a random training model of some layers on three tiles, with operations in any pass.
 pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -44,7 +46,8 @@ pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
     model(&case)
 }
 
-/// All stages of this many positions, with each possible number of stages after them.
+/// Returns all stages of a model with this number of positions, each with every possible number of
+/// stages after it.
 pub(crate) fn placed(positions: usize) -> Vec<PlacedStage> {
     let stages = ranges(positions).into_iter().flat_map(|range| {
         after(&range, positions).map(move |after| PlacedStage {

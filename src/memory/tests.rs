@@ -1,4 +1,4 @@
-//! Ranges, single stages, flows and curves against the rules applied literally.
+//! Compares ranges, single stages, flows and curves with the rules applied directly.
 
 use super::*;
 use crate::memory::LiveCurve;
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// Bytes at a step, as [`LiveCurve`] defines them.
+/// Returns the bytes at a step, as [`LiveCurve`] defines them.
 fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1

@@ -1,12 +1,12 @@
-//! Bytes that layers share and pass on (docs/model.md, "What layers share").
+//! The bytes that layers share and pass on to each other (docs/model.md, "What layers share").
 
 use super::MemoryModel;
 use super::pipeline::Flows;
 use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
 
-/// Bytes shared between layers. Rows and columns are positions of the layer
-/// order, the pseudo-layer included.
+/// The variables that several layers use, from which bytes between any two layers are computed.
+/// Layers are positions of the layer order, including In and Out or None.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerTraffic {
     layers: usize,
@@ -14,7 +14,8 @@ pub struct LayerTraffic {
     shared: Vec<LiveShare>,
 }
 
-/// Variables, over all tiles, with the same live ranges and the same layers.
+/// Variables that are live at the same steps and that the same layers use, with their bytes over
+/// all tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LiveShare {
     layers: Box<[u32]>,
@@ -22,24 +23,25 @@ struct LiveShare {
     bytes: u64,
 }
 
-/// Bytes by row and column.
+/// Bytes by row and column, which are positions of the layer order.
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
-    /// Sums up the variables that layers use, over all tiles.
+    /// Collects the variables that layers use, to compute the bytes between any two layers.
     pub fn between(&self) -> LayerTraffic {
         self.used_by(1)
     }
 
-    /// By boundary of the layer order, as [`LayerTraffic::cut_bytes`].
+    /// Returns the bytes that flow across each boundary of the layer order, as
+    /// [`LayerTraffic::cut_bytes`] computes them.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        // Most variables belong to one layer, and cross no boundary.
+        // Most variables belong to one layer and cross no boundary.
         self.used_by(2).cut_bytes()
     }
 
-    /// By boundary of the layer order: bytes that a pipeline with a cut there sends over it in the
-    /// forward pass, and in the backward pass. If Out is on the first IPU, one more boundary lies
-    /// between the last position and Out.
+    /// Returns for each boundary of the layer order the bytes that a pipeline with a cut there
+    /// sends: [in the forward pass, in the backward pass]. If Out is on the first IPU, one more
+    /// boundary follows, between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let at = (self.model, self.placement);
         let new = || Flows::new(at, self.pipeline, self.end_of_passes());
@@ -60,18 +62,19 @@ impl MemoryModel<'_> {
         changes.into_iter().map(at_cut).collect()
     }
 
-    /// The framework that the model was written in.
+    /// Returns the framework that the model was written in.
     pub fn framework(&self) -> Framework {
         self.model.recording.framework
     }
 
-    /// Does the model train?
+    /// Does the model have a backward pass?
     pub fn is_training(&self) -> bool {
         self.model.backward_start.is_some()
     }
 
-    /// Sets of several layers, each with the bytes over all tiles of the variables that all its
-    /// layers use and that are live on every step; most bytes first.
+    /// Returns sets of at least two layers, each with the bytes over all tiles of the variables
+    /// that exactly these layers use and that are live at every step. The set with the most bytes
+    /// comes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
         let mut ties: FxHashMap<Box<[u32]>, u64> = FxHashMap::default();
@@ -88,8 +91,8 @@ impl MemoryModel<'_> {
         ties
     }
 
-    /// Bytes of the variables that at least `layers` layers use, by the layers that share them and
-    /// by the steps on which they are live.
+    /// Collects the variables that at least `layers` layers use, grouped by these layers and by the
+    /// steps at which they are live.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
@@ -114,14 +117,14 @@ impl MemoryModel<'_> {
 }
 
 impl LayerTraffic {
-    /// Bytes of the variables that both the row's and the column's layer use; on the diagonal, of
-    /// all variables that the layer uses.
+    /// Returns for each pair of layers the bytes of the variables that both use; for a layer with
+    /// itself, the bytes of all variables that it uses.
     pub fn affinity(&self) -> Matrix {
         self.matrix(|shared| pairs(&shared.layers, &shared.layers))
     }
 
-    /// Bytes of the variables with a live range that begins in the row's layer and ends in the
-    /// column's.
+    /// Returns for each pair of layers the bytes of the variables with a live range that begins in
+    /// the layer of the row and ends in the layer of the column.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
             let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
@@ -132,7 +135,8 @@ impl LayerTraffic {
         })
     }
 
-    /// By row and column, the bytes of the variables that flow between them.
+    /// Adds the bytes of each group of variables to all pairs of layers that `flows` returns for
+    /// the group.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
         let mut matrix = vec![vec![0; self.layers]; self.layers];
         for shared in &self.shared {
@@ -143,8 +147,9 @@ impl LayerTraffic {
         matrix
     }
 
-    /// By boundary (number n lies between the layers n and n + 1): bytes of the distinct variables
-    /// that flow across it, in either direction, between any two layers on its sides.
+    /// Returns for each boundary (number n is between the layers n and n + 1) the bytes of the
+    /// distinct variables that flow across it in either direction. A variable counts once however
+    /// many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
@@ -173,7 +178,8 @@ impl LayerTraffic {
             .collect()
     }
 
-    /// The layers in whose window this live range begins, and the layers in whose window it ends.
+    /// Returns the layers during whose steps this live range begins, and the layers during whose
+    /// steps it ends.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let is_met = |&layer: &u32| {
@@ -187,9 +193,9 @@ impl LayerTraffic {
         (from, to)
     }
 
-    /// The lowest and the highest layer in which this live range begins or ends. It crosses every
-    /// boundary between them: each has a layer of one kind on one side and a layer of the other
-    /// kind on the other.
+    /// Returns the lowest and the highest of the layers in which this live range begins or ends.
+    /// The variable crosses every boundary between them, since one layer in which it begins or ends
+    /// is on each side.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);
@@ -198,7 +204,7 @@ impl LayerTraffic {
     }
 }
 
-/// All pairs of one of `rows` and one of `columns`.
+/// Returns all pairs of an element of `rows` and an element of `columns`.
 fn pairs(rows: &[u32], columns: &[u32]) -> Vec<(u32, u32)> {
     let of_row = |&row: &u32| columns.iter().map(move |&column| (row, column));
     rows.iter().flat_map(of_row).collect()

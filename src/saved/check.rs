@@ -1,5 +1,5 @@
-//! Checks that the parts of a loaded model fit together: positions must exist, and ordered lists
-//! must be in order, since all other code relies on that.
+//! Checks a loaded model: indices must exist and ordered lists must be in order, since all other
+//! code relies on this.
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::profile::TileBytes;
 
-/// Checks that the model has no more steps than any real model.
+/// Returns an error with the number of liveness steps if the model has more than any real model.
 pub(super) fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     match steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
@@ -18,12 +18,13 @@ pub(super) fn steps(model: &Model) -> Result<(), String> {
     }
 }
 
-/// Names a part of the model that does not fit the others; `None` if all parts fit together.
+/// Checks all parts of a loaded model. Returns a message that names a part with an invalid index or
+/// a wrong order; `None` if there is none.
 pub(super) fn problem(model: &Model) -> Option<String> {
     if let Err(problem) = steps(model) {
         return Some(problem);
     }
-    let all = Parts(model);
+    let all = ModelChecks(model);
     let (data, code) = (&model.variables, &model.code_variables);
     let parts = [
         ("target", all.fit_target()),
@@ -44,10 +45,10 @@ pub(super) fn problem(model: &Model) -> Option<String> {
     unfit.map(|(part, _)| format!("{part}: a position or an order is wrong"))
 }
 
-/// The parts of a model, which must fit each other.
-struct Parts<'a>(&'a Model);
+/// The checks of a loaded model, one function for each part of it.
+struct ModelChecks<'a>(&'a Model);
 
-impl Parts<'_> {
+impl ModelChecks<'_> {
     fn fit_target(&self) -> bool {
         let (target, backward) = (&self.0.target, self.0.backward_start);
         target.num_tiles > 0
@@ -136,7 +137,8 @@ impl Parts<'_> {
             && self.are_on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
     }
 
-    /// Are cycles of clusters in order, and those of parts of the work at most those of all?
+    /// Are the cycles of program clusters in the order of operations, do all clusters exist, and
+    /// are the cycles of exchanges and of later programs at most the total?
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.0.cycles else {
             return true;
@@ -158,7 +160,8 @@ impl Parts<'_> {
                 .all(|part| exists(part) && is_part(&part.cycles))
     }
 
-    /// Are edges in the order of their first nodes, and do they lead to later nodes?
+    /// Are edges in the order of the nodes where they start, and does each lead to later nodes
+    /// only?
     fn fit_flow(&self) -> bool {
         let (flow, operations) = (&self.0.flow, self.0.operations.len());
         let lead_on = |from: u32, to: &[u32]| {
@@ -186,7 +189,7 @@ impl Parts<'_> {
         self.0.memory_peak.as_ref().is_none_or(|peak| {
             let mut variables = peak.variables.iter();
             peak.tile < self.0.target.num_tiles
-                // In a model without steps, step 0 stands for none.
+                // In a model without steps, a peak at step 0 stands for no step.
                 && peak.step < self.0.steps().max(1)
                 && variables.all(|variable| self.has_set(variable.set))
         })

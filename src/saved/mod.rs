@@ -1,7 +1,7 @@
-//! The analysed model in one file: [`save`] writes it, [`load`] reads it.
+//! Saves an analysed model in one file ([`save`]) and loads it again ([`load`]).
 //!
-//! The file holds a [`Model`] before layers are named, so a loaded model serves any regexes and
-//! layer order. It equals the saved model in every respect.
+//! The file contains a [`Model`] before layers are determined, so a loaded model can be used with
+//! any regex and any layer order. It equals the saved model in every respect.
 //!
 //! # The format
 //!
@@ -42,20 +42,20 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use thiserror::Error;
 
-/// First bytes of the file. One has its high bit set, and line ends of several kinds follow, so
-/// that a transfer as text is detected.
+/// The first bytes of the file. The first one has its high bit set, and line ends of several kinds
+/// follow, so that a program that converts text changes them and the damage is detected.
 const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
-/// Version of the format; it changes with every change of the format.
+/// The version of the format, which changes with every change of a saved field.
 const VERSION: u32 = 18;
 
-/// Size of the header in bytes: magic, version, size of the file.
+/// The size of the header in bytes: magic, version, and size of the file.
 const HEADER: usize = 8 + 4 + 8;
 
-/// Size of the checksum: a CRC-32 of all bytes before it.
+/// The size of the checksum in bytes: a CRC-32 of all bytes before it.
 const CHECKSUM: usize = 4;
 
-/// Reason why a model could not be saved or loaded. The caller adds the name of the file.
+/// The reason why a model could not be saved or loaded. The caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum SavedError {
     /// The file could not be opened or read.
@@ -64,28 +64,29 @@ pub enum SavedError {
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The first bytes are not the magic of a saved model.
+    /// The file does not begin with the magic of a saved model.
     #[error(
         "this is not a model that --save-to-file wrote; give one, or leave --load-from-file out to \
          read a profile.pop"
     )]
     NotSaved,
-    /// The file is a saved model of this other format version.
+    /// The file is a saved model in another version of the format, which this is.
     #[error(
         "the file has format version {0} and this popliner reads version {VERSION}; save it again \
          from profile.pop and debug.cbor with --save-to-file"
     )]
     OtherVersion(u32),
-    /// The file has fewer bytes than its header states, or, if that is incomplete, than a header.
+    /// The file is shorter than its header says, or than a header. With the size of the file in
+    /// bytes, and the size that it should at least have.
     #[error("the file is cut off: it has {0} bytes and should have {1}; {SAVE_AGAIN}")]
     Truncated(u64, u64),
-    /// The checksum does not match, or bytes follow it.
+    /// The checksum does not match the bytes before it, or other bytes follow it.
     #[error("the file was altered after it was written; {SAVE_AGAIN}")]
     Altered,
-    /// The checksum matches, but the content is invalid.
+    /// The checksum matches, but the bytes are not a valid model. With a description of the defect.
     #[error("the file is damaged or was not written by popliner: {0}; {SAVE_AGAIN}")]
     Invalid(String),
-    /// The model exceeds the limits of the format.
+    /// The model exceeds a limit of the format. With a description of the limit.
     #[error("the model cannot be saved: {0}; leave --save-to-file out")]
     TooLarge(String),
 }
@@ -96,15 +97,15 @@ impl From<io::Error> for SavedError {
     }
 }
 
-/// Saves `model` at `path`. The bytes are written to a temporary file in the same folder, which is
-/// renamed to `path` once it is complete on disk; an existing file is replaced. On failure the
-/// temporary file is removed.
+/// Saves `model` in a file at `path` and replaces an existing file. The bytes are written to a
+/// temporary file in the same folder first, which is renamed to `path` once it is complete on disk,
+/// and removed if writing fails.
 ///
 /// # Errors
-/// [`SavedError::Write`] if the folder cannot be written to or `path` is not a file;
-/// [`SavedError::TooLarge`].
+/// [`SavedError::Write`] if the folder cannot be written to or `path` is not a regular file;
+/// [`SavedError::TooLarge`] if the model exceeds a limit of the format.
 pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
-    // Checked before the expensive encoding.
+    // This check comes before the expensive encoding.
     if path.exists() {
         file_metadata(path).map_err(WriteError::from)?;
     }
@@ -112,10 +113,11 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
     Ok(())
 }
 
-/// Loads the model saved at `path`.
+/// Loads the model that [`save`] wrote to `path`.
 ///
 /// # Errors
-/// [`SavedError`] says whether the file has another kind or version, is cut off or was altered.
+/// If the file cannot be read, is no saved model, has another version, is cut off, or was altered;
+/// the variant of [`SavedError`] says which.
 pub fn load(path: &Path) -> Result<Model, SavedError> {
     let size = file_metadata(path)?.len();
     let mut header = Vec::new();
@@ -126,8 +128,9 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
     from_bytes(&read_whole(path, size as usize)?)
 }
 
-/// Does the file start like one that [`save`] wrote? Then [`load`] reports what is wrong with it.
-/// `false` if it cannot be read; a pipe or device is not opened.
+/// Does the file begin like one that [`save`] wrote? If so, [`load`] gives a better error than a
+/// reader of profiles, even if the file is damaged. Returns `false` if the file cannot be read, and
+/// does not open pipes and devices.
 pub fn is_saved(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = file_metadata(path).and_then(|_| {
@@ -137,10 +140,10 @@ pub fn is_saved(path: &Path) -> bool {
     read.is_ok() && !start.is_empty() && MAGIC.starts_with(&start)
 }
 
-/// Bytes that [`save`] writes; they depend only on the model.
+/// Returns the bytes of the file that [`save`] writes for `model`. They only depend on the model.
 ///
 /// # Errors
-/// [`SavedError::TooLarge`].
+/// [`SavedError::TooLarge`] if the model exceeds a limit of the format.
 pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     check::steps(model).map_err(SavedError::TooLarge)?;
     let model = postcard::to_stdvec(model);
@@ -148,7 +151,7 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     Ok(file_of(&model))
 }
 
-/// The file with a model in its saved form.
+/// Returns the bytes of a file that contains the encoded model: header, model, checksum.
 fn file_of(model: &[u8]) -> Vec<u8> {
     let size = (HEADER + model.len() + CHECKSUM) as u64;
     let (version, size) = (VERSION.to_le_bytes(), size.to_le_bytes());
@@ -157,10 +160,10 @@ fn file_of(model: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Decodes the bytes of a file.
+/// Decodes the bytes of a whole file that [`save`] wrote.
 ///
 /// # Errors
-/// As [`load`].
+/// The errors of [`load`] about the content of a file.
 pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
     check_header(bytes, bytes.len() as u64)?;
     let (content, stated) = bytes.split_last_chunk().ok_or(SavedError::Altered)?;
@@ -180,7 +183,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
     }
 }
 
-/// Checks the magic, the version, and that the file has the size that its header states.
+/// Returns an error if the magic or the version is wrong, or if `size`, the bytes of the file,
+/// differs from the size in its header.
 fn check_header(header: &[u8], size: u64) -> Result<(), SavedError> {
     let start = &header[..header.len().min(MAGIC.len())];
     if !MAGIC.starts_with(start) {
@@ -201,19 +205,20 @@ fn check_header(header: &[u8], size: u64) -> Result<(), SavedError> {
     }
 }
 
+/// Returns the CRC-32 of `content`, little-endian.
 fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     let mut crc = Crc::new();
     crc.update(content);
     crc.sum().to_le_bytes()
 }
 
-/// Bytes that a thread reads at once.
+/// The number of bytes that a thread reads at once.
 const AT_ONCE: usize = 1 << 20;
 
-/// First `size` bytes of a file, read by all threads.
+/// Reads the first `size` bytes of a file, with all threads.
 ///
 /// # Errors
-/// Also if the file is shorter.
+/// If the file cannot be read or is shorter than `size`.
 fn read_whole(path: &Path, size: usize) -> io::Result<Vec<u8>> {
     let mut bytes = filled(0u8, size);
     let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();

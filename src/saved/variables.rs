@@ -1,11 +1,12 @@
-//! The form in which variables are saved, by far the largest part of a file.
+//! The encoding of variables in a saved model, of which they are by far the largest part.
 //!
-//! A *use* is a class and a use set that a group of variables has. Uses recur on many tiles (a real
-//! profile has 48 for 6,000 groups), so each is stored once in a sorted list, and a group is stored
-//! as the number of its use and its bytes.
+//! A *use* is a pair of a liveness class and a use set, which all variables of a group have. Uses
+//! recur on many tiles (a real profile has 48 uses for 6,000 groups), so each is stored once in a
+//! sorted list, and a group is stored as the index of its use and its bytes.
 //!
-//! Each tile has the number of its groups and a blob of varints (`profile/encoding.rs`): for each
-//! group, ascending by use, how far the number of its use is behind the one before, and its bytes.
+//! Each tile has the number of its groups and a blob of varints (`profile/encoding.rs`). The blob
+//! has two numbers for each group, in ascending order of uses: the difference between the index of
+//! its use and that of the group before, and its bytes.
 
 use crate::model::{TileUse, VariableGroups};
 use crate::parallel::{filled, split_by};
@@ -25,7 +26,7 @@ impl Serialize for VariableGroups {
     }
 }
 
-/// Classes and use sets may not exist.
+/// Indices of classes and use sets are not checked here, but in `check.rs`.
 impl<'de> Deserialize<'de> for VariableGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
@@ -34,7 +35,7 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// The groups of one tile.
+/// The encoded variable groups of one tile.
 struct Blob(Vec<u8>);
 
 impl Blob {
@@ -55,10 +56,11 @@ impl Serialize for Blob {
     }
 }
 
-/// Reads the groups of `tiles`, each given as their number and their blob; `None` if they have
-/// another form.
+/// Decodes the groups of all tiles, from the number of groups and the blob of each tile. Returns
+/// `None` if a blob is not what [`Blob::new`] writes.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
-    // A group takes at least two bytes, which bounds the memory that is reserved.
+    // A group takes at least two bytes, which bounds the memory that is reserved for a hostile
+    // file.
     if tiles
         .iter()
         .any(|(count, blob)| *count as usize > blob.len() / 2)
@@ -75,7 +77,8 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     VariableGroups::from_numbered(uses, &counts, groups)
 }
 
-/// Fills `groups` from the blob of their tile.
+/// Fills `groups` with the groups of one tile, decoded from its blob. Returns `None` if the blob
+/// has fewer or more groups.
 fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
     let mut numbers = Varints::new(blob);
     let mut next = || u32::try_from(numbers.next()?.ok()?).ok();

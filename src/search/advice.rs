@@ -124,7 +124,7 @@ fn furthest_over<'m>(
     let single = split.too_large.iter();
     let single = single.max_by_key(|(_, memory)| memory.max_tile_bytes());
     if let Some((position, memory)) = single {
-        return Some((PlacedStage::alone(*position..position + 1), memory));
+        return Some((PlacedStage::anywhere(*position..position + 1), memory));
     }
     let over = |ipu: usize| {
         let bytes = split.memory[ipu].max_tile_bytes();

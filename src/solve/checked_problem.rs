@@ -1,4 +1,4 @@
-//! A checked problem, with its constraints in a form in which both programs look up each range.
+//! A checked problem, with its constraints arranged for looking up each range quickly.
 
 use std::ops::Range;
 
@@ -10,27 +10,34 @@ use super::plan::Plan;
 use super::problem::Problem;
 use crate::time::StageTimes;
 
-/// Edges for which the integer program takes some hundredths of a second. For ten times this number
-/// it takes seconds.
+/// The number of edges (ranges that may be stages) for which the integer program takes some
+/// hundredths of a second. For ten times this number it takes seconds.
 const MAX_EDGES: usize = 5_000;
 
-/// A checked problem for some number of IPUs.
+/// A problem that has passed its checks, for at most the number of IPUs of the problem.
 #[derive(Debug, Clone)]
 pub(super) struct CheckedProblem<'a> {
+    /// The problem; `stages` may be smaller than its number of IPUs.
     pub problem: Problem<'a>,
-    /// Maximum number of stages: there must be an IPU and a position for each.
+    /// Maximum number of stages, since each needs an IPU and a position of its own, and pins can
+    /// fix it.
     pub stages: usize,
-    /// Maximum number of edges in the integer program; of a larger network, it gets only a part.
+    /// Maximum number of edges of the network that the integer program gets. Of a larger network it
+    /// only gets a part that contains the best plan.
     pub max_edges: usize,
+    /// By position: whether constraints require or forbid a cut after the position.
     cuts_after: Vec<CutRule>,
-    /// By boundary: number of required cuts up to it, included.
+    /// By boundary: the number of required cuts at this boundary and before it.
     required_until: Vec<usize>,
-    /// Pinned positions with their IPUs, ascending.
+    /// Pairs of a pinned position and the number of its IPU, in ascending order.
     pins: Vec<(usize, usize)>,
 }
 
 impl<'a> CheckedProblem<'a> {
-    /// Checks `problem` and its constraints.
+    /// Checks `problem` and prepares its constraints.
+    ///
+    /// # Errors
+    /// If the problem contradicts itself, or its constraints contradict each other.
     pub(super) fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
         problem.check()?;
         let layers = problem.layers();
@@ -44,7 +51,7 @@ impl<'a> CheckedProblem<'a> {
         });
         let mut pins: Vec<(usize, usize)> = pins.collect();
         pins.sort_unstable();
-        // One stage for each position; but the last pin fixes the number of stages before it.
+        // Positions can all be stages of their own, but a pin fixes the number of stages before it.
         let last_pin = pins.last();
         let most = last_pin.map_or(layers, |&(position, ipu)| ipu + layers - position);
         Ok(Self {
@@ -57,7 +64,8 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// The problem with fewer IPUs, which keep their limits. Pins to removed IPUs leave no split.
+    /// Returns the problem with at most `ipus` IPUs, which keep their limits. If a pin names a
+    /// removed IPU, the problem has no split.
     pub(super) fn with_ipus(&self, ipus: usize) -> Self {
         let stages = ipus.min(self.stages);
         Self {
@@ -66,34 +74,37 @@ impl<'a> CheckedProblem<'a> {
         }
     }
 
+    /// Returns the number of positions in the layer order.
     pub(super) fn layers(&self) -> usize {
         self.problem.layers()
     }
 
-    /// Does it matter which IPU a stage is on?
+    /// Does it matter which IPU a stage runs on, because of pins or of limits that differ between
+    /// IPUs?
     pub(super) fn is_numbered(&self) -> bool {
         !self.pins.is_empty() || self.problem.limits.differs()
     }
 
-    /// Does it matter how many stages come after a stage?
+    /// Do the bytes or cycles of a stage depend on the number of stages after it?
     pub(super) fn is_by_depth(&self) -> bool {
         let times = self.problem.times;
         self.problem.costs.is_by_depth() || times.is_some_and(StageTimes::is_by_depth)
     }
 
-    /// The objectives of the goal, without cycles if the profile has none.
+    /// Returns the objectives of the goal, the most important first, without cycles if the profile
+    /// has none.
     pub(super) fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let is_known =
             |&objective: &Objective| objective != Objective::Cycles || self.problem.times.is_some();
         self.problem.goal.order().iter().copied().filter(is_known)
     }
 
-    /// The maximum bytes that any stage may take.
+    /// Returns the maximum number of bytes that a stage may take on a tile of any IPU.
     pub(super) fn highest_limit(&self) -> u64 {
         self.problem.limits.first(self.stages).highest()
     }
 
-    /// Do the cuts at both ends of `range` and inside it obey the constraints?
+    /// Do constraints allow cuts at both ends of `range`, and require none inside it?
     pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| {
             let before = boundary.checked_sub(1);
@@ -103,18 +114,21 @@ impl<'a> CheckedProblem<'a> {
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
 
-    /// May a stage `range` of `peak` bytes be on IPU `stage`?
+    /// Is a stage of the positions `range` with `peak` bytes on its fullest tile within the limit
+    /// of IPU `stage`, and does it obey the pins?
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // IPUs of pins never decrease, so all pins between the first and the last agree with them.
+        // The IPUs of pins never decrease, so it is enough to check the first and the last pin in
+        // the range.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         let ends = [inside.first(), inside.last()];
         fits && ends.iter().flatten().all(|pin| pin.1 == stage)
     }
 
-    /// Is `plan` within the limits, with few enough stages, and does it obey every constraint?
+    /// Is every stage of `plan` within its limit, is their number possible, and does the plan obey
+    /// every constraint?
     pub(super) fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
             let peak = self.problem.costs.peak(range.clone(), after);
@@ -128,8 +142,9 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// The value in `objective` of a stage `range` of `peak` bytes with `after` stages after it. A
-    /// stage pays for the cut at its end; the last stage has none.
+    /// Returns the contribution of one stage to `objective`. The stage has the positions `range`,
+    /// `after` stages follow it, and its fullest tile takes `peak` bytes. The bytes of a cut count
+    /// for the stage that ends there.
     pub(super) fn value(
         &self,
         objective: Objective,
@@ -152,7 +167,7 @@ impl<'a> CheckedProblem<'a> {
     }
 }
 
-/// By boundary: number of required cuts up to it, included.
+/// Returns the number of required cuts up to each boundary, including a cut at the boundary itself.
 fn required_until(cuts_after: &[CutRule]) -> Vec<usize> {
     let count = |count: &mut usize, cut: &CutRule| {
         *count += usize::from(*cut == CutRule::Required);

@@ -1,10 +1,10 @@
-//! Constraints that no split can obey, whatever the memory.
+//! Finds constraints that no split can obey together, whatever the memory.
 //!
-//! The stage of a position is the number of cuts before it. So constraints can be obeyed if and
-//! only if no cut is both required and forbidden; between one pin and the next (position 0 counts
-//! as pinned to IPU 0), the number of stages is at least that of the required cuts and at most that
-//! of the cuts that are not forbidden; and enough IPUs are left for the cuts required after the
-//! last pin.
+//! The number of a position's stage is the number of cuts before the position. So constraints can
+//! be obeyed if and only if three conditions hold. No cut is both required and forbidden. Between
+//! one pin and the next (position 0 counts as pinned to IPU 0), the number of stages is at least
+//! the number of required cuts and at most the number of cuts that are not forbidden. After the
+//! last pin, there are enough IPUs for the required cuts.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use std::ops::Range;
 use super::constraints::{Constraint, CutRule, Rule, cuts_after, forbidding};
 use crate::wording::counted;
 
-/// Constraints that cannot all be obeyed.
+/// Constraints that no split can obey together, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The constraints: the first clashes with the second, or, if it is the only one, with the number
-    /// of IPUs or of layers; the others take part in the clash.
+    /// The constraints. The first contradicts the second or, if there is no second, the number of
+    /// IPUs or of layers. All others are conditions of the contradiction.
     pub constraints: Vec<Constraint>,
-    /// Why they clash.
+    /// A sentence for the user that says why the constraints contradict each other.
     pub reason: String,
 }
 
@@ -42,7 +42,8 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A pin on the way through the positions; the implicit first one has no constraint.
+/// A constraint that pins a position to an IPU. The implicit pin of position 0 to IPU 0 has no
+/// constraint.
 #[derive(Clone, Copy)]
 struct Pinned<'a> {
     position: usize,
@@ -50,8 +51,8 @@ struct Pinned<'a> {
     constraint: Option<&'a Constraint>,
 }
 
-/// The first clash among `constraints`, whose positions are all below `layers`; `None` if some
-/// split into at most `ipus` stages obeys all of them.
+/// Returns a contradiction among `constraints`, whose positions are all below `layers`. Returns
+/// `None` if some split into at most `ipus` stages obeys all of them.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
@@ -91,7 +92,7 @@ fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
     })
 }
 
-/// A required cut, and a constraint that forbids it.
+/// Returns a constraint that requires a cut, and a constraint that forbids the same cut.
 fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
     constraints.iter().find_map(|cut| {
         let Rule::CutAfter { position } = cut.rule else {
@@ -102,7 +103,8 @@ fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constra
     })
 }
 
-/// The conflict between two consecutive pins.
+/// Returns the contradiction between the pin `before` and the next pin `pin`, with the cuts that
+/// are required or forbidden between them.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -124,7 +126,8 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // If there are enough positions, the constraints that forbid cuts come before the pin.
+        // If there are enough positions, forbidden cuts are the problem, so their constraints are
+        // listed before the other pin.
         let forbidding = match needed <= behind.len() {
             true => forbidding(constraints, behind),
             false => Vec::new(),
@@ -136,7 +139,8 @@ fn between(
     too_many(constraints, cuts, behind, needed, pins)
 }
 
-/// The conflict if more than `allowed` cuts are required after the positions `behind`.
+/// Returns the contradiction that more than `allowed` cuts are required after the positions
+/// `behind`; `None` if there are no more. `pins` are the constraints on the IPUs at both ends.
 fn too_many(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -156,13 +160,13 @@ fn too_many(
     };
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
-    // The last cut exceeds the number; pins come before other cuts.
+    // Pins come first, then the required cuts, the last one first: that cut is the one too many.
     let pins = pins.into_iter().flatten();
     conflict(reason, pins.chain(required.iter().rev().filter_map(asks)))
 }
 
-/// A conflict of constraints: `all` are the constraints that no split meets together. The first two
-/// of them contradict each other; `reason` says why.
+/// Makes a [`Conflict`] of constraints that no split obeys together. The first two of `all`
+/// contradict each other; `reason` says why.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,

@@ -1,4 +1,5 @@
-//! Constraints: conditions on a plan besides memory, and where they come from.
+//! Constraints: conditions on a plan besides memory limits, and the options or weights that cause
+//! them.
 
 use crate::wording::{grouped, listed};
 use schemars::JsonSchema;
@@ -6,82 +7,85 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
-/// One constraint, and where it comes from.
+/// A condition on a plan, and the option or shared weight that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
-    /// The condition on a plan.
+    /// The condition that a plan must obey.
     pub rule: Rule,
-    /// Where the constraint comes from; no search uses this.
+    /// The option or shared weight that causes the constraint. It is used in messages only.
     pub origin: Origin,
 }
 
-/// Where a constraint comes from.
+/// The cause of a constraint: an option of the user, or a weight that several layers share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// An option, as it was given.
+    /// An option, as the user wrote it.
     Option(String),
-    /// A weight that only one IPU may have.
+    /// A weight that several positions use and that can only be on one IPU, so they must share a
+    /// stage.
     Weight(TiedWeight),
 }
 
-/// A weight that several positions use, by name.
+/// A weight that several positions use, which must therefore be in one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiedWeight {
-    /// Name of the weight.
+    /// The name of the weight.
     pub name: String,
-    /// Bytes of the weight over all tiles.
+    /// The bytes of the weight, summed over all tiles.
     pub bytes: u64,
-    /// Names of the positions that use the weight.
+    /// The names of the positions that use the weight.
     pub users: Vec<String>,
-    /// The options that lift the constraint; any one of them is enough.
+    /// Options that would lift the constraint; each of them suffices by itself. Empty if there are
+    /// none.
     pub ways_out: Vec<String>,
 }
 
-/// A condition on a plan, in positions of the layer order.
+/// A condition on a plan. Positions are indices in the layer order: In, the layers, Out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
 #[schemars(rename = "CheckedRule")]
 pub enum Rule {
-    /// The position is on this IPU.
+    /// The stage of this position runs on this IPU.
     Pin {
-        /// The position.
+        /// Index of the position in the layer order.
         #[schemars(with = "u32")]
         position: usize,
-        /// The IPU.
+        /// Number of the IPU, from 0.
         #[schemars(with = "u32")]
         ipu: usize,
     },
-    /// Both positions and all positions between them are in one stage.
+    /// Two positions and all positions between them are in one stage.
     Together {
-        /// One position.
+        /// Index of one of the two positions.
         #[schemars(with = "u32")]
         first: usize,
-        /// The other position.
+        /// Index of the other position; it may be before `first`.
         #[schemars(with = "u32")]
         last: usize,
     },
-    /// A stage ends with this position.
+    /// A stage must end with this position (`--cut-after`).
     CutAfter {
-        /// The position.
+        /// Index of the position in the layer order.
         #[schemars(with = "u32")]
         position: usize,
     },
-    /// No stage may end with this position of the layer order (`--no-cut-after`).
+    /// No stage may end with this position (`--no-cut-after`).
     NoCutAfter {
-        /// The position.
+        /// Index of the position in the layer order.
         #[schemars(with = "u32")]
         position: usize,
     },
 }
 
 impl Constraint {
-    /// A constraint from an option.
+    /// Makes a constraint that an option of the user causes. `option` is the text of the option.
     pub fn option(rule: Rule, option: impl Into<String>) -> Self {
         let origin = Origin::Option(option.into());
         Self { rule, origin }
     }
 
-    /// Keeps a weight that the positions from `first` to `last` use on one IPU.
+    /// Makes the constraint that the positions from `first` to `last` (inclusive) are in one stage,
+    /// since they share a weight.
     pub fn tie(first: usize, last: usize, weight: TiedWeight) -> Self {
         Self {
             rule: Rule::Together { first, last },
@@ -89,7 +93,7 @@ impl Constraint {
         }
     }
 
-    /// The weight that it keeps on one IPU; `None` for an option.
+    /// Returns the shared weight that causes the constraint; `None` if an option causes it.
     pub fn weight(&self) -> Option<&TiedWeight> {
         match &self.origin {
             Origin::Weight(weight) => Some(weight),
@@ -97,7 +101,7 @@ impl Constraint {
         }
     }
 
-    /// Does a plan obey it? `stage_of` has the stage of each position.
+    /// Does a plan obey the constraint? `stage_of` has the number of the stage of each position.
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
         let stage = |position: usize| stage_of.get(position);
         match self.rule {
@@ -108,19 +112,19 @@ impl Constraint {
         }
     }
 
-    /// The last position that it refers to.
+    /// Returns the last position that must exist for this constraint to make sense.
     pub(super) fn last_position(&self) -> usize {
         match self.rule {
             Rule::Pin { position, .. } => position,
             Rule::Together { first, last } => first.max(last),
-            // There must be a position after the cut.
+            // A cut is between two positions, so the next position must exist too.
             Rule::CutAfter { position } | Rule::NoCutAfter { position } => {
                 position.saturating_add(1)
             }
         }
     }
 
-    /// The positions after which it forbids a cut; `None` if it forbids none.
+    /// Returns the positions after which the constraint forbids a cut; `None` if it forbids no cut.
     pub(super) fn forbidden(&self) -> Option<RangeInclusive<usize>> {
         match self.rule {
             Rule::Together { first, last } if first != last => {
@@ -147,7 +151,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Says that the weight is on one IPU, and which options lift this.
+    /// Returns a phrase that says that the weight is on one IPU, and which options would change
+    /// this.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -164,17 +169,20 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// Do constraints require or forbid a cut?
+/// Whether constraints require a cut after a position, forbid it, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
-    /// Neither.
+    /// Constraints neither require nor forbid the cut.
     #[default]
     Free,
+    /// The cut would separate positions that must be in one stage.
     Forbidden,
+    /// A constraint asks for the cut.
     Required,
 }
 
-/// By position: the rule for a cut after it. If constraints clash, the cut is required.
+/// Returns whether constraints require or forbid a cut after each of `layers` positions. If
+/// constraints do both, the cut counts as required.
 pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers];
     for position in constraints
@@ -192,8 +200,8 @@ pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRu
     cuts
 }
 
-/// A minimal set of constraints that forbids all forbidden cuts after `positions`, with options
-/// rather than weights.
+/// Returns a minimal set of constraints that together forbid every cut after `positions` that is
+/// forbidden at all. Options are preferred to shared weights.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
@@ -205,11 +213,11 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
                 let last = constraint.forbidden().map(|forbidden| *forbidden.end());
                 (constraint.weight().is_none(), last)
             };
-            // Of several constraints that reach equally far, the first.
+            // Of several constraints that reach equally far, this takes the first.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // A later constraint may make an earlier one redundant.
+    // A constraint that was added later may make an earlier one redundant.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let by_others = |position| found.iter().any(|other| other.forbids(position));

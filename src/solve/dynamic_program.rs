@@ -1,13 +1,14 @@
-//! Solves the integer program's problem by an exact dynamic program, in integers.
+//! Finds the best plan by an exact dynamic program in integers.
 //!
-//! It shares with the integer program only the values of ranges and where they may be
-//! ([`CheckedProblem`]): neither the search for bottlenecks nor networks.
+//! It shares the values of ranges and the rules for stages ([`CheckedProblem`]) with the integer
+//! program, but neither its networks nor its search for bottlenecks, so that each checks the other.
 //!
-//! `rest[from]` for stage k is the best split of the positions from `from` on if stage k starts
-//! there. Sums can be compared one after the other in one pass, since the best rest stays the best
-//! whatever comes before it. A bottleneck must come last in a pass: a rest that is better in it may
-//! be no better in the end, and worse in later objectives. So each bottleneck ends a pass, and from
-//! then on caps the value of a stage.
+//! For each position, a pass keeps the best split of all positions from there to the end, while it
+//! adds one stage after another at the front. Sums can be compared one after the other in one pass,
+//! since the best split of the last positions stays the best whatever comes before it. A bottleneck
+//! (the highest value of any stage) must be compared last in a pass: a split of the last positions
+//! that is better in it may make no difference in the end, and be worse in later objectives. So
+//! each bottleneck ends a pass, and later passes only use stages up to its optimum.
 
 use std::ops::Range;
 
@@ -15,14 +16,15 @@ use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 use super::plan::Plan;
 
-/// The maximum number of objectives that one pass compares.
+/// The maximum number of objectives that one pass compares: all sums, and one bottleneck.
 const MAX_OBJECTIVES: usize = 4;
 
-/// One value for each objective of a pass; unused entries are 0.
-type Key = [u128; MAX_OBJECTIVES];
+/// The values of a stage or of several stages, one for each objective of a pass; unused entries are
+/// 0.
+type Values = [u128; MAX_OBJECTIVES];
 
-/// The best plan by the problem's goal, among equals the one with the earliest cuts; `None` if
-/// there is no split.
+/// Returns the best plan by the goal of the problem; among equal plans the one with the earliest
+/// cuts. Returns `None` if no split is within the limits and obeys the constraints.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
@@ -39,43 +41,49 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     Plan::new(stages, checked.layers())
 }
 
-/// A range that may be a stage, with its values.
-struct Candidate {
+/// A range of positions that may be a stage, from a start that is stored elsewhere.
+struct StageCandidate {
     end: usize,
     peak: u64,
-    key: Key,
+    values: Values,
 }
 
-/// By start: the ranges that may be a stage on some IPU.
-type Candidates = Vec<Vec<Candidate>>;
+/// The ranges that may be a stage on some IPU, by the position where they start.
+type CandidatesByStart = Vec<Vec<StageCandidate>>;
 
-/// One pass over all stages, from the last to the first.
+/// One pass of the dynamic program, which adds stages from the last to the first.
 struct StagePass<'a> {
     checked: &'a CheckedProblem<'a>,
     objectives: &'a [Objective],
+    /// Upper bounds on the values of each stage in the objectives of earlier passes.
     caps: &'a [(Objective, u128)],
-    /// Index of the last objective if it is a bottleneck.
+    /// Index of the bottleneck in `objectives`, where it is the last; `None` if all objectives are
+    /// sums.
     bottleneck: Option<usize>,
 }
 
-/// The best stages from each position on, found from the last stage to the first.
-struct Rest {
-    /// By start: the best values; `None` if there is no split.
-    best: Vec<Option<Key>>,
-    /// By stage from the last one, then by start: end of the stage.
+/// For each position, the best split of the positions from there to the end, into the stages that a
+/// pass has added so far.
+struct BestRests {
+    /// By position: the values of the best split from there to the end; `None` if there is no such
+    /// split.
+    best: Vec<Option<Values>>,
+    /// For each added stage, the last stage of the plan first: by its start, the end of the best
+    /// stage.
     ends: Vec<Vec<usize>>,
 }
 
-impl Rest {
-    /// No stage: all positions are placed.
+impl BestRests {
+    /// Starts without any stage, so only the empty split after the last position exists.
     fn new(layers: usize) -> Self {
         let mut best = vec![None; layers + 1];
-        best[layers] = Some(Key::default());
+        best[layers] = Some(Values::default());
         let ends = Vec::new();
         Self { best, ends }
     }
 
-    /// The stages of the best split from position 0 into at most `stages` stages.
+    /// Returns the stages of the best split of all positions into at most `stages` stages, in
+    /// order.
     fn stages(&self, stages: usize) -> Vec<Range<usize>> {
         let layers = self.best.len() - 1;
         let mut start = 0;
@@ -92,7 +100,8 @@ impl Rest {
 }
 
 impl<'a> StagePass<'a> {
-    /// A pass over ranges whose values are within `caps`.
+    /// Makes a pass that compares `objectives` and uses only stages within `caps`. The last
+    /// objective may be a bottleneck.
     fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
@@ -107,8 +116,8 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// The best values, and the stages that reach them.
-    fn run(&self) -> Option<(Key, Vec<Range<usize>>)> {
+    /// Returns the values of the best split and its stages; `None` if there is no split.
+    fn run(&self) -> Option<(Values, Vec<Range<usize>>)> {
         if self.checked.layers() == 0 {
             return None;
         }
@@ -116,20 +125,21 @@ impl<'a> StagePass<'a> {
         if !self.checked.is_by_depth() || !self.checked.is_numbered() {
             return self.up_to(stages);
         }
-        // The number of stages before a stage and the number after it both matter.
+        // The IPU of a stage and the number of stages after it both matter, so the total is fixed.
         let found = (1..=stages).filter_map(|total| self.up_to(total));
-        found.min_by_key(|&(key, _)| key)
+        found.min_by_key(|&(values, _)| values)
     }
 
-    /// The best split into at most `total` stages; into exactly `total` if both the number of stages
-    /// before a stage and the number after it matter.
-    fn up_to(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
+    /// Returns the best split into at most `total` stages, as values and stages. If both the IPU of
+    /// a stage and the number of stages after it matter, only splits into exactly `total` stages
+    /// count.
+    fn up_to(&self, total: usize) -> Option<(Values, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
         let knows_ipu = !is_by_depth || self.checked.is_numbered();
         let mut candidates = self.candidates(0);
-        let mut rest = Rest::new(layers);
-        let mut best: Option<(Key, usize)> = None;
+        let mut rest = BestRests::new(layers);
+        let mut best: Option<(Values, usize)> = None;
         for after in 0..total {
             if is_by_depth && after > 0 {
                 candidates = self.candidates(after);
@@ -142,59 +152,60 @@ impl<'a> StagePass<'a> {
             };
             self.add_stage(ipu, &candidates, starts, &mut rest);
             if is_by_depth {
-                // The next stage has exactly one more stage after it.
+                // If more stages are added, this one is not the last, so no split ends here.
                 rest.best[layers] = None;
             }
             let is_whole = ipu.is_none_or(|ipu| ipu == 0);
             let found = rest.best[0].filter(|_| is_whole);
             best = best
                 .into_iter()
-                .chain(found.map(|key| (key, after + 1)))
+                .chain(found.map(|values| (values, after + 1)))
                 .min();
         }
-        let (key, stages) = best?;
-        Some((key, rest.stages(stages)))
+        let (values, stages) = best?;
+        Some((values, rest.stages(stages)))
     }
 
-    /// Puts a stage before the rest, on `ipu` if that matters. Starts ascend, and a start only uses
-    /// values of later starts, so that none is used after it was replaced.
+    /// Puts one more stage before the best splits in `rest`, on `ipu` if that matters. Starts are
+    /// visited in ascending order, and each only uses the values of later starts, which are still
+    /// those without the new stage.
     fn add_stage(
         &self,
         ipu: Option<usize>,
-        candidates: &Candidates,
+        candidates: &CandidatesByStart,
         starts: Range<usize>,
-        rest: &mut Rest,
+        rest: &mut BestRests,
     ) {
         let layers = self.checked.layers();
         let mut ends = vec![layers; layers];
         for start in starts {
             let best = self.best_from(ipu, start, &candidates[start], &rest.best);
-            rest.best[start] = best.map(|(key, _)| key);
+            rest.best[start] = best.map(|(values, _)| values);
             ends[start] = best.map_or(layers, |(_, end)| end);
         }
         rest.ends.push(ends);
     }
 
-    /// The best stage that starts at `start`: its values with the best rest, and its end. Among
-    /// equals the shortest.
+    /// Returns the values and the end of the best stage that starts at `start`, together with the
+    /// best split of the positions after it. Among equal stages, the shortest one is the best.
     fn best_from(
         &self,
         ipu: Option<usize>,
         start: usize,
-        candidates: &[Candidate],
-        rest: &[Option<Key>],
-    ) -> Option<(Key, usize)> {
-        let mut best: Option<(Key, usize)> = None;
-        for Candidate { end, peak, key } in candidates {
-            // If a bottleneck is all that is compared, longer stages are no better, unless they
-            // need fewer copies.
+        candidates: &[StageCandidate],
+        rest: &[Option<Values>],
+    ) -> Option<(Values, usize)> {
+        let mut best: Option<(Values, usize)> = None;
+        for StageCandidate { end, peak, values } in candidates {
+            // If the bottleneck is the only objective, longer stages cannot be better, unless bytes
+            // depend on the number of stages after a stage.
             if self.bottleneck == Some(0)
                 && !self.checked.is_by_depth()
-                && best.is_some_and(|(best, _)| best[0] <= key[0])
+                && best.is_some_and(|(best, _)| best[0] <= values[0])
             {
                 break;
             }
-            let Some(total) = rest[*end].map(|rest| self.joined(key, &rest)) else {
+            let Some(total) = rest[*end].map(|rest| self.combined(values, &rest)) else {
                 continue;
             };
             let is_better = best.is_none_or(|(best, _)| total < best);
@@ -206,7 +217,9 @@ impl<'a> StagePass<'a> {
         best
     }
 
-    fn joined(&self, stage: &Key, rest: &Key) -> Key {
+    /// Returns the values of a stage together with those of the stages after it: the maximum for
+    /// the bottleneck, the sum for other objectives.
+    fn combined(&self, stage: &Values, rest: &Values) -> Values {
         let mut sum = *rest;
         for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
             *sum = match self.bottleneck {
@@ -217,16 +230,16 @@ impl<'a> StagePass<'a> {
         sum
     }
 
-    /// By start: the ranges that obey the constraints on cuts and are within the caps with `after`
-    /// stages after them.
-    fn candidates(&self, after: usize) -> Candidates {
+    /// Returns the ranges, by start, that may be a stage with `after` stages after it: they are
+    /// within the highest limit and the caps, and obey the constraints on cuts.
+    fn candidates(&self, after: usize) -> CandidatesByStart {
         let starts = 0..self.checked.layers();
         starts
             .map(|start| self.candidates_from(start, after))
             .collect()
     }
 
-    fn candidates_from(&self, start: usize, after: usize) -> Vec<Candidate> {
+    fn candidates_from(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let checked = self.checked;
         let (costs, limit) = (checked.problem.costs, checked.highest_limit());
         let mut candidates = Vec::new();
@@ -237,7 +250,7 @@ impl<'a> StagePass<'a> {
                     |&(objective, cap)| checked.value(objective, (&range, after), peak) > cap;
                 peak > limit || self.caps.iter().any(over)
             };
-            // All longer ranges are over, too.
+            // All longer ranges are over a limit or a cap, too.
             if is_over(least) {
                 break;
             }
@@ -246,14 +259,14 @@ impl<'a> StagePass<'a> {
                 continue;
             };
             if checked.obeys_cuts(&range) {
-                let mut key = Key::default();
-                for (number, &objective) in key.iter_mut().zip(self.objectives) {
+                let mut values = Values::default();
+                for (number, &objective) in values.iter_mut().zip(self.objectives) {
                     *number = checked.value(objective, (&range, after), peak);
                 }
-                candidates.push(Candidate {
+                candidates.push(StageCandidate {
                     end: range.end,
                     peak,
-                    key,
+                    values,
                 });
             }
         }

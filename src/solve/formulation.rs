@@ -1,10 +1,10 @@
-//! The integer program in the form of good_lp: ranges that may be chosen, their costs, and the
-//! cheapest path of them.
+//! The integer program as [`good_lp`] takes it: a binary variable for each range that may be a
+//! stage, and the cheapest path over these ranges.
 //!
-//! Costs are shifted by exact sums ([`Potentials`]). The least sum from each node to the end gives
-//! node potentials. Adding their differences to the costs changes every path by the same amount, so
-//! the best path stays the best; but it then costs 0, and the numbers are small enough for floating
-//! point to distinguish them.
+//! Costs are shifted by exact sums ([`Potentials`]). Each node has the least sum of costs from
+//! there to the last node as its potential. Adding the differences of potentials to the costs
+//! changes the cost of every path by the same amount, so the best path stays the best. But it then
+//! costs 0, and the numbers are small enough to be exact in floating point.
 
 use good_lp::solvers::SolutionStatus;
 use good_lp::solvers::microlp::{MicroLpProblem, microlp};
@@ -15,32 +15,33 @@ use good_lp::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::network::{Edge, Network};
+use super::network::{Network, StageEdge};
 use super::objectives::Objective;
 
-/// How far a binary may be off 0 or 1 and still be read as 0 or 1.
+/// The largest difference from 0 or 1 at which the value of a binary is still read as 0 or 1.
 const INTEGRALITY: f64 = 1e-6;
 
-/// Shifted costs are capped here. A path with such a high cost cannot be the best if a cheaper path
-/// exists, and one always does: the best path costs 0.
+/// Upper bound on shifted costs, which are cut off here. The best path costs 0, so a range with
+/// such a high cost is never part of it.
 const COST_CAP: u128 = 1 << 20;
 
-/// A range that may be chosen, between two nodes, with its shifted cost.
+/// An edge of the network (a range that may be a stage) as a variable of the integer program, with
+/// its shifted cost.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct CostedEdge {
     pub from: usize,
     pub to: usize,
     pub range: Range<usize>,
     pub cost: u128,
 }
 
-/// The edges on some path with their shifted costs. Without any path there is nothing to shift by:
-/// all edges, at no cost.
+/// Returns the edges that lie on a path from the first node to the last, with their shifted costs.
+/// Without `sums` there is no path; then all edges are returned, at cost 0.
 ///
-/// If there are more than `max_edges`, only the edges of the best paths are taken. Their optimum is
-/// the optimum of all: shifted costs are never negative, so that no other edge can lower a sum of
-/// 0.
-pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<Choice> {
+/// If there are more than `max_edges` of the problem, only the edges of the best paths are
+/// returned. The optimum stays the same: shifted costs are never negative, so no other edge can
+/// lower a sum of 0.
+pub(super) fn costed_edges(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<CostedEdge> {
     let max_excess = sums.map(|sums| max_excess(&sums.excess, network.checked.max_edges));
     let edges = network.edges().enumerate();
     let choices = edges.filter_map(|(index, edge)| {
@@ -51,7 +52,7 @@ pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<C
             }
             _ => 0,
         };
-        Some(Choice {
+        Some(CostedEdge {
             from: edge.from,
             to: edge.to,
             range: edge.stage_range.range.clone(),
@@ -61,8 +62,8 @@ pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<C
     choices.collect()
 }
 
-/// The excess up to which there are at most `max_edges` edges; 0 if even the edges without any
-/// excess are more.
+/// Returns the largest excess up to which there are at most `max_edges` edges; 0 if there are more
+/// edges even without any excess.
 fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     let mut excess: Vec<u128> = excess.iter().flatten().copied().collect();
     if excess.len() <= max_edges {
@@ -72,14 +73,17 @@ fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     first_out.saturating_sub(1)
 }
 
-/// The cheapest path of `choices` from node 0 to `sink`, as ranges in order; `None` if there is no
-/// path.
+/// Solves the integer program: returns the cheapest path of `edges` from node 0 to `sink`, as
+/// ranges in order, or `None` if there is no path.
 ///
-/// There is a binary for each choice; at every node equally many chosen ranges end and start, and
-/// one starts at the first node.
+/// There is a binary for each edge. At every node except the first and the last, equally many
+/// chosen edges enter and leave, and one leaves the first node.
+///
+/// # Errors
+/// If the solver fails, stops without a proof, or returns a value between 0 and 1.
 pub(super) fn cheapest_path(
     sink: usize,
-    choices: &[Choice],
+    choices: &[CostedEdge],
 ) -> Result<Option<Vec<Range<usize>>>, String> {
     let (program, binaries) = program(sink, choices);
     let solution = match program.solve() {
@@ -100,10 +104,10 @@ pub(super) fn cheapest_path(
     Ok(Some(ranges))
 }
 
-/// The integer program, and the binary of each choice. It has a row for each node on a choice,
-/// except the last node, whose row follows from the others: edges that leave it minus edges that
-/// enter it; the sum is 1 at the first node, else 0.
-fn program(sink: usize, choices: &[Choice]) -> (MicroLpProblem, Vec<Variable>) {
+/// Returns the integer program, and the binary of each edge in order. There is a row for each node
+/// with an edge, except the last node, whose row follows from the others: the edges that leave the
+/// node minus the edges that enter it are 1 at the first node, else 0.
+fn program(sink: usize, choices: &[CostedEdge]) -> (MicroLpProblem, Vec<Variable>) {
     let mut variables = variables!();
     let binaries = variables.add_vector(variable().binary(), choices.len());
     let mut cost = Expression::with_capacity(choices.len());
@@ -122,6 +126,7 @@ fn program(sink: usize, choices: &[Choice]) -> (MicroLpProblem, Vec<Variable>) {
     (program, binaries)
 }
 
+/// Returns the value of a binary as a truth value; `None` if it is neither close to 0 nor to 1.
 fn read_binary(value: f64) -> Option<bool> {
     let rounded = value.round();
     let is_integral = (value - rounded).abs() <= INTEGRALITY;
@@ -132,23 +137,24 @@ fn read_binary(value: f64) -> Option<bool> {
     }
 }
 
-/// Exact sums of one objective over the paths through each open edge.
+/// For one objective, the exact least sums of values over the paths through each edge.
 #[derive(Debug)]
 pub(super) struct Potentials {
-    /// The least sum of any path.
+    /// The least sum of any path from the first node to the last.
     pub best: u128,
-    /// By open edge: its shifted cost, which is never negative, and 0 on a best path from its start
-    /// to the end.
+    /// For each edge, its shifted cost. It is never negative, and 0 if the edge begins a best path
+    /// to the last node.
     pub shifted: Vec<u128>,
-    /// By open edge: how much the best path through it exceeds `best`; `None` if it is on no path
-    /// from the first to the last node. At least as much as `shifted`.
+    /// For each edge, the least sum of the paths through it minus `best`; `None` if no path from
+    /// the first node to the last uses it. It is never below the shifted cost.
     pub excess: Vec<Option<u128>>,
 }
 
 impl Potentials {
-    /// The potentials of `objective`; `None` if there is no path at all.
+    /// Computes the least sums of `objective`; `None` if no path leads from the first node to the
+    /// last.
     pub(super) fn new(network: &Network<'_>, objective: Objective) -> Option<Self> {
-        let value = |edge: &Edge<'_>| network.value(objective, edge);
+        let value = |edge: &StageEdge<'_>| network.value(objective, edge);
         let (edges, last) = (network.edges(), network.sink());
         let edges = edges.map(|edge| (edge.from, edge.to, edge));
         let from_start = least_sums((0, last), edges, value);
@@ -173,12 +179,13 @@ impl Potentials {
     }
 }
 
-/// By node up to `last`: the least sum of values on a path over `edges` from `start` to it. Edges
-/// are in the order of paths, each after the node where it begins and the node where it ends.
+/// Returns for each node up to `last` the least sum of values on a path from `start` to it; `None`
+/// for nodes without a path. `edges` has each edge after the two nodes that it leads from and to,
+/// in an order in which edges into a node come before edges out of it.
 fn least_sums<'a>(
     (start, last): (usize, usize),
-    edges: impl Iterator<Item = (usize, usize, Edge<'a>)>,
-    value: impl Fn(&Edge<'_>) -> u128,
+    edges: impl Iterator<Item = (usize, usize, StageEdge<'a>)>,
+    value: impl Fn(&StageEdge<'_>) -> u128,
 ) -> Vec<Option<u128>> {
     let mut sums = vec![None; last + 1];
     sums[start] = Some(0);
@@ -198,8 +205,8 @@ mod tests {
     use crate::solve::checked_problem::CheckedProblem;
     use crate::solve::testing::additive;
 
-    fn choice(range: Range<usize>, cost: u128) -> Choice {
-        Choice {
+    fn choice(range: Range<usize>, cost: u128) -> CostedEdge {
+        CostedEdge {
             from: range.start,
             to: range.end,
             range,

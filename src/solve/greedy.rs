@@ -1,36 +1,35 @@
-//! The original tool's search (docs/model.md, "The original's search"): fill stage
-//! after stage up to a share of the tile memory.
+//! The search of the original tool (docs/model.md, "The original's search"), which fills one stage
+//! after the other up to a share of the tile memory.
 
 use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Layers that a stage starts with, in the order they are tried.
+/// Numbers of layers that each stage starts with, in the order in which they are tried.
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
-/// Shares of the tile memory to fill up to, in the order they are tried.
+/// Shares of the tile memory that stages may fill, in the order in which they are tried.
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// The result of the greedy search.
+/// The result of the greedy search, which need not be a complete split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Is every position in one of at most `max_stages` stages? Otherwise `stages` is the best
-    /// effort.
+    /// Is every position in a stage, and are there at most `max_stages` stages? If not, `stages` is
+    /// the last attempt.
     pub fits: bool,
-    /// The stages (ends exclusive) in order from position 0, without a gap.
+    /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
-    /// The best effort is the last attempt as far as it got: it may end before the last layer (or
-    /// be empty), where the next layer by itself exceeds the tile memory, or have more stages than
-    /// allowed.
+    /// If the model does not fit, they may end before the last layer (or be empty), since the next
+    /// layers exceed the share of the tile memory, or be more than the allowed number.
     pub stages: Vec<Range<usize>>,
-    /// Share of the tile memory that stages were filled up to.
+    /// The share of the tile memory, from 0.5 to 1, that a stage may fill.
     pub proportion: f64,
-    /// Layers that each stage started with.
+    /// The number of layers that each stage starts with, as long as that many are left.
     pub min_layers: usize,
 }
 
-/// Searches as the original does (docs/model.md, "The original's search"), with at most
-/// `max_stages` stages on tiles of `mem_per_tile` bytes. Ranges missing from `costs` are over the
-/// limit. The pseudo-layer is treated as a layer.
+/// Searches for a split as the original tool does (docs/model.md, "The original's search"), into at
+/// most `max_stages` stages, for tiles of `mem_per_tile` bytes. Ranges without costs are over the
+/// limit. None, the position of operations without a layer, counts as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut last = None;
     for min_layers in MIN_LAYERS {
@@ -53,8 +52,8 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     last.expect("both lists of attempts have entries")
 }
 
-/// One attempt: stages up to the end, or up to a stage that exceeds `target` (bytes) with its first
-/// layers.
+/// Makes one attempt: fills stages up to `target` bytes, until all layers are in a stage or the
+/// first `min_layers` layers of a stage exceed `target`.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);

@@ -1,19 +1,18 @@
-//! Why there is no plan, and what would help.
+//! Explains why there is no plan, and which changes would help.
 //!
 //! A [`Certificate`] proves that there are too few IPUs, in a form that can be checked by hand. A
-//! range of positions that is over the limit must be cut somewhere inside. If ranges have no common
-//! boundary inside that may be cut, each needs a separate cut: m ranges prove that at least m + 1
-//! stages are needed. Without constraints such ranges meet only at their end positions: each starts
-//! with the last position of the one before. If cuts are forbidden, positions that stay together
-//! act as one position, and ranges may share that many. A required cut counts by itself; no range
-//! reaches over it.
+//! range of positions that is over the limit must be cut somewhere inside. If no two ranges have a
+//! boundary inside in common that may be cut, each needs a separate cut, so m ranges prove that at
+//! least m + 1 stages are needed. Without constraints such ranges meet only at their end positions:
+//! each starts with the last position of the one before. If cuts are forbidden, positions that stay
+//! together act as one position, and ranges may overlap in all of them. A required cut counts by
+//! itself; no range reaches over it.
 //!
-//! A range over the limit without any boundary inside that may be cut, such as a single position,
-//! is enough by itself: no number of IPUs helps.
+//! If no boundary inside a range over the limit may be cut, as in a single position, this range is
+//! a proof by itself: no number of IPUs helps.
 //!
-//! Pins, and limits that differ between IPUs, are ignored: a certificate proves its number for the
-//! highest limit. Hence a problem may have no split although its certificate needs no more stages
-//! than there are IPUs.
+//! Certificates ignore pins, and use the highest limit if limits differ between IPUs. Hence a
+//! problem may have no split although its certificate needs no more stages than there are IPUs.
 
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
@@ -27,33 +26,34 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// The reasons why there is no plan.
+/// The reasons why a problem has no plan, and the changes that would give it one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Infeasible {
-    /// Why there is no plan.
+    /// The reason why there is no plan.
     pub cause: Cause,
-    /// The proof. It ignores pins and limits that differ; see [`Cause::PinsOrLimits`].
+    /// The proof that stages are over the limit. It ignores pins and different limits of IPUs; see
+    /// [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
-    /// The constraints that keep positions together that are too large together; empty if a single
-    /// position is too large, and for other causes.
+    /// The constraints that keep several positions in one stage which is over the limit; empty if a
+    /// single position is over the limit, and for other causes than [`Cause::TooLarge`].
     pub kept_together: Vec<Constraint>,
-    /// The plan with the lowest peak if every stage may take any number of bytes, with the same
-    /// constraints on the same IPUs: its peak is the least tile memory that is enough. `None`
-    /// without IPUs or positions, and if the range costs were computed for a limit.
+    /// The plan with the lowest peak if there were no limits, with the same constraints and IPUs. A
+    /// tile with at least this many bytes would be enough. `None` if there are no IPUs or
+    /// positions, or if ranges over the limit have no costs.
     pub lowest_peak: Option<Solution>,
-    /// The fewest IPUs that would be enough, at most one for each position; `None` if no number is.
-    /// With limits by IPU, only IPUs with a limit are considered.
+    /// The fewest IPUs with which there is a plan, at most one for each position; `None` if no
+    /// number is enough. If each IPU has a limit, only these IPUs are considered.
     pub fewest: Option<usize>,
-    /// Sets of constraints without which there is a plan: only options, only weights, or, if
-    /// neither is enough, some of both.
+    /// Sets of constraints that, if they are left out, allow a plan: only options, only shared
+    /// weights, or some of both if neither is enough.
     pub relaxations: Vec<Relaxation>,
 }
 
 /// Constraints that prevent a plan, and the best plan without them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relaxation {
-    /// The constraints. None of them can be kept unless another one goes; if there are very many,
-    /// this is not checked for all.
+    /// The constraints to leave out. The set is minimal; if there are very many constraints, this
+    /// is not checked for all.
     pub without: Vec<Constraint>,
     /// The best plan by the same goal and limits that obeys all other constraints.
     pub solution: Solution,
@@ -64,23 +64,24 @@ pub struct Relaxation {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RefusalReason")]
 pub enum Cause {
-    /// A layer, or several that constraints or tied weights keep together, is over every limit by
-    /// itself, so no number of IPUs helps. It is the only range of the proof.
+    /// One layer, or several that constraints or tied weights keep in one stage, is over every
+    /// limit by itself, so no number of IPUs helps. The proof has only this range.
     TooLarge,
-    /// More IPUs are needed than are available, as the proof shows.
+    /// There are fewer IPUs than a split needs, as the proof shows.
     #[default]
     TooFewIpus,
-    /// The IPUs would be enough if each had the highest of all limits and only the constraints on
-    /// cuts applied. Layers pinned to an IPU, or the lower limits of some IPUs, prevent a split.
+    /// The IPUs would be enough if each had the highest limit of all and there were only
+    /// constraints on cuts. Pins of layers to IPUs, or lower limits of some IPUs, rule out every
+    /// split.
     PinsOrLimits,
-    /// The layers fit, but not with the copies and buffers of the pipeline.
+    /// The layers fit by themselves, but not with the copies and buffers that the pipeline adds.
     Pipeline,
 }
 
 /// Explains why `problem` has no plan; `None` if it has one.
 ///
 /// # Errors
-/// As [`solve`].
+/// The errors of [`solve`].
 pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> {
     if solve(problem)?.is_some() {
         return Ok(None);
@@ -106,7 +107,8 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
     }))
 }
 
-/// Is there a plan if every range takes only the lower bound on its bytes?
+/// Is there a plan if every range takes only its lower bound on bytes, without additions of the
+/// pipeline that depend on the number of stages?
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.costs.is_by_depth() {
         return Ok(false);
@@ -115,6 +117,7 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     fits(&Problem { costs, ..*problem })
 }
 
+/// Returns the minimal sets of constraints whose removal allows a plan.
 fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
     let is_order = |constraint: &Constraint| constraint.weight().is_none();
     let without_orders = relaxed(problem, is_order)?;
@@ -126,10 +129,11 @@ fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
     Ok(found)
 }
 
-/// Maximum number of constraints that are tested for being kept, each by a search.
+/// Maximum number of constraints that [`relaxed`] tries to keep, each by one search.
 const MAX_TRIED: usize = 100;
 
-/// A plan without as few as possible of the constraints that `may_go`.
+/// Finds a minimal set of constraints, chosen among those for which `may_go` is true, without which
+/// there is a plan. Returns `None` if leaving all of them out is not enough.
 fn relaxed(
     problem: &Problem<'_>,
     may_go: impl Fn(&Constraint) -> bool,
@@ -169,7 +173,7 @@ fn relaxed(
     Ok(solution.map(|solution| Relaxation { without, solution }))
 }
 
-/// The problem with other constraints.
+/// Returns the problem with other constraints.
 fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a> {
     Problem {
         constraints,
@@ -177,20 +181,21 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
     }
 }
 
-/// Is there a plan? The dynamic program decides, without a proof.
+/// Has the problem a plan? The dynamic program decides this, without a proof.
 ///
 /// # Errors
-/// When the problem or its constraints contradict themselves.
+/// If the problem contradicts itself, or its constraints contradict each other.
 pub fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     Ok(dynamic_program::solve(&checked).is_some())
 }
 
-/// The fewest IPUs that are enough with the same limit and constraints, at most one for each
-/// position; `None` if no number is. With limits by IPU, only IPUs with a limit are considered.
+/// Returns the fewest IPUs with which there is a plan under the same limits and constraints, at
+/// most one for each position; `None` if no number is enough. If each IPU has a limit, only these
+/// IPUs are considered.
 ///
 /// # Errors
-/// As [`solve`].
+/// The errors of [`solve`].
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
     let ipus = match problem.limits {
         Limits::Same(_) => problem.layers().max(problem.ipus),
@@ -204,36 +209,36 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
     Ok(solution.map(|solution| solution.score.stages))
 }
 
-/// Ranges that prove how many stages are needed.
+/// A proof that at least some number of stages is needed, by ranges that are over the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The highest limit of any IPU in bytes.
     pub limit: u64,
-    /// Ranges of positions (ends exclusive), ascending. Each by itself is over the limit.
+    /// Ranges of positions (ends exclusive) that are over the limit as stages, in ascending order.
     pub ranges: Vec<Range<usize>>,
-    /// Positions after which a constraint requires a cut, ascending.
+    /// Positions after which a constraint requires a cut, in ascending order.
     pub cuts_after: Vec<usize>,
-    /// The number of stages that ranges and required cuts prove.
+    /// The number of stages that the ranges and required cuts prove to be necessary.
     pub needed: Needed,
 }
 
-/// The conclusion of a certificate.
+/// The number of stages that a certificate proves to be necessary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
-    /// At least this number of stages is needed: one for each range, one for
-    /// each required cut, and one more.
+    /// At least this number of stages is needed: one for each range, one for each required cut, and
+    /// one more.
     Stages(usize),
-    /// No number of stages is enough: the only range is a single position, or
-    /// constraints forbid every cut in it.
+    /// No number of stages is enough: the only range is a single position, or constraints forbid
+    /// every cut in it.
     Unsplittable,
 }
 
-/// The tightest certificate: it proves the fewest stages that are within the highest limit and obey
-/// the constraints on cuts.
+/// Returns the certificate that proves the most stages: exactly the fewest that are within the
+/// highest limit and obey the constraints on cuts.
 ///
 /// # Errors
-/// When the problem contradicts itself. Contradictory constraints are not an error here, but in
-/// [`solve`](super::solve).
+/// If the problem contradicts itself. Constraints that contradict each other are an error of
+/// [`solve`](super::solve), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.highest_limit();
@@ -263,8 +268,9 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     Ok(certificate)
 }
 
-/// The end of the longest stage from `start` that is within `limit` and has no required cut inside,
-/// and the range one step longer if it is over the limit.
+/// Returns the end of the longest stage from `start` that is within `limit` and has no required cut
+/// inside, or `start` if there is no such stage; and the range one step longer if it is over the
+/// limit.
 fn longest(
     problem: &Problem<'_>,
     limit: u64,

@@ -1,21 +1,23 @@
-//! The integer program, objective after objective.
+//! Finds the best plan with the integer program, one objective after the other.
 //!
-//! A bottleneck is found by bisection over the values of ranges, with an exact count of stages at
-//! each. The integer program then shows that the next lower value is not enough; the next objective
-//! shows that the value itself is. The least sum of an objective is known exactly beforehand
-//! (`Potentials`); the integer program, over the ranges of the best plans so far, must find a plan
-//! with this sum.
+//! A bottleneck (the highest value of any stage) is minimised by bisection over the values of
+//! ranges, with an exact count of the stages that each value needs. The integer program then proves
+//! that the next lower value is not enough; the next objective proves that the value itself is. For
+//! a sum over stages, the minimum is computed exactly beforehand (`Potentials`). The integer
+//! program, over the ranges of the plans that are still the best, must find a plan with this
+//! minimum.
 //!
-//! Most problems are solved over the compact network. It does not limit the number of stages of a
-//! path, which is sound as long as the fewest will do: for a bottleneck the fewest are counted, and
-//! once the number of stages is an objective, all remaining paths have the same number. The network
-//! is layered if it matters which IPU a range is on (pins, limits by IPU), if a sum that comes
-//! before the stages needs more of them than there are IPUs (bytes over the cuts), and in a
-//! pipeline, where a range costs more the more stages come after it.
+//! Most problems are solved over the compact network, which does not limit the number of stages of
+//! a path. This is sound as long as the fewest stages are few enough: for a bottleneck the fewest
+//! are counted, and once the number of stages is an objective, all remaining paths have the same
+//! number. The layered network is used if the IPU of a range matters (pins, limits by IPU), if the
+//! plans with the least sum need more stages than there are IPUs and the sum is compared before the
+//! number of stages (bytes over the cuts), and in a pipeline, where the bytes of a range depend on
+//! the number of stages after it.
 //!
-//! Large networks are cut down first, in ways that are valid for any solver: to minimise a sum,
-//! columns with non-negative reduced costs may be left out (`choices`); to show that there is no
-//! path, edges into a node without a leaving edge must be 0 (`infeasible`).
+//! Large networks are reduced first, in ways that are valid for any solver. To minimise a sum,
+//! columns with non-negative reduced costs may be left out (`costed_edges`). To prove that there is
+//! no path, edges into a node that no edge leaves may be left out (`infeasible`).
 
 use super::SolveError;
 use super::checked_problem::CheckedProblem;
@@ -26,71 +28,73 @@ use super::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The next lower value of a number, which no split reaches.
+/// A proof that the peak or the cycles of the slowest stage cannot be lower: no split reaches the
+/// next lower value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ProvenBottleneck")]
 pub struct BottleneckProof {
-    /// The name of the number: `peak` or `cycles`.
+    /// The number that cannot be lower: `peak` or `cycles`.
     pub objective: Objective,
-    /// The highest number of any range of layers that is lower than the best split's, as decimal
-    /// text.
+    /// The next lower value that any range of layers has, which no split reaches, as decimal text.
     #[serde(with = "decimal")]
     #[schemars(with = "String")]
     pub below: u128,
-    /// The fewest stages if no stage may have more than `below`, which are more than there are
-    /// IPUs. `null` if no number of stages is enough: some layer by itself is too much, or pins and
-    /// limits by IPU leave no split.
+    /// The fewest stages of which none has more than `below`; there are fewer IPUs. `null` if no
+    /// number of stages is enough, since some layer has more by itself, or pins and limits of
+    /// single IPUs rule out every split.
     #[schemars(with = "Option<u32>")]
     pub stages_needed: Option<usize>,
 }
 
-/// The best plan and the proofs of its bottlenecks.
+/// The best plan, and proofs that its bottlenecks (peak, cycles of the slowest stage) cannot be
+/// lower.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub plan: Plan,
-    /// In the order of the objectives; a bottleneck with the lowest value of all ranges has no
-    /// entry.
+    /// The proofs, in the order of the objectives. A bottleneck that equals the lowest value of any
+    /// range needs no proof.
     pub proofs: Vec<BottleneckProof>,
 }
 
-/// The best plan by the problem's goal, among equals the one with the earliest cuts; `None` if the
-/// integer program proves that there is no split.
+/// Returns the best plan by the goal of the problem; among equal plans the one with the earliest
+/// cuts. Returns `None` if the integer program proves that there is no split.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, SolveError> {
     if checked.layers() == 0 {
         return Ok(None);
     }
     if !checked.is_numbered() && !checked.is_by_depth() {
         match search(Network::compact(checked))? {
-            Search::Found(answer) => return Ok(Some(answer)),
-            Search::None => return Ok(None),
-            Search::CountBinds => {}
+            Outcome::Found(answer) => return Ok(Some(answer)),
+            Outcome::None => return Ok(None),
+            Outcome::CountBinds => {}
         }
     }
     match search(Network::layered(checked))? {
-        Search::Found(answer) => Ok(Some(answer)),
-        Search::None => Ok(None),
-        Search::CountBinds => {
+        Outcome::Found(answer) => Ok(Some(answer)),
+        Outcome::None => Ok(None),
+        Outcome::CountBinds => {
             let reason = "a path has more stages than there are layers of the network";
             Err(SolveError::unproven(checked.problem.goal.main(), reason))
         }
     }
 }
 
-/// How a search over one network ended.
-enum Search {
+/// The result of a search over one network.
+enum Outcome {
     Found(Answer),
     None,
-    /// The compact network does not show which plans have few enough stages.
+    /// The best paths of the compact network have more stages than there are IPUs, so the layered
+    /// network is needed.
     CountBinds,
 }
 
-/// Optimises one objective after the other, and keeps only the edges of the best plans.
-fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
+/// Optimises one objective after the other, and removes the edges that are not part of a best plan.
+fn search(mut network: Network<'_>) -> Result<Outcome, SolveError> {
     let checked = network.checked;
     let main = checked.problem.goal.main();
     if !has_path(&network, Objective::Peak, u128::MAX) {
         infeasible(&network, main)?;
-        return Ok(Search::None);
+        return Ok(Outcome::None);
     }
     let mut proofs = Vec::new();
     for objective in checked.order() {
@@ -102,23 +106,25 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
             keep_best(&mut network, objective)?;
         }
         if !has_path(&network, Objective::Peak, u128::MAX) {
-            return Ok(Search::CountBinds);
+            return Ok(Outcome::CountBinds);
         }
     }
     let stages = network.earliest_path();
     let plan = Plan::new(stages, checked.layers())
         .ok_or_else(|| SolveError::unproven(main, "the best ranges do not form a split"))?;
-    Ok(Search::Found(Answer { plan, proofs }))
+    Ok(Outcome::Found(Answer { plan, proofs }))
 }
 
-/// Does a path of few enough edges with values of at most `threshold` reach the end?
+/// Does a path lead to the last node whose edges have values of at most `threshold` in `objective`,
+/// and are its edges no more than the allowed stages?
 fn has_path(network: &Network<'_>, objective: Objective, threshold: u128) -> bool {
     let fewest = network.fewest_edges(objective, threshold);
     fewest.is_some_and(|stages| stages <= network.checked.stages)
 }
 
-/// Keeps the edges up to the lowest value that is enough in `objective`, and has the integer
-/// program show that the next lower value is not.
+/// Minimises a bottleneck: returns the network with only the edges up to the lowest value that
+/// allows a plan, and a proof by the integer program that the next lower value does not. There is
+/// no proof if no value is lower.
 fn lowest<'q>(
     network: &Network<'q>,
     objective: Objective,
@@ -140,8 +146,8 @@ fn lowest<'q>(
     Ok((network.within(objective, best), proof.transpose()?))
 }
 
-/// Has the integer program show that `network` has no path of few enough edges; returns the number
-/// of edges that a path needs, or `None` if there is no path at all.
+/// Proves by the integer program that `network` has no path with few enough edges. Returns the
+/// number of edges that a path needs, or `None` if there is no path at all.
 fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usize>, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
@@ -158,12 +164,12 @@ fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usiz
     }
 }
 
-/// Has the integer program minimise the sum of `objective`, and keeps the edges of all paths with
-/// the least sum, which it returns; `None` if the program is infeasible.
+/// Minimises the sum of `objective` by the integer program, and keeps only the edges of paths with
+/// the least sum. Returns this sum; `None` if the program is infeasible.
 fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
     let fail = |reason: String| SolveError::unproven(objective, reason);
     let sums = Potentials::new(network, objective);
-    let choices = formulation::choices(network, sums.as_ref());
+    let choices = formulation::costed_edges(network, sums.as_ref());
     let path = formulation::cheapest_path(network.sink(), &choices).map_err(fail)?;
     let (path, sums) = match (path, sums) {
         (Some(path), Some(sums)) => (path, sums),
@@ -183,7 +189,8 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     Ok(found)
 }
 
-/// The sum of `plan` in `objective`; `None` if the costs of a stage are missing.
+/// Returns the sum of `objective` over the stages of `plan`; `None` if the bytes of a stage are
+/// missing.
 fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
     let costs = plan.with_after().map(|(stage, after)| {
         let peak = checked.problem.costs.peak(stage.clone(), after)?;
@@ -248,7 +255,7 @@ mod tests {
             };
             let checked = CheckedProblem::new(&problem).unwrap();
             let compact = search(Network::compact(&checked)).unwrap();
-            let binds = matches!(compact, Search::CountBinds);
+            let binds = matches!(compact, Outcome::CountBinds);
             let plan = solve(&checked).unwrap().unwrap().plan;
             (binds, plan.cuts().collect::<Vec<_>>())
         };

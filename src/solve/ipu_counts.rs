@@ -1,5 +1,5 @@
-//! Splits for several numbers of IPUs: the best one for each, and for `--plan` those with the
-//! shortest step for their memory.
+//! Splits for several numbers of IPUs: for `--sweep` the best one for each number, and for `--plan`
+//! the splits that are fastest for their memory.
 
 use super::checked_problem::CheckedProblem;
 use super::fastest::fastest_of_number;
@@ -8,20 +8,21 @@ use super::problem::{Limits, Problem};
 use super::{Solution, SolveError, answer, dynamic_program};
 use rayon::prelude::*;
 
-/// Maximum number of IPU counts that are solved in parallel: a plan for one may also answer for
-/// smaller ones.
+/// Maximum number of IPU counts that are solved in parallel. More would be wasted, since the plan
+/// for one count is often the plan for several smaller ones.
 const AT_ONCE: usize = 4;
 
-/// The best plan for each of these ascending `numbers` of IPUs, by the same goal and constraints;
-/// `None` where there is no plan. With limits by IPU, the first n of them count for n IPUs.
+/// Returns the best plan for each of these numbers of IPUs, which ascend, by the same goal and
+/// constraints; `None` where there is no plan. If each IPU has a limit, the first n limits hold for
+/// n IPUs.
 ///
 /// If the best plan for a number of IPUs does not use all of them, it is also the best for smaller
-/// numbers, down to that of its stages. So the largest number is solved first. If it has no plan,
-/// no smaller number has one. Pins to an IPU beyond a smaller number leave no plan there; they are
-/// an error only for `problem.ipus`, the largest number.
+/// numbers, down to the number of its stages. So the largest number is solved first. If it has no
+/// plan, no smaller number has one. A pin to an IPU that a smaller number lacks leaves no plan
+/// there; it is an error only for `problem.ipus`, the largest number.
 ///
 /// # Errors
-/// As [`solve`](super::solve).
+/// The errors of [`solve`](super::solve).
 pub fn sweep(
     problem: &Problem<'_>,
     numbers: &[usize],
@@ -50,25 +51,27 @@ pub fn sweep(
     Ok(best)
 }
 
-/// How many splits the search looks for, and how long.
+/// Limits on the work of [`fitting`]: the number of splits, and the work to find each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Maximum number of splits for one number of stages.
+    /// Maximum number of splits to find for one number of stages.
     pub splits: usize,
-    /// Maximum number of slots of a step that the search for one split evaluates.
+    /// Maximum number of pipeline slots that the search for one split evaluates. A slot is an
+    /// interval of a step in which each IPU runs at most one pass of each kind.
     pub slots: u64,
 }
 
 impl Effort {
     /// Number of splits for one number of stages beyond which more are not worth their time.
     pub const MAX_SPLITS: usize = 8;
-    /// Maximum number of searches, each of which finds one split.
+    /// Maximum number of searches of a whole run, each of which finds one split.
     const MAX_SEARCHES: usize = 400;
-    /// Maximum number of slots that all searches together evaluate: some tenths of a second.
+    /// Maximum number of slots that all searches of a run evaluate, which takes some tenths of a
+    /// second.
     const MAX_SLOTS: u64 = 20_000_000;
 
-    /// The effort for each of `pairs` pairs of a pipeline and a number of stages: the more pairs,
-    /// the less, so that the time of all does not grow with their number.
+    /// Returns the limits for each of `pairs` pairs of a pipeline and a number of stages. They
+    /// shrink with the number of pairs, so that the total time does not grow.
     pub fn for_each_of(pairs: usize) -> Self {
         let splits = Self::MAX_SEARCHES / pairs.max(1);
         let splits = splits.clamp(1, Self::MAX_SPLITS);
@@ -80,12 +83,13 @@ impl Effort {
     }
 }
 
-/// Splits that fit, for each of `numbers` of stages up to the IPUs of `problem`: first the one with
-/// the shortest step, then repeatedly the one with the shortest step among those with a lower peak.
-/// Without cycles, the one with the lowest peak. Only the length of steps is proven.
+/// Returns splits that fit, for each of `numbers` of stages that is at most the number of IPUs:
+/// first the split with the shortest step, then repeatedly the one with the shortest step among
+/// splits with a lower peak. Without cycles, returns only the split with the lowest peak for each
+/// number. Only the length of steps is proven.
 ///
 /// # Errors
-/// As [`solve`](super::solve).
+/// The errors of [`solve`](super::solve).
 pub fn fitting(
     problem: &Problem<'_>,
     numbers: &[usize],
@@ -113,7 +117,8 @@ pub fn fitting(
     Ok(found)
 }
 
-/// The best split into exactly `stages` stages.
+/// Returns the best split into exactly `stages` stages within `limits` (one for each stage, in
+/// bytes); `None` if there is none.
 fn best(
     problem: &Problem<'_>,
     stages: usize,
@@ -193,7 +198,7 @@ mod tests {
         );
     }
 
-    /// Is the step no longer for each micro-batch, with no more memory?
+    /// Does `a` take at most as much time for each micro-batch as `b`, and at most as much memory?
     fn is_no_worse(a: &Score, b: &Score) -> bool {
         let (step, other) = (a.step.unwrap(), b.step.unwrap());
         step.by_rate(&other).is_le() && a.peak <= b.peak

@@ -1,11 +1,11 @@
 //! From range costs to a plan: which layers are in which pipeline stage.
 //!
-//! [`Problem`] is the question: the memory of every range of the layer order on its fullest tile
-//! ([`RangeCosts`](crate::memory::RangeCosts)), the bytes that a cut at each boundary would send,
-//! the number of IPUs, the bytes that a stage may take on each of them ([`Limits`]), further
-//! conditions on a plan ([`Constraint`]), and what is optimised first ([`Goal`]). A [`Plan`] is an
-//! answer, and plans are compared by [`Score`], in the order of the goal ([`Goal::order`]); equal
-//! scores go to the earliest cuts.
+//! [`Problem`] is the input: for every range of consecutive positions of the layer order, the
+//! memory on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut at
+//! each boundary sends; the number of IPUs; the bytes that a stage may take on each of them
+//! ([`Limits`]); further conditions on a plan ([`Constraint`]); and the objective that comes first
+//! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
+//! goal ([`Goal::order`]); of plans with equal scores, the one with the earliest cuts is the best.
 //!
 //! [`solve`] finds and proves each optimum in three ways, which must agree:
 //!
@@ -27,8 +27,9 @@
 //! need more IPUs than there are. Then there is a binary for each range on each IPU.
 //!
 //! Beside [`solve`], [`sweep`] solves for each number of IPUs, [`explain`] says why there is no
-//! plan and what would help, with a [`Certificate`] that can be checked by hand, and [`broken`]
-//! has the constraints that a given plan breaks. [`greedy`] is the original tool's search, for comparison.
+//! plan and which changes would help, with a [`Certificate`] that can be checked by hand, and
+//! [`broken`] lists the constraints that a plan breaks. [`greedy`] is the original tool's search,
+//! for comparison.
 
 mod checked_problem;
 mod conflict;
@@ -71,84 +72,86 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// Why a problem is not solved. A problem without any split is not an error.
+/// The reason why [`solve`] neither finds a split nor proves that there is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
-    /// The goal needs cycles, and the problem has none.
+    /// The goal compares cycles, but the problem has no cycles of layers.
     #[error(
         "--objective cycles: the profile has no cycles of layers; choose another objective, or \
          record the profile with cycles"
     )]
     NoCycles,
-    /// A constraint of this origin refers to a position, or to a cut after a position, that does not
-    /// exist in a problem of this number of positions.
+    /// A constraint names a position that does not exist, or requires or forbids a cut after the
+    /// last position. With the origin of the constraint and the number of positions.
     #[error("{0}: there are {1} layers, and no cut after the last; name an earlier layer")]
     NoSuchPosition(Origin, usize),
-    /// No split obeys the constraints, whatever the memory.
+    /// The constraints contradict each other, so no split obeys all of them, whatever the memory.
+    /// With a minimal set of constraints that contradict each other.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
-    /// A sum of squared peaks would not fit in 128 bits. With the range of the highest peak, and that
-    /// peak in bytes.
+    /// Peaks are so high that the sum of their squares could overflow 128 bits. With the range of
+    /// positions that has the highest peak, and this peak in bytes.
     #[error(
         "{1} bytes on one tile for the layers at positions {0:?} are too many to compare splits; \
          {OVER_BOUND}"
     )]
     TooLarge(Range<usize>, u64),
-    /// An error in this program, not in a profile or an option: parts of a problem do not belong
-    /// together, or an answer contradicts another answer or its proof.
+    /// An error in this program, not in a profile or an option: parts of the problem do not belong
+    /// together, or a result contradicts another result or its proof.
     #[error("internal error: {0}; {REPORT_THIS}")]
     Internal(String),
 }
 
 impl SolveError {
-    /// An answer that is not proven to be the best in `objective`.
+    /// Returns the error that a split is not proven to be the best in `objective`, for `reason`.
     fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
         Self::Internal(format!("no proven {objective}: {reason}"))
     }
 }
 
-/// The best plan, and the proof that it is the best.
+/// The best plan, with the proofs that no other plan is better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
-    /// The stages, which both programs chose.
+    /// The stages of the best plan, on which the integer program and the dynamic program agree.
     pub plan: Plan,
-    /// All numbers of the plan, recomputed from its ranges in integers.
+    /// The value of the plan in every objective, computed again from its stages in integers.
     pub score: Score,
-    /// The optimum of both programs for each objective, in the order of the
-    /// goal.
+    /// For each objective, in the order of the goal, the optimum of the integer program and that of
+    /// the dynamic program.
     pub proofs: Vec<ObjectiveProof>,
-    /// Proofs that no bottleneck can be lower, in the order of the goal. A bottleneck with the
-    /// lowest value of all ranges has no entry.
+    /// Proofs that no plan has a lower peak or fewer cycles of its slowest stage, in the order of
+    /// the goal. Objectives whose optimum equals the lowest value of any range need none.
     pub bottlenecks: Vec<BottleneckProof>,
-    /// Bounds on the shortest step, if that is the goal. The other proofs are then only about the
-    /// cycles of the slowest stage, which no split can lower.
+    /// Bounds on the cycles of a step, if the goal is the shortest step; the other proofs are then
+    /// only about the cycles of the slowest stage.
     pub step: Option<StepProof>,
 }
 
-/// One number of the best split, by both programs. Numbers are decimal text, since they can exceed
-/// 64 bits.
+/// The optimum of one objective, computed by the integer program and by the dynamic program.
+/// Numbers are decimal text, since they can exceed 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ProvenObjective")]
 pub struct ObjectiveProof {
-    /// The name of the number.
+    /// The objective: the number by which splits are compared.
     pub objective: Objective,
-    /// The number that the integer program computes.
+    /// The optimum that the integer program computes.
     #[serde(with = "decimal")]
     #[schemars(with = "String")]
     pub integer_program: u128,
-    /// The number that the dynamic program computes.
+    /// The optimum that the dynamic program computes.
     #[serde(with = "decimal")]
     #[schemars(with = "String")]
     pub dynamic_program: u128,
 }
 
-/// Finds the best split; `None` if the integer program and the dynamic program agree that there is
-/// none.
+/// Finds the best split, and proves that it is the best. Returns `None` if no split is within the
+/// limits and obeys the constraints; the integer program and the dynamic program must agree on
+/// this.
 ///
 /// # Errors
-/// When the problem contradicts itself, when its constraints do ([`SolveError::Contradiction`]),
-/// when costs are too large for exact arithmetic, when a solver gives no proof, and when the two
-/// programs disagree.
+/// If the problem contradicts itself, its constraints contradict each other
+/// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a solver gives no
+/// proof or contradicts the other.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     answer(&CheckedProblem::new(problem)?)
 }
@@ -167,7 +170,7 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
 }
 
 impl Solution {
-    /// A split that is not proven to be the best, except for bounds on its step.
+    /// Makes a solution without proofs that it is the best, except for the bounds on its step.
     fn unproven(plan: Plan, score: Score, step: Option<StepProof>) -> Self {
         Self {
             plan,
@@ -178,8 +181,8 @@ impl Solution {
         }
     }
 
-    /// Replaces the split by the fastest one, which was found from it; the slowest stage of no
-    /// split is faster than this one's.
+    /// Returns the faster split `found` with the proof of `self` that no split has a faster slowest
+    /// stage. `found` was searched from the split of `self`.
     fn with_step(mut self, found: Self) -> Self {
         self.proofs.truncate(1);
         self.bottlenecks
@@ -191,8 +194,9 @@ impl Solution {
         }
     }
 
-    /// Rejects a split that is faster than the proven bound on all splits, or that is claimed to be
-    /// the fastest and is not.
+    /// Returns an error if the steps of the split are shorter than the proven bound on all splits,
+    /// longer than the bound although the split is claimed to be the fastest, or if its slowest
+    /// stage is faster than the proven minimum.
     fn check_step(&self) -> Result<(), SolveError> {
         let (Some(step), Some(proof)) = (self.score.step, self.step) else {
             return Ok(());
@@ -212,12 +216,13 @@ impl Solution {
     }
 }
 
-/// The best plan as in [`solve`], without the proof of the integer program: for comparing problems
-/// before one of them is solved.
+/// Finds the best plan like [`solve`], but only by the dynamic program, without proofs. This is
+/// faster, to compare many problems before one of them is solved. Returns `None` if no plan is
+/// within the limits and obeys the constraints.
 ///
 /// # Errors
-/// When the problem or its constraints contradict themselves, and when costs are too large for
-/// exact arithmetic.
+/// If the problem or its constraints contradict themselves, or if costs are too large for exact
+/// arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let Some(plan) = dynamic_program::solve(&checked) else {
@@ -234,7 +239,8 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     Ok(Some(Solution::unproven(plan, score, None)))
 }
 
-/// The answer of both programs by the objectives of the goal, one after the other.
+/// Solves with the integer program and with the dynamic program, by the objectives of the goal one
+/// after the other, and compares both results.
 fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let integer = integer_program::solve(checked)?;
     let dynamic = dynamic_program::solve(checked);
@@ -247,7 +253,8 @@ fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, Sol
     }))
 }
 
-/// The common answer, or an error with the first objective in which the plans differ.
+/// Returns the solution that both programs found, or an error with the first objective in which
+/// their plans differ.
 fn compare(
     checked: &CheckedProblem<'_>,
     integer: Option<Plan>,
@@ -279,7 +286,7 @@ fn compare(
     }))
 }
 
-/// The score of a plan that a program chose; an error if the plan is not allowed.
+/// Returns the score of a plan, or an error if the plan is over a limit or breaks a constraint.
 fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError> {
     let problem = &checked.problem;
     let is_allowed = checked.allows(plan);

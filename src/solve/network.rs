@@ -1,10 +1,11 @@
-//! Plans as paths: boundaries between positions are nodes, ranges that may be a stage are edges.
+//! Plans as paths in a network: boundaries between positions are nodes, and ranges of positions
+//! that may be a stage are edges.
 //!
 //! The *compact* network has one node for each boundary and one edge for each range. A path in it
-//! may have any number of edges. The *layered* network has levels: each edge leads to the next
-//! level, so that no path has more edges than there are IPUs. A level fixes what matters about a
-//! stage's place in the split: its IPU, the number of stages after it, or both. In the last case
-//! each number of stages has separate levels.
+//! may have any number of edges. The *layered* network repeats the nodes on levels: each edge leads
+//! to the next level, so that no path has more edges than there are IPUs. A level fixes the
+//! properties of its stages that matter: the IPU, the number of stages after it, or both. In the
+//! last case each total number of stages has its own levels.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,47 +13,48 @@ use std::sync::Arc;
 use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 
-/// A range that may be a stage, with its peak in bytes.
+/// A range of positions that may be a stage, with the bytes on its fullest tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StageRange {
     pub range: Range<usize>,
     pub peak: u64,
 }
 
-/// The place of a level's stages in the split.
+/// A level of a layered network: the properties that all stages on this level have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Level {
-    /// The IPU of the level's stages; `None` if it does not matter.
+pub(super) struct StageLevel {
+    /// The IPU of the stages; `None` if it does not matter.
     pub ipu: Option<usize>,
-    /// Number of stages after those of the level; `None` if it does not matter.
+    /// The number of stages after a stage of this level; `None` if it does not matter.
     pub after: Option<usize>,
-    /// Can the first stage of a plan be here?
+    /// Whether a stage of this level can be the first one of a plan.
     is_entry: bool,
-    /// Does no level follow?
+    /// Whether a stage of this level must be the last one of a plan.
     is_last: bool,
 }
 
-/// A range that may be a stage, between two nodes.
+/// An edge of the network: a stage on one level, from the node where it starts to the node where it
+/// ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Edge<'a> {
+pub(super) struct StageEdge<'a> {
     pub from: usize,
     pub to: usize,
-    pub level: Level,
+    pub level: StageLevel,
     pub stage_range: &'a StageRange,
 }
 
-/// The ranges of one level.
+/// The ranges that may be stages on one level.
 #[derive(Debug, Clone)]
 struct LevelRanges {
-    level: Level,
-    /// By start, then by end.
+    level: StageLevel,
+    /// The ranges, ordered by start and then by end.
     ranges: Arc<[StageRange]>,
-    /// By range: is its edge in the network?
+    /// For each range, whether its edge is in the network.
     open: Vec<bool>,
 }
 
-/// Nodes 0 (no position is placed) to [`Network::sink`] (all are placed), and the open edges
-/// between them. There is at least one position.
+/// A network of nodes and open edges. A path from node 0, where no position is in a stage, to
+/// [`Network::sink`], where all positions are, is a split. There is at least one position.
 #[derive(Debug, Clone)]
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,
@@ -61,11 +63,12 @@ pub(super) struct Network<'q> {
 }
 
 impl<'q> Network<'q> {
-    /// One edge for each range that is within the highest limit and obeys the constraints on cuts.
+    /// Makes the compact network. It has an edge for each range that is within the highest limit
+    /// and obeys the constraints on cuts.
     pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
         let ranges = stage_ranges(checked, 0);
         let only = LevelRanges {
-            level: Level::default(),
+            level: StageLevel::default(),
             open: vec![true; ranges.len()],
             ranges,
         };
@@ -76,10 +79,10 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// One edge for each range of [`Network::compact`] on each level where it may be and where the
-    /// stages before can end at its start.
+    /// Makes the layered network. Each level has an edge for each range that may be a stage on this
+    /// level and that starts where stages of the level before can end.
     pub(super) fn layered(checked: &'q CheckedProblem<'q>) -> Self {
-        // By number of stages after them; without a pipeline, all are equal.
+        // The ranges by the number of stages after them, computed once each.
         let mut by_after: Vec<Option<Arc<[StageRange]>>> = vec![None; checked.stages.max(1)];
         let mut starts = vec![false; checked.layers() + 1];
         let mut levels = Vec::new();
@@ -102,13 +105,13 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// The last node, where all positions are placed.
+    /// Returns the number of the last node, where all positions are in stages.
     pub(super) fn sink(&self) -> usize {
         self.levels.len().max(1) * self.checked.layers()
     }
 
-    /// The open edges. Edges that enter a node come before edges that leave it.
-    pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
+    /// Returns the open edges. Edges into a node come before edges out of it.
+    pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = StageEdge<'_>> {
         let layers = self.checked.layers();
         let levels = self.levels.iter().enumerate();
         levels.flat_map(move |(number, entry)| {
@@ -121,7 +124,7 @@ impl<'q> Network<'q> {
                     _ if self.is_layered => number * layers + boundary,
                     _ => boundary,
                 };
-                Edge {
+                StageEdge {
                     from: node(number, stage_range.range.start),
                     to: node(number + 1, stage_range.range.end),
                     level: entry.level,
@@ -131,7 +134,8 @@ impl<'q> Network<'q> {
         })
     }
 
-    /// Closes the open edges for which `keep`, in their order, is false.
+    /// Removes the edges for which `keep` is false. `keep` has one entry for each edge, in the
+    /// order of [`Network::edges`].
     pub(super) fn retain(&mut self, keep: impl IntoIterator<Item = bool>) {
         let open = self.levels.iter_mut().flat_map(|entry| &mut entry.open);
         let open = open.filter(|open| **open);
@@ -140,8 +144,8 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// The network of ranges that may be stages, with only those whose value, such as the bytes of the
-    /// stage's fullest tile, is at most `threshold`. `objective` compares splits by their largest value.
+    /// Returns the network with only the edges whose value in `objective`, such as the bytes of the
+    /// stage's fullest tile, is at most `threshold`.
     pub(super) fn within(&self, objective: Objective, threshold: u128) -> Self {
         let mut network = self.clone();
         let keep: Vec<bool> = self
@@ -152,15 +156,15 @@ impl<'q> Network<'q> {
         network
     }
 
-    /// The value of `edge` in `objective`.
-    pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
+    /// Returns the value of the stage of `edge` in `objective`.
+    pub(super) fn value(&self, objective: Objective, edge: &StageEdge<'_>) -> u128 {
         let StageRange { range, peak } = edge.stage_range;
         let after = edge.level.after.unwrap_or(0);
         self.checked.value(objective, (range, after), *peak)
     }
 
-    /// The fewest edges of any path over edges with a value of at most `threshold` in `objective`;
-    /// `None` if there is no path.
+    /// Returns the lowest number of edges of any path from the first node to the last whose edges
+    /// all have a value of at most `threshold` in `objective`; `None` if there is no such path.
     pub(super) fn fewest_edges(&self, objective: Objective, threshold: u128) -> Option<usize> {
         let mut fewest = vec![None; self.sink() + 1];
         fewest[0] = Some(0_usize);
@@ -177,7 +181,7 @@ impl<'q> Network<'q> {
         fewest[self.sink()]
     }
 
-    /// Closes the edges that no path from the first node reaches.
+    /// Removes the edges that no path from the first node reaches.
     pub(super) fn close_unreachable(&mut self) {
         let mut reached = vec![false; self.sink() + 1];
         reached[0] = true;
@@ -189,7 +193,8 @@ impl<'q> Network<'q> {
         self.retain(keep);
     }
 
-    /// Closes edges that lead nowhere, the last ones first, until at most `enough` edges are left.
+    /// Removes edges from which no path leads to the last node, the last ones first, until at most
+    /// `enough` edges are left.
     pub(super) fn close_dead_ends(&mut self, enough: usize) {
         let mut excess = self.edges().count().saturating_sub(enough);
         let mut leads_on = vec![false; self.sink() + 1];
@@ -204,7 +209,7 @@ impl<'q> Network<'q> {
         self.retain(keep.into_iter().rev());
     }
 
-    /// The distinct values of open edges in `objective`, ascending.
+    /// Returns the distinct values of all edges in `objective`, in ascending order.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
         let values = self.edges().map(|edge| self.value(objective, &edge));
         let mut values: Vec<u128> = values.collect();
@@ -213,8 +218,8 @@ impl<'q> Network<'q> {
         values
     }
 
-    /// The stages of the path that takes the shortest range wherever paths part. Every open edge
-    /// must be on some path to the end.
+    /// Returns the stages of the path that takes the shortest range at every node, which has the
+    /// earliest cuts. Every edge must be on a path to the last node.
     pub(super) fn earliest_path(&self) -> Vec<Range<usize>> {
         let mut node = 0;
         let mut stages = Vec::new();
@@ -228,10 +233,10 @@ impl<'q> Network<'q> {
     }
 }
 
-/// The levels of a layered network, in order.
-fn levels_of(checked: &CheckedProblem<'_>) -> Vec<Level> {
+/// Returns the levels of a layered network, in the order in which paths visit them.
+fn levels_of(checked: &CheckedProblem<'_>) -> Vec<StageLevel> {
     let stages = checked.stages;
-    let level = |ipu: Option<usize>, after: Option<usize>| Level {
+    let level = |ipu: Option<usize>, after: Option<usize>| StageLevel {
         ipu,
         after,
         is_entry: ipu.is_none_or(|ipu| ipu == 0),
@@ -254,11 +259,12 @@ fn levels_of(checked: &CheckedProblem<'_>) -> Vec<Level> {
     }
 }
 
-/// By range: may it be a stage of the level? `starts` has the boundaries at which stages of the
-/// previous level can end; afterwards those at which stages of this level can.
+/// Returns for each range whether it may be a stage of `level`. `starts` has, for each boundary,
+/// whether a stage of the level before can end there; afterwards it says this for stages of
+/// `level`.
 fn open_edges(
     checked: &CheckedProblem<'_>,
-    level: Level,
+    level: StageLevel,
     ranges: &[StageRange],
     starts: &mut Vec<bool>,
 ) -> Vec<bool> {
@@ -278,8 +284,8 @@ fn open_edges(
     open
 }
 
-/// The ranges that are within the highest limit with `after` stages after them and obey the
-/// constraints on cuts.
+/// Returns the ranges that obey the constraints on cuts and are within the highest limit if `after`
+/// stages follow.
 fn stage_ranges(checked: &CheckedProblem<'_>, after: usize) -> Arc<[StageRange]> {
     let limit = checked.highest_limit();
     let costs = checked.problem.costs;

@@ -1,30 +1,32 @@
-//! The objectives that splits are compared by, and their order.
+//! The objectives by which splits are compared, and the order in which they count.
 
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A number that splits are compared by. Less is better in all objectives.
+/// A number by which splits are compared. A lower value is better in every objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
-    /// Bytes on the fullest tile of any stage.
+    /// The bytes on the fullest tile of any stage.
     Peak,
-    /// Number of stages.
+    /// The number of stages.
     Stages,
-    /// Sum of the squared peaks of all stages (bytes squared): the evenness.
+    /// The sum of the squared peaks of all stages in bytes squared, which is lowest for even
+    /// stages.
     Squares,
-    /// Bytes over the cuts between stages.
+    /// The bytes that all cuts between stages send.
     CutBytes,
-    /// Cycles of the slowest stage, with what it recomputes.
+    /// The cycles of the slowest stage, including the operations that it recomputes.
     Cycles,
-    /// The list of cuts, compared from the first on.
+    /// The list of cut positions, compared from the first cut on. It decides between splits that
+    /// are equal in all other objectives.
     EarliestCuts,
 }
 
-/// The objective that comes first. The best plan is always sought among those
-/// that are within the limits and obey the constraints.
+/// The objective that comes first. The best plan is always sought among the plans that are within
+/// the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
     /// The lowest memory on the fullest tile; then the fewest stages, the most even stages, and the
@@ -45,9 +47,10 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// The objectives that plans are compared by, the most important first; cycles are skipped if
-    /// the profile has none. Plans that are equal in all go to the earliest cuts. The time of a
-    /// step is no objective: [`Goal::Time`] has the order of the search that it starts with.
+    /// Returns the objectives by which plans are compared, the most important first. Cycles are
+    /// skipped if the profile has none. Plans that are equal in all of them go to the earliest
+    /// cuts. The time of a step is not an objective, so [`Goal::Time`] has the order of the search
+    /// that finds its first split.
     pub fn order(self) -> &'static [Objective] {
         use Objective::{CutBytes, Cycles, Peak, Squares, Stages};
         match self {
@@ -58,17 +61,18 @@ impl Goal {
         }
     }
 
-    /// The goal if none is given: the fastest split or, without cycles, the fewest IPUs.
+    /// Returns the goal if the user gives none: the shortest step or, without cycles, the fewest
+    /// IPUs.
     pub fn usual(has_cycles: bool) -> Self {
         if has_cycles { Self::Time } else { Self::Fewest }
     }
 
-    /// Is it meaningless without cycles?
+    /// Do plans have no meaningful order for this goal if the profile has no cycles?
     pub fn needs_cycles(self) -> bool {
         matches!(self, Self::Cycles | Self::Time)
     }
 
-    /// Name in machine-readable output.
+    /// Returns the name of the goal in machine-readable output.
     pub fn key(self) -> &'static str {
         match self {
             Self::Peak => "peak",
@@ -79,14 +83,14 @@ impl Goal {
         }
     }
 
-    /// The first objective of [`Goal::order`].
+    /// Returns the most important objective of the goal.
     pub fn main(self) -> Objective {
         self.order()[0]
     }
 }
 
 impl Objective {
-    /// Name in machine-readable output.
+    /// Returns the name of the objective in machine-readable output.
     pub fn key(self) -> &'static str {
         match self {
             Self::Peak => "peak",
@@ -98,7 +102,7 @@ impl Objective {
         }
     }
 
-    /// Does only the worst stage count, rather than the sum over stages?
+    /// Is the value of a plan the highest of its stages, rather than the sum over its stages?
     pub fn is_bottleneck(self) -> bool {
         matches!(self, Self::Peak | Self::Cycles)
     }
@@ -117,7 +121,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Numbers of up to 128 bits as decimal text, which every reader of JSON keeps exactly.
+/// Serializes numbers of up to 128 bits as decimal text, which every reader of JSON keeps exactly.
 pub(super) mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de};
 

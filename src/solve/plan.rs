@@ -1,4 +1,4 @@
-//! The answer: which positions are in which stage, and what that costs.
+//! A plan, which says which positions are in which stage, and its score.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -9,15 +9,15 @@ use super::objectives::{Goal, Objective};
 use super::problem::Problem;
 use crate::time::StepTime;
 
-/// Stages in order, without a gap, from position 0 to the last.
+/// A split of all positions into stages, in order and without a gap from position 0 to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
 }
 
 impl Plan {
-    /// Takes stages (ends exclusive) that cover positions `0..layers` one after the other; `None`
-    /// if they do not, or if one is empty.
+    /// Makes a plan of `stages`, ranges of positions (ends exclusive). Returns `None` if they do
+    /// not cover positions `0..layers` one after the other, or if one is empty.
     pub fn new(stages: Vec<Range<usize>>, layers: usize) -> Option<Self> {
         let mut end = 0;
         for stage in &stages {
@@ -29,24 +29,24 @@ impl Plan {
         (end == layers && layers > 0).then_some(Self { stages })
     }
 
-    /// The stages, as ranges of positions (end exclusive).
+    /// Returns the stages as ranges of positions (ends exclusive), from the first stage on.
     pub fn stages(&self) -> &[Range<usize>] {
         &self.stages
     }
 
-    /// The positions before which the plan cuts: the start of every stage
-    /// but the first.
+    /// Returns the positions before which the plan cuts: the first position of every stage except
+    /// the first stage.
     pub fn cuts(&self) -> impl Iterator<Item = usize> + '_ {
         self.stages.iter().skip(1).map(|stage| stage.start)
     }
 
-    /// The stages, each with the number of stages after it.
+    /// Returns each stage with the number of stages after it, from the first stage on.
     pub fn with_after(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
         let after = (0..self.stages.len()).rev();
         self.stages.iter().zip(after)
     }
 
-    /// By position, the number of its stage.
+    /// Returns for each position the number of its stage, from 0.
     pub(super) fn stage_of(&self) -> Vec<usize> {
         let stages = self.stages.iter().enumerate();
         let of = |(stage, range): (usize, &Range<usize>)| range.clone().map(move |_| stage);
@@ -54,26 +54,28 @@ impl Plan {
     }
 }
 
-/// The numbers of a plan, in exact integers. [`Goal::order`] says which is most important.
+/// The values of a plan in all objectives, as exact integers. [`Goal::order`] says which one counts
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
-    /// Bytes on the fullest tile of any stage.
+    /// The bytes on the fullest tile of any stage.
     pub peak: u64,
-    /// Number of stages.
+    /// The number of stages.
     pub stages: usize,
-    /// Sum of the squared peaks of all stages, in bytes squared.
+    /// The sum of the squared peaks of all stages, in bytes squared.
     pub squares: u128,
-    /// Bytes over all cuts. Each boundary may have a full 64 bits.
+    /// The bytes that all cuts send. Each single cut may send up to 2^64 - 1 bytes.
     pub cut_bytes: u128,
-    /// Cycles of the slowest stage, with what it recomputes; `None` if the profile has no cycles.
+    /// The cycles of the slowest stage, including recomputation; `None` if the profile has no
+    /// cycles.
     pub slowest_cycles: Option<u128>,
-    /// The time of a step; `None` if the profile has no cycles.
+    /// The time of a step of the pipeline; `None` if the profile has no cycles.
     pub step: Option<StepTime>,
 }
 
 impl Score {
-    /// Scores `plan` from the range costs, whether it is within the limits or not; `None` if the
-    /// costs of a stage are missing.
+    /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if the
+    /// bytes or cycles of a stage are missing.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         let mut score = Self {
             peak: 0,
@@ -97,8 +99,8 @@ impl Score {
         Some(score)
     }
 
-    /// The value in `objective`; `None` for the tie-break, which is not a number, and for cycles
-    /// that the profile lacks.
+    /// Returns the value in `objective`; `None` for the earliest cuts, which are not a number, and
+    /// for cycles if the profile has none.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
@@ -110,9 +112,9 @@ impl Score {
         }
     }
 
-    /// Orders splits, possibly of several pipelines, by `goal`, the better one first: by time, the
-    /// one with the shortest step for each micro-batch, then with the fewest stages, then with the
-    /// lowest peak.
+    /// Orders splits, possibly of different pipelines, by `goal`; the better one is less. By time,
+    /// the split with the shortest step for each micro-batch is the best, then the one with the
+    /// fewest stages, then the one with the lowest peak.
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
@@ -123,18 +125,19 @@ impl Score {
         }
     }
 
-    /// The values that `goal` compares, the most important first: less is better.
+    /// Returns the values of the objectives in the order of `goal`, the most important first. Lower
+    /// is better.
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
         let order = goal.order().iter();
         order.map(|&objective| self.value(objective)).collect()
     }
 }
 
-/// The constraints that `plan` breaks.
+/// Returns the constraints that `plan` breaks, in the order of the problem.
 ///
 /// # Errors
-/// When the problem contradicts itself, or the plan has another layer order. If constraints
-/// contradict each other, the plan breaks some of them.
+/// If the problem contradicts itself, or the plan has another number of positions. Constraints that
+/// contradict each other are no error: the plan breaks some of them.
 pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);

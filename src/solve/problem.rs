@@ -1,4 +1,4 @@
-//! The question: range costs, bytes over cuts, limits, constraints and the goal.
+//! The input of the solver: costs of ranges, bytes over cuts, limits, constraints and the goal.
 
 use std::ops::Range;
 
@@ -8,40 +8,40 @@ use super::objectives::Goal;
 use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
-/// Bytes that a stage may take on each tile.
+/// The maximum number of bytes that a stage may take on each tile of its IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// One limit for every IPU.
+    /// One limit for all IPUs.
     Same(u64),
-    /// By IPU, one for each.
+    /// One limit for each IPU, from IPU 0.
     ByIpu(&'a [u64]),
 }
 
-/// The problem of where to split.
+/// A problem of splitting a model into pipeline stages.
 ///
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// Bytes on the fullest tile of every range of positions, in a pipeline by the number of stages
-    /// after it. A missing range exceeds every limit.
+    /// The bytes on the fullest tile of every range of positions as a stage, which in a pipeline
+    /// depend on the number of stages after it. A range without an entry exceeds every limit.
     pub costs: &'a RangeCosts,
-    /// Bytes over each boundary: `cut_bytes[i]` for a cut between positions `i` and `i + 1`, so one
-    /// entry fewer than there are positions.
+    /// The bytes that are sent over a cut at each boundary: `cut_bytes[i]` for a cut between
+    /// positions `i` and `i + 1`. There is one entry fewer than there are positions.
     pub cut_bytes: &'a [u64],
-    /// The cycles of ranges of positions as stages; `None` if the profile has none.
+    /// The cycles of each range of positions as a stage; `None` if the profile has no cycles.
     pub times: Option<&'a StageTimes>,
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
-    /// Bytes that a stage may take.
+    /// The bytes that a stage may take on each tile of its IPU.
     pub limits: Limits<'a>,
-    /// Further conditions on a plan.
+    /// Conditions on a plan besides the limits.
     pub constraints: &'a [Constraint],
-    /// The order in which plans are compared.
+    /// The objective by which plans are compared first, which determines the order of the others.
     pub goal: Goal,
 }
 
 impl<'a> Limits<'a> {
-    /// One number of bytes for all IPUs, or one for each.
+    /// Makes the limits from one number of bytes for all IPUs, or one for each IPU.
     pub fn new(bytes: &'a [u64]) -> Self {
         match bytes {
             [same] => Self::Same(*same),
@@ -49,7 +49,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// The limits of the first `ipus` IPUs.
+    /// Returns the limits of the first `ipus` IPUs.
     pub fn first(self, ipus: usize) -> Self {
         match self {
             Self::Same(_) => self,
@@ -57,7 +57,8 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Bytes that stage `stage` may take; `None` beyond the last IPU, with limits by IPU.
+    /// Returns the bytes that a stage may take on each tile of the IPU with number `stage`; `None`
+    /// if each IPU has a limit and there is no such IPU.
     pub fn of(self, stage: usize) -> Option<u64> {
         match self {
             Self::Same(bytes) => Some(bytes),
@@ -65,7 +66,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// The maximum that a stage may take on any IPU; 0 without any.
+    /// Returns the highest limit of any IPU in bytes; 0 if there are no IPUs.
     pub fn highest(self) -> u64 {
         match self {
             Self::Same(bytes) => bytes,
@@ -73,7 +74,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// The limits by IPU; `None` if it is the same for all.
+    /// Returns the limits of the IPUs one by one; `None` if one limit holds for all.
     pub fn by_ipu(self) -> Option<&'a [u64]> {
         match self {
             Self::Same(_) => None,
@@ -81,7 +82,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Does it matter which IPU a stage is on?
+    /// Do any two IPUs have different limits, so that it matters which IPU a stage runs on?
     pub(super) fn differs(self) -> bool {
         let bytes = self.by_ipu().unwrap_or_default();
         bytes.windows(2).any(|pair| pair[0] != pair[1])
@@ -89,7 +90,8 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// The problem with stages that may take any number of bytes, lowest peak first.
+    /// Returns the problem without limits on the bytes of a stage, with the lowest peak as the
+    /// goal.
     pub fn at_any_limit(self) -> Self {
         Self {
             limits: Limits::Same(u64::MAX),
@@ -98,18 +100,18 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The maximum that a stage may take on any of the IPUs.
+    /// Returns the highest limit in bytes of the IPUs that may be used.
     pub(super) fn highest_limit(&self) -> u64 {
         self.limits.first(self.ipus).highest()
     }
 
-    /// Positions in the layer order, the pseudo-layer included.
+    /// Returns the number of positions in the layer order, including In and Out or None.
     pub(super) fn layers(&self) -> usize {
         self.costs.layers()
     }
 
-    /// Bytes over a cut before position `boundary`; 0 at either end of the layer order, where
-    /// nothing is cut.
+    /// Returns the bytes that a cut before position `boundary` sends; 0 at both ends of the layer
+    /// order, where no cut is possible.
     pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
         let before = boundary.checked_sub(1);
         before
@@ -118,7 +120,9 @@ impl<'a> Problem<'a> {
             .unwrap_or(0)
     }
 
-    /// Checks what the solvers rely on and the types do not ensure.
+    /// Returns an error if the problem breaks a condition that the solvers rely on: lists of equal
+    /// lengths, squares that do not overflow, costs that grow with the range, and constraints on
+    /// positions that exist.
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
@@ -152,8 +156,8 @@ impl<'a> Problem<'a> {
         Err(SolveError::Internal(problem))
     }
 
-    /// Checks that four times the largest sum of squares fits, so that sums of several sums of
-    /// squares cannot overflow.
+    /// Returns an error if four times the largest possible sum of squared peaks does not fit in 128
+    /// bits. The solvers add up several such sums.
     fn check_size(&self) -> Result<(), SolveError> {
         let Some((range, peak)) = self.costs.highest() else {
             return Ok(());
@@ -165,8 +169,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that every range from `from` costs at least as much as the same range without its
-    /// last and without its first position.
+    /// Returns an error unless every range that begins at `from` has at least the peak of the range
+    /// without its last position and of the range without its first position.
     fn check_monotone(&self, from: usize) -> Result<(), SolveError> {
         let row = self.costs.least_from(from);
         let tail = self.costs.least_from(from + 1);
@@ -185,9 +189,9 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// The error about a range that costs less than a range inside it, which is impossible for memory
-/// of a stage (docs/model.md, "The memory of a stage"). An inner range without a peak is over the
-/// limit.
+/// Makes the error that a range takes fewer bytes than a range inside it, which is impossible for
+/// the memory of a stage (docs/model.md, "The memory of a stage"). `inner_peak` is `None` for an
+/// inner range over the limit.
 fn not_monotone(
     range: Range<usize>,
     peak: u64,

@@ -1,4 +1,4 @@
-//! Range costs for tests, and the best split by trying all of them.
+//! Range costs for tests, and the best split by trying all splits.
 
 use clap::ValueEnum;
 use proptest::collection::vec;
@@ -9,7 +9,7 @@ use super::{Constraint, Goal, Limits, Problem, Rule, TiedWeight};
 use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
-/// Costs of one tile on which each position has its own bytes.
+/// Costs of one tile on which each position has bytes of its own.
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
@@ -24,8 +24,8 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
 }
 
 impl<'a> Problem<'a> {
-    /// The best split of `costs` into at most `ipus` stages of at most `limit` bytes, lowest peak
-    /// first, without constraints and cycles.
+    /// Makes the problem of the lowest peak with at most `ipus` stages of at most `limit` bytes,
+    /// without constraints and cycles.
     pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
         Self {
             costs,
@@ -45,10 +45,10 @@ pub struct Case {
     pub costs: RangeCosts,
     pub cut_bytes: Vec<u64>,
     pub cycles: Option<Vec<u64>>,
-    /// From `cycles`.
+    /// The times that are made of `cycles`.
     pub times: Option<StageTimes>,
     pub ipus: usize,
-    /// One limit for all IPUs, or one for each.
+    /// One limit for all IPUs, or one for each IPU.
     pub limits: Vec<u64>,
     pub limit_by_ipu: bool,
     pub constraints: Vec<Constraint>,
@@ -80,7 +80,7 @@ impl Case {
 /// The values of a split in the order of the goal, and its cuts.
 pub type Rank = (Vec<u128>, Vec<usize>);
 
-/// The cuts of every split into at most `ipus` stages that obeys the constraints.
+/// Returns the cuts of every split into at most `ipus` stages that obeys the constraints.
 pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs.layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
@@ -92,7 +92,7 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
-/// Independent of [`Constraint`]'s own check on purpose.
+/// This is independent of [`Constraint`]'s own check on purpose.
 fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
@@ -107,13 +107,13 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             })
 }
 
-/// The best rank of all splits, by trying each.
+/// Returns the best rank of all splits, by trying each.
 pub fn brute_force(case: &Case) -> Option<Rank> {
     obedient(case).filter_map(|cuts| rank(case, cuts)).min()
 }
 
-/// The rank of a split; `None` if a stage exceeds its limit. Independent of [`Score`](super::Score)
-/// on purpose.
+/// Returns the rank of a split; `None` if a stage exceeds its limit. Independent of
+/// [`Score`](super::Score) on purpose.
 pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
     let peaks: Vec<u64> = bounds
@@ -149,10 +149,10 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     Some((numbers, cuts))
 }
 
-/// The values that costs are drawn from: few (many ties), multiples of 4, nearly equal ones, sizes
-/// of tiles, and far beyond any tile.
+/// Draws the values for costs: few (many ties), multiples of 4, nearly equal ones, sizes of tiles,
+/// and values far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
-    // First value, distance, number of values.
+    // The first value, the distance between values, and their number.
     prop_oneof![
         Just((0, 1, 3)),
         Just((0, 4, 200)),
@@ -164,7 +164,7 @@ fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
     ]
 }
 
-/// Any table of costs that never falls when a range grows.
+/// Draws any table of costs that never fall when a range grows.
 fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     let draws = move |(first, distance, n): (u64, u64, u64)| {
         vec(
@@ -189,8 +189,8 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Costs as in a model: bytes of each layer on each tile, and items that several layers share and a
-/// range holds once.
+/// Draws costs as in a model: bytes of each layer on each tile, and items that several layers share
+/// and a range has once.
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
@@ -218,8 +218,8 @@ fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Cases of up to `layers` positions and at most 5 IPUs (or half of `layers`,
-/// if that is more) for any goal: no constraints, one limit.
+/// Draws cases of up to `layers` positions and at most 5 IPUs (or half of `layers`, if that is
+/// more) for any goal, without constraints and with one limit.
 pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let peaks = (1..=layers).prop_flat_map(|layers| {
         prop_oneof![monotone_table(layers).boxed(), tile_model(layers).boxed()]
@@ -254,8 +254,8 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Costs at these places in the sorted list of all, in twentieths; from place 20 on there is no
-/// limit.
+/// Returns the costs at these places in the sorted list of all costs, in twentieths; from place 20
+/// on there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -266,7 +266,7 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Any option for `layers` positions and some number of IPUs near `ipus`.
+/// Draws any option for `layers` positions and some number of IPUs near `ipus`.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
@@ -289,7 +289,8 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     rule.prop_map(|rule| Constraint::option(rule, format!("{rule:?}")))
 }
 
-/// A weight that positions of `layers` share: mostly near ones, sometimes the first and the last.
+/// Draws a weight that positions of `layers` share: mostly near ones, sometimes the first and the
+/// last.
 fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     let last = layers - 1;
     let near = (0..layers, 1..4_usize).prop_map(move |(first, n)| (first, (first + n).min(last)));
@@ -305,9 +306,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// `costs` in a pipeline: each range needs some bytes besides its lower bound, and some for each
-/// stage after it. If its place matters, the bytes besides the lower bound are independent for each
-/// number of stages after it.
+/// Draws `costs` in a pipeline: each range needs some bytes besides its lower bound, and some for
+/// each stage after it. If its place matters, the bytes besides the lower bound are independent for
+/// each number of stages after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,
@@ -331,7 +332,7 @@ fn in_pipeline(
     })
 }
 
-/// Cases in a pipeline, with or without constraints and limits by IPU.
+/// Draws cases in a pipeline, with or without constraints and limits by IPU.
 pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     let draws = vec((0..8_u64, 0..6_u64), 1..60);
     let scale = prop_oneof![Just(1_u64), Just(40), Just(1 << 30)];
@@ -349,13 +350,13 @@ pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Cases of both kinds.
+/// Draws cases with and without a pipeline.
 pub fn any_case(layers: usize) -> impl Strategy<Value = Case> {
     prop_oneof![2 => case(layers), 1 => pipelined_case(layers)]
 }
 
-/// Cases with up to 4 options and up to 3 tied weights, and some with limits by
-/// IPU. The options may contradict each other, and the weights.
+/// Draws cases with up to 4 options and up to 3 tied weights, and some with limits by IPU. Options
+/// and weights may contradict each other.
 pub fn case(layers: usize) -> impl Strategy<Value = Case> {
     let constraints = |case: Case| {
         let layers = case.costs.layers();

@@ -1,7 +1,7 @@
-//! The bytes of flows on neighbouring tiles, and the bytes that a pipeline adds to one stage there: the
-//! rules in their literal form.
+//! The bytes that a pipeline adds to one stage on neighbouring tiles, directly by the rules of
+//! docs/model.md, "Pipelines".
 
-use super::flows::{Flows, Part, Quantity};
+use super::flows::{Flows, Quantity, StageRole};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use super::{PlacedStage, Schedule};
 use crate::memory::MemoryModel;
@@ -11,28 +11,31 @@ use crate::memory::stage::meets;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// The bytes of flows on up to `N` neighbouring tiles, by lane; reused for the next tiles.
+/// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
+/// (tile). The buffers are reused for the next tiles.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
-    /// By flow.
+    /// By number of the flow.
     bytes: Vec<FlowBytes<N>>,
-    /// Flows that any of the tiles has.
+    /// The numbers of the flows that have bytes on any of the tiles.
     pub(super) met: Vec<u32>,
-    /// Bytes of accumulators, with the places whose stages count them.
+    /// The bytes of accumulators by lane, with the positions whose stages count them.
     pub(super) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
+/// The bytes of one flow, by lane (tile).
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowBytes<const N: usize> {
     is_met: bool,
+    /// The bytes of all variables of the flow.
     all: ByLane<u64, N>,
-    /// Bytes of the largest variable.
+    /// The bytes of the largest variable of the flow.
     largest: ByLane<u64, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Sums up the uses of some tiles. Parameters, constants, and variables that no operation with
-    /// a place uses have no flow.
+    /// Sums up the variables on some tiles by flow. Parameters, constants, and variables that no
+    /// operation with a place uses have no flow.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -54,6 +57,7 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
+    /// Adds the bytes of an accumulator, by lane, which stages with any of `places` count.
     fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
         match self.accumulators.last_mut() {
             Some((last, sums)) if *last == places => lanes::add(sums, &bytes),
@@ -61,6 +65,7 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
+    /// Adds the bytes of one use to a flow, by lane.
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
@@ -71,64 +76,65 @@ impl<const N: usize> TileFlows<N> {
         lanes::raise(&mut sums.largest, bytes);
     }
 
-    /// The bytes of all variables of a flow, by lane.
+    /// Returns the bytes of all variables of a flow, by lane.
     pub(super) fn bytes(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].all
     }
 
-    /// The bytes of a flow's largest variable, by lane.
+    /// Returns the bytes of the largest variable of a flow, by lane.
     pub(super) fn largest(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].largest
     }
 }
 
-/// Bytes on one tile that a pipeline adds to the bytes of the layers themselves.
+/// The bytes on one tile that a pipeline adds to the memory of the layers of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Additions {
-    /// Stashed copies for the micro-batches in flight.
+    /// Additional copies of stashed tensors for the micro-batches in flight.
     pub(in crate::memory) stash: u64,
     /// Accumulators of gradients.
     pub(in crate::memory) accumulators: u64,
     /// Shares of optimizer state that is sharded on the chip.
     pub(in crate::memory) state: u64,
-    /// By phase: buffers of tensors that go to another stage or come from one.
+    /// By phase: buffers of tensors that the stage receives or sends.
     pub(in crate::memory) transfer_buffers: [u64; PHASES],
-    /// By phase: tensors that are on their way between two other stages.
+    /// By phase: tensors that the stage forwards from one stage to another without using them.
     pub(in crate::memory) forwarded: [u64; PHASES],
 }
 
-/// The part of some places in each flow.
+/// The role of some places (In, layers or Out), as one pipeline stage, in each flow.
 #[derive(Debug)]
-pub(super) struct Area {
+pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// By flow; empty where no part is needed.
-    parts: Vec<Part>,
-    /// Does another pipeline stage of the IPU run between both passes? It does between those of Out
-    /// in TensorFlow's pipelines, if Out is beside In.
+    /// By number of the flow; empty where no role is needed.
+    by_flow: Vec<StageRole>,
+    /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
+    /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.
     waits: bool,
 }
 
-/// A stage with its part in each flow.
+/// A stage with its role in each flow.
 #[derive(Debug)]
 pub(in crate::memory) struct StageFlows {
     stage: PlacedStage,
-    own: Area,
-    /// Out, where it is a separate pipeline stage on the IPU of this stage.
-    out_beside: Option<Area>,
+    own: StageRoles,
+    /// The roles of Out, if it is a separate pipeline stage on the IPU of this stage.
+    out_beside: Option<StageRoles>,
 }
 
 impl StageFlows {
     /// Does the stage keep the tensors of a flow from its forward to its backward pass?
     pub(in crate::memory) fn keeps(&self, flow: u32) -> bool {
         self.own
-            .parts
+            .by_flow
             .get(flow as usize)
-            .is_some_and(|part| part.kept)
+            .is_some_and(|role| role.kept)
     }
 }
 
 impl Flows {
-    /// Bytes that the pipeline adds to a stage, by lane of `tiles`.
+    /// Returns the bytes that the pipeline adds to a stage, by lane of `tiles`. If the number of
+    /// stages after the stage is open, these are only the accumulators.
     pub(in crate::memory) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -161,28 +167,29 @@ impl Flows {
         })
     }
 
-    /// Finds the part of a stage in each flow.
+    /// Determines the role of a stage in each flow.
     pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
-        let area = |places| match stage.after {
-            Some(_) => self.area(places),
-            // Without a number of stages after it only the least bytes are computed, which need no
-            // parts.
-            None => Area {
+        let roles = |places| match stage.after {
+            Some(_) => self.stage_roles(places),
+            // If the number of stages after the stage is open, only the least bytes are computed,
+            // for which no roles are needed.
+            None => StageRoles {
                 backward: BackwardPass::None,
-                parts: Vec::new(),
+                by_flow: Vec::new(),
                 waits: false,
             },
         };
         let places = self.places_of(&stage.positions);
-        let out_beside = self.is_beside_out(&places).then(|| area(self.out()));
+        let out_beside = self.is_beside_out(&places).then(|| roles(self.out()));
         StageFlows {
-            own: area(places),
+            own: roles(places),
             out_beside,
             stage,
         }
     }
 
-    /// The places of a stage; Out is one of them if the stage has all positions.
+    /// Returns the places of a stage with these positions. Out is one of them if the stage has all
+    /// positions, even if it is in the position of In.
     pub(super) fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -194,44 +201,45 @@ impl Flows {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
 
-    /// The place of Out.
+    /// Returns the place of Out as a range.
     pub(super) fn out(&self) -> Range<u32> {
         self.places - 1..self.places
     }
 
-    pub(super) fn area(&self, places: Range<u32>) -> Area {
-        let parts = self.list.iter().map(|flow| flow.part_of(&places, self));
-        let parts = parts.collect();
+    /// Determines the role of some places, as one pipeline stage, in each flow.
+    pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
+        let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
+        let roles = roles.collect();
         let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
         let waits = self.out_is_first
             && places == self.out()
             && schedules.contains(&self.pipeline.schedule);
         let backward = places.map(|place| self.backward_of(place)).max();
-        Area {
-            parts,
+        StageRoles {
+            by_flow: roles,
             waits,
             backward: backward.unwrap_or_default(),
         }
     }
 
-    /// The bytes of the flows that an area has a part in.
+    /// Returns the bytes of the flows in which a stage with these roles takes part, by quantity.
     pub(super) fn transfers<const N: usize>(
         &self,
-        area: &Area,
+        roles: &StageRoles,
         tiles: &TileFlows<N>,
     ) -> Transfers<N> {
         let mut transfers = Transfers::default();
-        transfers.kept.backward = area.backward;
+        transfers.kept.backward = roles.backward;
         for &flow in &tiles.met {
-            let part = area.parts[flow as usize];
+            let role = roles.by_flow[flow as usize];
             let bytes = tiles.bytes(flow);
-            let counting = transfers.sums.iter_mut().zip(part.counts);
+            let counting = transfers.sums.iter_mut().zip(role.counts);
             for (sums, _) in counting.filter(|&(_, counts)| counts) {
                 lanes::add(sums, &bytes);
             }
             let kept = &mut transfers.kept.bytes;
-            match part.kept {
-                true if area.waits => lanes::add(kept, &bytes),
+            match role.kept {
+                true if roles.waits => lanes::add(kept, &bytes),
                 true => lanes::raise(kept, &tiles.largest(flow)),
                 false => {}
             }
@@ -239,9 +247,9 @@ impl Flows {
         transfers
     }
 
-    /// By lane, copies of tensors for micro-batches in flight, in a stage with `depth` forward
-    /// pipeline stages after it. Out, on the same IPU, takes tensors from the first stage, which
-    /// keeps these for all stages between.
+    /// Returns by lane the bytes of the additional copies of tensors for micro-batches in flight,
+    /// in a stage with `depth` forward pipeline stages after it. If Out is on the same IPU and
+    /// takes tensors from the stage, the stage holds these for all pipeline stages between.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
@@ -249,10 +257,11 @@ impl Flows {
         std::array::from_fn(|lane| copies * stash[lane] + (depth as u64 + 1) * for_out[lane])
     }
 
-    /// Does a stage with these positions (end exclusive) keep copies of the tensors of a flow?
+    /// Does a stage with these positions (end exclusive) keep additional copies of the tensors of a
+    /// flow?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
-        let part = self.list[flow as usize].part_of(&self.places_of(positions), self);
-        part.counts[Quantity::Stash as usize]
+        let role = self.list[flow as usize].role_of(&self.places_of(positions), self);
+        role.counts[Quantity::Stash as usize]
     }
 }
 

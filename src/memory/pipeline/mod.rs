@@ -1,10 +1,10 @@
-//! Memory that a pipeline adds to its layers (docs/model.md, "Pipelines").
+//! The memory that a pipeline adds to the memory of layers (docs/model.md, "Pipelines").
 //!
 //! The profile is of one IPU, which runs each micro-batch through the whole model before the next
-//! one. The stages of a pipeline work on several at once, so each keeps a stash of tensors
-//! ([`Flow::part_of`](flows::Flow::part_of) says which), in more copies the more stages come after
-//! it ([`Schedule::copies`]). The added bytes are summed stage by stage (`additions`) and
-//! for all ranges of layers at once (`ranges`).
+//! one. The stages of a pipeline work on several micro-batches at once, so each stage keeps a stash
+//! of tensors (those that [`Flow::role_of`](flows::Flow::role_of) selects). The number of copies
+//! grows with the number of stages after it ([`Schedule::copies`]). The added bytes are summed
+//! stage by stage (`additions`) and for all ranges of layers at once (`ranges`).
 
 mod additions;
 mod flows;
@@ -26,18 +26,19 @@ pub(super) use transfer_buffers::PHASES;
 
 use std::ops::Range;
 
-/// A range of positions (end exclusive) as a stage of a split.
+/// A range of positions as a stage, with its place in a split.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlacedStage {
-    /// The positions.
+    /// The positions (end exclusive).
     pub positions: Range<usize>,
-    /// Number of stages after this one; `None` for the least bytes of any stage with these
-    /// positions, wherever it is in a split.
+    /// The number of stages after this one. If `None`, computations give the least bytes of any
+    /// stage with these positions, wherever it is in a split.
     pub after: Option<usize>,
 }
 
 impl PlacedStage {
-    /// The stages of a split, each with the number of stages after it.
+    /// Returns the stages of a split, each with the number of stages after it. `stages` are ranges
+    /// of positions (ends exclusive) in order.
     pub fn of_split(stages: &[Range<usize>]) -> Vec<Self> {
         let after = (0..stages.len()).rev();
         let stages = stages.iter().cloned().zip(after);
@@ -49,8 +50,8 @@ impl PlacedStage {
             .collect()
     }
 
-    /// Positions without a place in a split.
-    pub fn alone(positions: Range<usize>) -> Self {
+    /// Makes a stage of these positions whose place in a split is open.
+    pub fn anywhere(positions: Range<usize>) -> Self {
         Self {
             positions,
             after: None,

@@ -1,29 +1,34 @@
-//! In which ranges of layers each flow counts, and for which quantity.
+//! For each flow (tensors with the same users), the ranges of layers in which its bytes count, and
+//! what they count as.
 //!
-//! The definition ([`Flow::part_of`]) is evaluated only where a range gains or loses a place that
-//! can change the result.
+//! The definition ([`Flow::role_of`]) is evaluated only where a range gains or loses a place (In, a
+//! layer or Out) that can change the result.
 
 use super::Recompute;
-use super::additions::Area;
-use super::flows::{Flow, Flows, Part, QUANTITIES};
+use super::additions::StageRoles;
+use super::flows::{Flow, Flows, QUANTITIES, StageRole};
 use std::ops::Range;
 
-/// Ranges of positions in which the bytes of one [`Flow`] count for one `Quantity`: each range
-/// with a start in `starts` and a last position in `lasts` (all ends inclusive).
+/// Ranges of positions in which the bytes of one flow count for one quantity: all ranges with a
+/// first position in `starts` and a last position in `lasts`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowStretch {
-    /// The quantity, as its index in [`Part::counts`].
+    /// The quantity, as an index in [`StageRole::counts`].
     pub(super) quantity: usize,
+    /// The lowest and the highest first position of such ranges, both inclusive.
     pub(super) starts: (u32, u32),
+    /// The lowest and the highest last position of such ranges, both inclusive.
     pub(super) lasts: (u32, u32),
 }
 
-/// By flow, the ranges in which it counts, and for what.
+/// For each flow, the ranges of positions in which its bytes count, and the quantity that they
+/// count for.
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
+    /// By number of the flow.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// The area of Out, if Out is on the first IPU.
-    pub(super) out: Option<Area>,
+    /// The role of Out in each flow, if Out is on the first IPU.
+    pub(super) out: Option<StageRoles>,
 }
 
 impl Patterns {
@@ -31,26 +36,26 @@ impl Patterns {
         let stretches = |flow| stretches(flows, flow, positions);
         Self {
             of_flow: flows.list.iter().map(stretches).collect(),
-            out: flows.out_is_first.then(|| flows.area(flows.out())),
+            out: flows.out_is_first.then(|| flows.stage_roles(flows.out())),
         }
     }
 }
 
-/// The ranges of positions in which a flow counts.
+/// Returns the ranges of positions in which the bytes of a flow count for each quantity.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
     for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
         let first = starts.0;
         let lasts = pieces(first..positions, turns_from(flows, flow, first));
-        let part = |lasts: (u32, u32)| {
+        let role = |lasts: (u32, u32)| {
             let places = flows.places_of(&(first as usize..lasts.0 as usize + 1));
-            (lasts, flow.part_of(&places, flows))
+            (lasts, flow.role_of(&places, flows))
         };
-        let parts: Vec<_> = lasts.into_iter().map(part).collect();
+        let roles: Vec<_> = lasts.into_iter().map(role).collect();
         for quantity in 0..QUANTITIES {
-            let counts = |(_, part): &(_, Part)| part.counts[quantity];
-            for alike in parts.chunk_by(|a, b| counts(a) == counts(b)) {
+            let counts = |(_, role): &(_, StageRole)| role.counts[quantity];
+            for alike in roles.chunk_by(|a, b| counts(a) == counts(b)) {
                 if counts(&alike[0]) {
                     let lasts = (alike[0].0.0, alike[alike.len() - 1].0.1);
                     found.push(FlowStretch {
@@ -65,13 +70,15 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Places that can change the part of a range that loses them at its start.
+/// Returns the places (In, layers or Out, by number) whose loss at the start of a range can change
+/// the role of the range in a flow.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let users = flow.forward.iter().chain(&flow.backward);
     let mut turns: Vec<u32> = users.copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
-        // A stage runs again if one of its places goes back.
+        // With recomputation of stages, a stage runs again if any of its places has a backward
+        // pass.
         Recompute::Stage => {
             let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
             turns.extend(flow.forward.iter().filter_map(last_back));
@@ -87,8 +94,8 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Places (In, layers or Out, by number) at which a growing range that begins with `start` can
-/// change its part in a flow, that is, what the range does with the flow's tensors.
+/// Returns the places (In, layers or Out, by number) whose gain at the end of a range that begins
+/// with `start` can change the role of the range in a flow.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
     let forward = &flow.forward[from(&flow.forward)..];
@@ -97,11 +104,11 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     // In and the first layer run again together.
     let mut turns = vec![0, 1];
     if flows.out_is_first {
-        // A range of all positions has Out too.
+        // A range of all positions also contains Out.
         turns.push(flows.places - 2);
     }
     turns.extend(ends.into_iter().flatten());
-    // What a layer recomputes depends on no more than three of its users that go back.
+    // Recomputation of a layer depends on at most three users of the tensor with a backward pass.
     let mut back = 0;
     for &user in forward {
         turns.push(user);
@@ -118,8 +125,8 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     turns
 }
 
-/// Cuts positions (end exclusive) before each of `cuts`: the first and the last position of each
-/// piece.
+/// Cuts a half-open range of positions before each of `cuts`. Returns the first and the last
+/// position of each piece.
 fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
     let is_inside = |cut: &u32| (positions.start + 1..positions.end).contains(cut);
     let mut ends: Vec<u32> = cuts.into_iter().filter(is_inside).collect();

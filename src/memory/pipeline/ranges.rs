@@ -1,8 +1,9 @@
-//! Bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
+//! The bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
 //! after the range.
 //!
-//! Where a flow counts is the same on all tiles and computed once ([`Patterns`]); tiles bring the
-//! bytes, and go through the starts as `memory::ranges` does.
+//! The ranges in which each flow counts are the same on all tiles, so they are computed once
+//! ([`Patterns`]). Tiles differ in the bytes of each flow. Ranges are visited by start, then layer
+//! by layer, as in `memory::ranges`.
 
 use super::additions::TileFlows;
 use super::flows::{Flows, Life, QUANTITIES};
@@ -13,29 +14,34 @@ use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
 use crate::model::TooManyPlaces;
 
-/// A change of a sum at the last position `last`, which applies from some start on.
+/// A change of the sum of one quantity for ranges that reach the last position `last`.
 #[derive(Debug, Clone, Copy)]
 struct Event {
+    /// The quantity, as an index in [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
     last: u32,
+    /// Whether the bytes of the flow are subtracted, rather than added.
     is_end: bool,
     flow: u32,
 }
 
-/// Bytes that a pipeline adds to the growing range on up to `N` neighbouring tiles, by lane; reused
-/// for the next tiles.
+/// The bytes that a pipeline adds to a range that grows layer by layer, on up to `N` neighbouring
+/// tiles, by lane (tile). The buffers are reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeAdditions<const N: usize> {
     accumulators: GrowingSums<N, 1>,
-    /// By start, the changes that apply from there on.
+    /// By start: the changes that apply to ranges from this start on.
     events: Vec<Vec<Event>>,
-    /// By last position, then by quantity; changes wrap around.
+    /// For ranges from the current start: by last position, then by quantity, the change of the
+    /// sums; changes wrap around.
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
+    /// By place: the tensors that it keeps, and how it runs backward.
     of_place: Vec<Kept<N>>,
+    /// The sums of the current range.
     range: Transfers<N>,
-    /// What determines the transfer buffers of Out, if it is on the first IPU.
+    /// The sums that determine the transfer buffers of Out, if it is on the first IPU.
     out: Option<Transfers<N>>,
-    /// Is Out, if it is on the first IPU, a separate stage beside the range?
+    /// Whether Out is on the first IPU as a pipeline stage of its own, beside the current range.
     is_beside_out: bool,
     start: usize,
 }
@@ -44,7 +50,7 @@ impl<const N: usize> RangeAdditions<N> {
     /// Loads the flows of some tiles.
     ///
     /// # Errors
-    /// When the tiles have more variables than any real tile.
+    /// If the tiles have more variables than any real tile.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -99,7 +105,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Notes at which places an activation is kept from the forward to the backward pass.
+    /// Adds the tensors of a flow at each place that keeps them from the forward to the backward
+    /// pass.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let kept = &flows.list[flow as usize];
         if kept.life == Life::AcrossPasses {
@@ -110,7 +117,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Begins with an empty range before the position `start`; `tiles` were loaded.
+    /// Starts an empty range before the position `start`; the flows of `tiles` must have been
+    /// loaded. Starts must come one after the other, from 0.
     pub(in crate::memory) fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
             let bytes = &tiles.bytes(event.flow);
@@ -128,12 +136,12 @@ impl<const N: usize> RangeAdditions<N> {
         self.start = start;
     }
 
-    /// Adds the next position to the range.
+    /// Adds the next position, `last`, to the range.
     pub(in crate::memory) fn add(&mut self, last: usize) {
         self.accumulators.add(last);
         add(&mut self.range.sums, &self.changes[last]);
         let is_whole = self.start == 0 && last + 1 == self.events.len();
-        // Out is one of the places of a range of all positions.
+        // A range of all positions also contains Out.
         let end = match is_whole {
             true => self.of_place.len(),
             false => last + 1,
@@ -143,19 +151,22 @@ impl<const N: usize> RangeAdditions<N> {
         self.is_beside_out = self.start == 0 && !is_whole;
     }
 
-    /// By lane, the least bytes that the pipeline adds to any stage with this range.
+    /// Returns, by lane, the bytes that the pipeline adds to the range whatever the number of
+    /// stages after it: the accumulators.
     pub(in crate::memory) fn least(&self) -> &[u64; N] {
         &self.accumulators.sums[0]
     }
 
-    /// By lane, all copies of tensors that the range stashes for micro-batches in flight, with
-    /// `depth` forward pipeline stages after the range. The update has them too.
+    /// Returns, by lane, the bytes of all copies of tensors that the range stashes for
+    /// micro-batches in flight, with `depth` forward pipeline stages after the range. They take
+    /// these bytes in the update too.
     pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         flows.stash(depth, &self.range)
     }
 
-    /// By phase, then by lane: added bytes besides [`RangeAdditions::least`] and
-    /// [`RangeAdditions::copies`].
+    /// Returns, by phase and then by lane, the bytes that the pipeline adds besides
+    /// [`RangeAdditions::least`] and [`RangeAdditions::copies`]: transfer buffers and forwarded
+    /// tensors.
     pub(in crate::memory) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let out = self.out.filter(|_| self.is_beside_out);
         let by_lane: [[u64; PHASES]; N] = std::array::from_fn(|lane| {
@@ -169,7 +180,7 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Adds changes by quantity to sums.
+/// Adds the changes of each quantity to its sum, by lane.
 fn add<const N: usize>(
     sums: &mut [ByLane<u64, N>; QUANTITIES],
     changes: &[ByLane<u64, N>; QUANTITIES],

@@ -1,5 +1,5 @@
-//! The settings of a pipeline and their choice (docs/model.md, "Pipelines"), and alternatives that a
-//! user may try.
+//! The settings of a pipeline, their choice for a model (docs/model.md, "Pipelines"), and the
+//! alternatives that a user may try.
 
 use crate::model::{Framework, Model};
 use clap::ValueEnum;
@@ -27,8 +27,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Number of additional copies of a stashed tensor that a training pipeline keeps in a stage
-    /// with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
+    /// Returns the number of additional copies of each stashed tensor that a training pipeline
+    /// keeps in a stage with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
     pub fn copies(self, depth: usize) -> u64 {
         let depth = depth as u64;
         match self {
@@ -40,7 +40,7 @@ impl Schedule {
         }
     }
 
-    /// The fewest micro-batches over which the schedule accumulates gradients, with `stages`
+    /// Returns the smallest number of micro-batches in a step that the schedule needs with `stages`
     /// forward pipeline stages (docs/model.md, "Pipelines").
     pub fn least_accumulation(self, stages: usize) -> usize {
         match self {
@@ -51,8 +51,9 @@ impl Schedule {
         }
     }
 
-    /// Number of micro-batches in a step where the schedule needs `least` and the user wants
-    /// `wanted`: TensorFlow's pipelines take multiples of `least`.
+    /// Returns the number of micro-batches in a step if the schedule needs at least `least` and the
+    /// user wants `wanted`. The grouped and interleaved schedules of TensorFlow take multiples of
+    /// `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         let least = least.max(1);
         match self {
@@ -114,7 +115,7 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// As the option takes it.
+            /// Writes the value as the option takes it.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self.to_possible_value() {
                     Some(value) => f.write_str(value.get_name()),
@@ -126,7 +127,7 @@ macro_rules! shown_as_option {
 }
 shown_as_option!(Schedule, Recompute, Accumulator, StatePlace);
 
-/// The pipeline that stages are part of. The default is no pipeline.
+/// The settings of the pipeline that stages are part of. By default there is no pipeline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pipeline {
     /// The order in which stages work on micro-batches.
@@ -135,19 +136,20 @@ pub struct Pipeline {
     pub recompute: Recompute,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
-    /// The place of optimizer state.
+    /// The place of optimizer state between two updates.
     pub state: StatePlace,
-    /// Number of replicas if state is not on the chip; otherwise 0.
+    /// The number of replicas among which state may be shared; 0 if state is on the chip.
     pub replicas: u64,
 }
 
 impl Pipeline {
-    /// Is there a pipeline at all?
+    /// Is there a pipeline? Otherwise the stages are parts of the one-IPU compilation.
     pub fn is_on(self) -> bool {
         self.schedule != Schedule::None
     }
 
-    /// The settings that take effect: without a pipeline, only the place of the state.
+    /// Returns the settings that change the memory: without a pipeline, only the place of optimizer
+    /// state and the number of replicas.
     pub(in crate::memory) fn in_effect(self) -> Self {
         match self.is_on() {
             true => self,
@@ -160,29 +162,29 @@ impl Pipeline {
     }
 }
 
-/// Settings of a pipeline that the user requests; `None` leaves a setting to the framework of the
-/// model.
+/// Settings of a pipeline that the user requests. The framework of the model determines settings
+/// that are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
     /// The order in which stages work on micro-batches.
     pub schedule: Option<Schedule>,
     /// The activations that are recomputed.
     pub recompute: Option<Recompute>,
-    /// The element type of accumulators.
+    /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
-    /// Where the state of the optimizer is kept between updates; on the chip by default.
+    /// The place of optimizer state between two updates; on the chip if `None`.
     pub state: Option<StatePlace>,
-    /// Should other places for the state be tried if it does not fit in the first?
+    /// Whether to try other places for the state if the model does not fit with the first one.
     pub tries_states: bool,
-    /// Number of replicas among which the state may be sharded.
+    /// The number of replicas among which state may be shared.
     pub replicas: u64,
 }
 
 impl PipelineOptions {
-    /// The pipeline for `model`. By default, inference has none, nor do models of plain Poplar and
-    /// PopXL, whose pipelines are written by hand; training has the pipeline of its framework. By
-    /// default it recomputes what published configurations recompute: whole stages, or layers where
-    /// the model marks checkpoints.
+    /// Returns the pipeline for `model`. By default, training models have the pipeline of their
+    /// framework. Inference has none, nor have models of plain Poplar and PopXL, whose pipelines
+    /// are written by hand. The default recomputation is that of published configurations: whole
+    /// stages, or layers if the model marks checkpoints.
     pub fn choose(self, model: &Model) -> Pipeline {
         let is_training = model.backward_start.is_some();
         let schedule = self.schedule.unwrap_or(match model.recording.framework {
@@ -206,8 +208,8 @@ impl PipelineOptions {
         .with_state(self.state.unwrap_or_default(), self.replicas)
     }
 
-    /// Places for the state of the optimizer in the order in which they are tried; the first that
-    /// fits is taken. Places on the chip, which cost less time, come first.
+    /// Returns the places for optimizer state to try, in this order, until the model fits. Places
+    /// on the chip come first, since they take less time.
     pub fn states(self) -> Vec<StatePlace> {
         if !self.tries_states {
             return vec![self.state.unwrap_or_default()];
@@ -229,15 +231,15 @@ impl StatePlace {
         matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
     }
 
-    /// Is the state outside the IPUs between updates?
+    /// Is the state outside the IPUs between two updates?
     pub fn is_off_chip(self) -> bool {
         matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
     }
 }
 
 impl Pipeline {
-    /// The pipeline with the state of the optimizer in another place, sharded among `replicas`
-    /// replicas if that place is sharded.
+    /// Returns the pipeline with optimizer state in another place, and with `replicas` replicas (at
+    /// least 1) if that place is not simply on the chip.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,
@@ -249,8 +251,8 @@ impl Pipeline {
         }
     }
 
-    /// Pipelines to try when this one does not fit, from the one that costs the least time: other
-    /// recomputation, then other schedules of the same framework.
+    /// Returns pipelines to suggest if this one does not fit, the one that costs the least time
+    /// first: with other recomputation, then with other schedules of the same framework.
     pub fn alternatives(self) -> Vec<Self> {
         if self.schedule == Schedule::None {
             return Vec::new();
@@ -263,7 +265,7 @@ impl Pipeline {
         all.filter(|&other| other != self).collect()
     }
 
-    /// The other schedules of the framework that this schedule belongs to.
+    /// Returns the other schedules of the framework that this schedule belongs to.
     fn other_schedules(self) -> &'static [Schedule] {
         match self.schedule {
             Schedule::None | Schedule::Sequential => &[],
@@ -273,9 +275,9 @@ impl Pipeline {
         }
     }
 
-    /// Pipelines to choose the best of, for a model whose usual pipeline is `self`. Stages that run
-    /// one after the other make no pipeline, so `Sequential` is included only if the user asked for
-    /// it.
+    /// Returns the pipelines from which to choose the best, for a model whose usual pipeline is
+    /// `self`. Sequential stages make no pipeline, so `Sequential` is included only if it is the
+    /// schedule of `self`.
     pub fn open(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
         let all = self.possible(asked, is_training).into_iter();
         let is_open = |other: &Self| {
@@ -284,8 +286,8 @@ impl Pipeline {
         all.filter(is_open).collect()
     }
 
-    /// All pipelines of the framework of a model whose usual pipeline is `self`, with the settings
-    /// in `asked`. `self` comes first.
+    /// Returns all pipelines of the framework of a model whose usual pipeline is `self`; settings
+    /// that the user requests are fixed. `self` comes first.
     pub fn possible(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
         if self.schedule == Schedule::None || !is_training {
             return vec![self];
@@ -312,7 +314,8 @@ impl Pipeline {
         [self].into_iter().chain(all).collect()
     }
 
-    /// Command-line options that turn `other` into this pipeline.
+    /// Returns the command-line options that turn the pipeline `other` into this one, separated by
+    /// spaces.
     pub fn options_from(self, other: Self) -> String {
         let options = |pipeline: Self| {
             [

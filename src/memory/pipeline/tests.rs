@@ -1,5 +1,5 @@
-//! Ranges against single stages, and the rules on models small enough to count
-//! by hand.
+//! Compares ranges with single stages, and checks the rules on models that are small enough to
+//! count by hand.
 
 mod reruns;
 
@@ -41,7 +41,8 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     })
 }
 
-/// A model whose operations are in any pass, of training or inference.
+/// Draws a model of training or inference with the passes of its operations, whether they copy from
+/// the host, and the start of the backward pass.
 pub(in crate::memory) fn in_passes()
 -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
@@ -50,7 +51,7 @@ pub(in crate::memory) fn in_passes()
     (plain(), passes, streams, backward_start)
 }
 
-/// The model with its layers; operations take the passes in turn.
+/// Makes the model and its layers; operations take the passes in turn.
 pub(in crate::memory) fn model(
     (plain, passes, streams, backward_start): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
 ) -> (Model, Layering) {
@@ -73,8 +74,8 @@ pub(in crate::memory) fn model(
     (model, layering)
 }
 
-/// Placements: everything without a layer in one position, Out on the last IPU, and Out on the
-/// first IPU.
+/// Places the layers in three ways: everything without a layer in one position, Out on the last
+/// IPU, and Out on the first IPU.
 fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     let out_on = |out_on| {
         let options = PlacementOptions {
@@ -90,7 +91,7 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     ]
 }
 
-/// The possible numbers of stages after a range.
+/// Returns the possible numbers of stages after a range.
 pub(in crate::memory) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
@@ -182,8 +183,8 @@ proptest! {
         let patterns = Patterns::new(&flows, positions);
         for range in ranges(positions as usize) {
             let (start, end) = (range.start as u32, range.end as u32);
-            let part = flow.part_of(&flows.places_of(&range), &flows);
-            for (quantity, counts) in part.counts.into_iter().enumerate() {
+            let role = flow.role_of(&flows.places_of(&range), &flows);
+            for (quantity, counts) in role.counts.into_iter().enumerate() {
                 let is_met = |stretch: &&FlowStretch| {
                     let (starts, lasts) = (stretch.starts, stretch.lasts);
                     stretch.quantity == quantity
@@ -197,8 +198,8 @@ proptest! {
     }
 }
 
-/// Activations of `bytes` bytes between In, the layers and Out: each is made in one place and used
-/// in the next, by both passes.
+/// Makes activations of `bytes` bytes between In, the layers and Out: each is made in one place and
+/// used in the next, by both passes.
 fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows<1>) {
     let flow = |place| Flow {
         forward: [place, place + 1].into(),
@@ -212,7 +213,7 @@ fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Fl
     (flows, tile)
 }
 
-/// The stash of each stage, in the unit of `bytes`.
+/// Returns the stash of each stage in units of `bytes`.
 fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
     let layers = counts.iter().sum::<usize>();
     let (flows, tile) = chain(layers as u32, bytes, pipeline, true);
@@ -261,7 +262,8 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // A small net in TensorFlow's tests needs more memory from one schedule to the next.
+    // A small net in TensorFlow's tests needs more memory with each of these schedules than with
+    // the one before.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,

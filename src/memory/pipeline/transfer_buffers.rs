@@ -1,29 +1,31 @@
-//! Transfer buffers of a stage: tensors for other stages or from them, by phase of the stage's work
-//! (docs/model.md, "Pipelines").
+//! The bytes of the transfer buffers of a stage, which hold tensors from or for other stages, in
+//! each phase (docs/model.md, "Pipelines").
 
 use super::flows::{Flows, QUANTITIES, Quantity};
 use super::{Recompute, Schedule};
 use crate::memory::lanes::{self, ByLane};
 
-/// Number of phases: the forward pass without its last step; this step, at which all kept tensors
-/// are live; the backward pass; and the steps after both passes, when no micro-batch is in flight.
+/// The number of phases: (0) the forward pass without its last step; (1) the last step of the
+/// forward pass, at which all tensors that the stage keeps for the backward pass are live; (2) the
+/// backward pass; (3) the steps after both passes, when no micro-batch is in flight.
 pub(in crate::memory) const PHASES: usize = 4;
 
-/// By phase: `bytes` in both passes, and 0 after them.
+/// Returns the bytes by phase if they are `bytes` in both passes, and 0 after them.
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// Bytes of the flows that a stage has a part in, by lane.
+/// The bytes of the flows in which a stage takes part, by lane (tile).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
-    /// By [`Quantity`].
+    /// The sums by [`Quantity`] that the bytes count for.
     pub(super) sums: [ByLane<u64, N>; QUANTITIES],
+    /// How the stage runs backward, and the tensors that it keeps.
     pub(super) kept: Kept<N>,
 }
 
 impl<const N: usize> Transfers<N> {
-    /// The bytes on the tile in `lane`.
+    /// Returns the bytes on the tile in `lane`.
     pub(super) fn on(&self, lane: usize) -> Transfers<1> {
         Transfers {
             sums: self.sums.map(|sums| ByLane([sums[lane]])),
@@ -36,15 +38,15 @@ impl<const N: usize> Transfers<N> {
 }
 
 impl Transfers<1> {
-    /// The bytes that count for a quantity.
+    /// Returns the bytes that count for `quantity`.
     fn of(&self, quantity: Quantity) -> u64 {
         self.sums[quantity as usize][0]
     }
 }
 
-/// How a stage or place runs backward, and by lane, the largest variable that it keeps for that, or
-/// all of them where other layers of the IPU run between both passes
-/// ([`Area::waits`](super::additions::Area)).
+/// How a stage or place runs backward, and the bytes by lane that it keeps for the backward pass:
+/// those of its largest variable, or of all variables if another pipeline stage runs on the IPU
+/// between both passes ([`StageRoles::waits`](super::additions::StageRoles)).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kept<const N: usize> {
     pub(super) backward: BackwardPass,
@@ -52,28 +54,28 @@ pub(super) struct Kept<const N: usize> {
 }
 
 impl<const N: usize> Kept<N> {
-    /// Adds a place to a range.
+    /// Adds a place to the places of a range.
     pub(super) fn add(&mut self, place: &Self) {
         self.backward = self.backward.max(place.backward);
         lanes::raise(&mut self.bytes, &place.bytes);
     }
 }
 
-/// How a stage runs backward. A range of places does as the greatest of its places.
+/// How a stage or place runs backward. A range of places has the greatest value of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum BackwardPass {
-    /// Not at all: all its layers are frozen.
+    /// It has no backward pass, since all its layers are frozen.
     #[default]
     None,
-    /// At its own steps.
+    /// It runs backward at steps of its own.
     Own,
-    /// In functions, whose steps may be listed where another place calls them and other buffers are
-    /// live.
+    /// It runs backward in functions, whose steps the profile may list where another place calls
+    /// them and where other buffers are live.
     InFunctions,
 }
 
 impl Flows {
-    /// How a place runs backward.
+    /// Returns how a place runs backward.
     pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
         match self.goes_back(place) {
             false => BackwardPass::None,
@@ -82,27 +84,28 @@ impl Flows {
         }
     }
 
-    /// By phase, bytes of the transfer buffers of a stage, besides those that its own steps have.
-    /// The steps of the forward pass stand for both runs of a recomputed place.
+    /// Returns by phase the bytes of the transfer buffers of a stage, without tensors that are live
+    /// at the steps of the stage anyway. The steps of the forward pass also stand for its second
+    /// run if the place is recomputed.
     fn transfer_buffers(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
         let gradient_out = moves.of(Quantity::GradientOut);
         let Kept { backward, bytes } = moves.kept;
         let [kept] = *bytes;
-        // A tensor for layers after frozen ones is live at the last step of the frozen layers.
+        // Tensors that leave frozen layers are live at the last step of these layers anyway.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 (Schedule::None, _) => (0, 0, 0),
-                // Only a whole stage is recomputed after its gradients arrived.
+                // Only a whole stage is recomputed after its gradients have arrived.
                 (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
                 (Schedule::Sequential, _) => (0, 0, 0),
                 (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
-                // Gradients of a layer are live on the steps at which it is recomputed.
+                // Gradients of a layer are live at the steps at which the layer is recomputed.
                 (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
                 // FIFOs run at the end of the forward pass or before the backward pass.
                 (Schedule::TfGrouped, Recompute::None) => {
@@ -116,7 +119,7 @@ impl Flows {
                     let last_forward = enters.max(leaves + gradient_out);
                     (enters.max(gradient_out), last_forward, enters)
                 }
-                // Copies follow each half of a cycle.
+                // Tensors are copied to other stages after each half of a cycle.
                 (Schedule::TfInterleaved, Recompute::None) => (0, kept + leaves, 0),
                 (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
                 (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
@@ -128,8 +131,8 @@ impl Flows {
         }
     }
 
-    /// By phase, bytes that a stage forwards. If it runs one pass at a time, they leave it at the
-    /// end of that pass.
+    /// Returns by phase the bytes of tensors that a stage forwards without using them. If a stage
+    /// runs one pass at a time, these tensors leave it at the end of that pass.
     pub(super) fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward);
         let backward = moves.of(Quantity::PassesBackward);
@@ -141,14 +144,14 @@ impl Flows {
         match (moves.kept.backward, self.pipeline.recompute) {
             (BackwardPass::InFunctions, _) => in_passes(most),
             (_, Recompute::None) => [forward, forward, backward, 0],
-            // The steps of the forward pass stand for both runs.
+            // The steps of the forward pass also stand for its second run.
             _ => [most, most, backward, 0],
         }
     }
 
-    /// By phase, bytes of the buffers where both passes are in functions, so that the phase of a
-    /// step is unknown: each phase of the passes has the most bytes of any phase. `phases` has the
-    /// bytes by phase if phases were known.
+    /// Returns by phase the bytes of the buffers if both passes run in functions, so that the phase
+    /// of a step is unknown. Each phase of the passes has the most bytes of any phase. `phases` has
+    /// the bytes by phase for known phases.
     fn in_any_phase(&self, moves: &Transfers<1>, phases: [u64; PHASES]) -> [u64; PHASES] {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
@@ -164,8 +167,9 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// By phase, bytes of the transfer buffers of a stage and, if Out is on the same IPU, of Out,
-    /// which is a later stage and works in between.
+    /// Returns by phase the bytes of the transfer buffers of a stage and of Out. `out` is `None`
+    /// unless Out is on the same IPU as a later pipeline stage, which runs between the passes of
+    /// this one.
     pub(super) fn transfer_buffers_with_out(
         &self,
         moves: &Transfers<1>,

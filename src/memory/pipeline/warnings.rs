@@ -1,4 +1,4 @@
-//! Warnings about what the profile lacks for a pipeline.
+//! Warnings about data that a pipeline needs and the profile does not have.
 
 use super::Recompute;
 use crate::memory::MemoryModel;
@@ -8,10 +8,11 @@ use crate::model::{EVERYWHERE, Framework};
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 
-/// Weights below 1/`MIN_SHARE` of all change no split visibly.
+/// Weights with less than 1/`MIN_SHARE` of the bytes of all weights cause no warning, since they
+/// change no split noticeably.
 const MIN_SHARE: u64 = 100;
 
-/// Bytes of weights over all tiles, by whether an operation updates them.
+/// The bytes of weights over all tiles, divided by whether an operation updates them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weights {
     updated: u64,
@@ -19,9 +20,10 @@ struct Weights {
 }
 
 impl MemoryModel<'_> {
-    /// Warns if no operation updates the weights of any of `stages`, or of some of them, in a
-    /// training pipeline: then no accumulators are counted for them. A stage is a range of
-    /// positions (end exclusive); its index is the number of its IPU.
+    /// Returns a warning if the model has no operation that updates weights, or if some of `stages`
+    /// have weights but no such operation, in a training pipeline. No accumulators are counted for
+    /// these weights. A stage is a range of positions (end exclusive); its index is the number of
+    /// its IPU.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
         let all = self.weights(&(0..self.layers()));
         if all.updated == 0 && all.not_updated > 0 {
@@ -54,9 +56,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Warns if the stages of the pipeline keep activations that the profile lacks, because it was
-    /// recorded with recomputation (docs/model.md, "Recomputation"). Where each layer is
-    /// recomputed, little is missing.
+    /// Returns a warning if the stages of the pipeline keep activations that the profile does not
+    /// have because it was recorded with recomputation (docs/model.md, "Recomputation"). If the
+    /// pipeline recomputes each layer, little is missing and there is no warning.
     pub fn recording_warning(&self) -> Option<Warning> {
         let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
         let recompute = flows.pipeline.recompute;
@@ -72,7 +74,7 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Sums up the weights in a range of positions.
+    /// Sums up the bytes of the weights that a stage with this range of positions counts.
     fn weights(&self, range: &Range<usize>) -> Weights {
         let mut weights = Weights::default();
         let Some(flows) = &self.flows else {
@@ -93,7 +95,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// How to compile without recomputation, with names from the sources of the frameworks.
+/// Returns the settings of the framework for compiling without recomputation, with names from its
+/// sources.
 fn without_recomputation(framework: Framework) -> &'static str {
     match framework {
         Framework::Popart => {

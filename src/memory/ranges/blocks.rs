@@ -1,65 +1,67 @@
-//! Live bytes of growing ranges on neighbouring tiles, summed up only in blocks that may hold a
-//! peak.
+//! The live bytes of growing ranges on neighbouring tiles. Sums are computed only in blocks of
+//! places that may have a peak; a place is a step at which a peak is possible.
 
 use super::variables::Stretch;
 use crate::memory::lanes::{self, ByLane, Bytes};
 
-/// Places in a block. Small in tests, so that small models have several.
+/// The number of places in a block. It is small in tests, so that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// Marks a block that was not examined for the range.
+/// Marks a block whose sums were not computed for the current range.
 const UNSEEN: usize = usize::MAX;
 
-/// Bytes that enter at each layer, and the live bytes of one range of layers, by lane. Bytes of
-/// every range are stored as one more layer after the last.
+/// For each layer, the bytes that ranges gain there, and the live bytes of the current range, by
+/// lane (tile). Bytes that every range has are stored as those of one more layer after the last.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// By block, then layer, then place: change, from the place before, of the bytes that enter at
-    /// the layer.
+    /// By block, then layer, then place: the change from the place before of the live bytes that
+    /// ranges gain at the layer.
     changes: Vec<[B; N]>,
     /// By layer, then block.
     sums: Vec<BlockSums<B, N>>,
-    /// By layer: did bytes enter since its sums were computed?
+    /// By layer: whether bytes were added since its sums were computed.
     is_stale: Vec<bool>,
     range: Range<B, N>,
 }
 
-/// Bytes that enter at one layer, in one block.
+/// The bytes that ranges gain at one layer, in one block of places.
 #[derive(Debug, Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// Sum of all changes in the block.
+    /// The sum of all changes in the block.
     changes: ByLane<B, N>,
-    /// Sum of its rises only, which bounds what can be live within it beyond `before`.
+    /// The sum of all rises in the block, which bounds the live bytes in it beyond `before`.
     rises: ByLane<B, N>,
-    /// Bytes that are live before its first place.
+    /// The bytes that are live before the first place of the block.
     before: ByLane<B, N>,
-    /// Upper bound on the bytes live in the block: `before` and `rises` together.
+    /// Upper bound on the live bytes in the block: the sum of `before` and `rises`.
     bounds: ByLane<B, N>,
 }
 
-/// The range that grows.
+/// The current range of layers, which grows at its end.
 #[derive(Debug, Default)]
 struct Range<B, const N: usize> {
     start: usize,
-    /// End of the range of layers (exclusive).
+    /// The end of the range of layers (exclusive).
     end: usize,
-    /// By block, upper bound on the bytes live in the block, of all layers of the range.
+    /// By block: upper bound on the live bytes of all layers of the range in the block.
     bounds: Vec<[B; N]>,
-    /// Sums of the layers before `seen`: by block, bytes live before its first place; by place, the
-    /// changes; and `seen` itself by block.
+    /// Live bytes of the layers before `seen`, by block, before the first place of the block.
     before: Vec<[B; N]>,
+    /// Changes of the live bytes of these layers, by place.
     changes: Vec<[B; N]>,
+    /// By block: the layer up to which layers are in `before` and `changes` (exclusive), or
+    /// [`UNSEEN`].
     seen: Vec<usize>,
-    /// The block that had the highest sum of a shorter range.
+    /// The block that had the highest sum when the range was shorter.
     highest: usize,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Clears everything, for tiles with `places` places.
+    /// Removes all bytes, and prepares for tiles with `places` places.
     pub(super) fn restart(&mut self, places: usize, layers: usize) {
-        // An end may lie after the last place.
+        // The last end may be after the last place.
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
@@ -71,14 +73,14 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.range.highest = 0;
     }
 
-    /// Lets bytes enter every range from now on.
-    pub(super) fn enter_all(&mut self, what: Stretch, bytes: &[u32; N]) {
-        self.enter(self.layers, what, bytes);
+    /// Adds bytes that are live in `stretch` to every range from now on.
+    pub(super) fn enter_all(&mut self, stretch: Stretch, bytes: &[u32; N]) {
+        self.enter(self.layers, stretch, bytes);
     }
 
-    /// Lets bytes enter ranges at `layer` from now on.
-    pub(super) fn enter(&mut self, layer: usize, what: Stretch, bytes: &[u32; N]) {
-        let (from, to) = (what.from as usize, what.to as usize);
+    /// Adds bytes that are live in `stretch` to ranges that contain `layer`, from now on.
+    pub(super) fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
+        let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
         let of_layer = layer * self.blocks;
         let first = |block: usize| (block * (self.layers + 1) + layer) * BLOCK;
@@ -93,7 +95,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Sums up the bytes that are live before each block of a layer.
+    /// Sums up the bytes of a layer that are live before each block.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -105,7 +107,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = false;
     }
 
-    /// Begins with an empty range before the layer `start`.
+    /// Starts an empty range before the layer `start`.
     pub(super) fn begin(&mut self, start: usize) {
         if self.is_stale[self.layers] {
             self.sum_up(self.layers);
@@ -132,8 +134,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// By lane, the highest sum of the range within `window` (places, end exclusive), or `known` if
-    /// that is higher.
+    /// Returns, by lane, the highest live bytes of the range at any place of `window` (end
+    /// exclusive), or `known` if that is higher.
     pub(super) fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
@@ -141,7 +143,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let first = Some(self.range.highest).filter(|first| blocks.contains(first));
         for block in first.into_iter().chain(blocks) {
             if lanes::is_above(&self.range.bounds[block], &highest) {
-                let found = self.look(block, window);
+                let found = self.sum_block(block, window);
                 if lanes::is_above(&found, &highest) {
                     lanes::raise(&mut highest, &found);
                     self.range.highest = block;
@@ -151,8 +153,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         highest
     }
 
-    /// The highest sums in the part of a block that lies within `window`.
-    fn look(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
+    /// Returns, by lane, the highest live bytes at the places of a block that lie in `window`.
+    fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
         let range = &mut self.range;
@@ -170,7 +172,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         within
     }
 
-    /// Adds the layers that joined the range since the last look at a block.
+    /// Adds the layers to a block by which the range has grown since the block was last examined.
     fn catch_up(&mut self, block: usize) {
         let range = &mut self.range;
         let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];
@@ -198,6 +200,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 }
 
+/// Replaces all values by `count` copies of `value`.
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {
     values.clear();
     values.resize(count, value);

@@ -1,4 +1,4 @@
-//! Code of neighbouring tiles, in the form in which it enters ranges.
+//! The code of neighbouring tiles, prepared for ranges that grow layer by layer.
 
 use crate::memory::MemoryModel;
 use crate::memory::code::TileSum;
@@ -6,13 +6,13 @@ use crate::memory::entering::GrowingSums;
 use crate::model::TooManyPlaces;
 use std::ops::Range;
 
-/// Code of some tiles, by kind.
+/// Code of some tiles by kind, prepared for ranges that grow layer by layer.
 pub(super) type EnteringCode<const N: usize> = GrowingSums<N, 4>;
 
-/// Loads the code of `tiles`, which are at most `N`, into `code`.
+/// Loads the code of `tiles`, which are at most `N` tiles, into `code`.
 ///
 /// # Errors
-/// When the tiles have more code than any real tile.
+/// If the tiles have more code than any real tile.
 pub(super) fn load<const N: usize>(
     model: &MemoryModel<'_>,
     tiles: &Range<u32>,
@@ -27,7 +27,8 @@ pub(super) fn load<const N: usize>(
     code.check()
 }
 
-/// By lane, bytes on `tiles` of an item with these sums; `None` if it has none there.
+/// Returns the bytes on each of `tiles`, by lane, from sums over runs of tiles; `None` if none of
+/// the tiles has bytes.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let before = sums.partition_point(|sum| sum.to <= tiles.start);
     let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);

@@ -1,24 +1,26 @@
-//! The peak of every range of layers that can fit.
+//! Computes the peak of every range of layers that can fit: the bytes on its fullest tile.
 //!
-//! Rebuilding each range from its operations is hundreds of times too slow. Instead, neighbouring
+//! Computing each range from its operations is hundreds of times too slow. Instead, neighbouring
 //! tiles are examined side by side:
 //!
-//! * A variable that the layers l1 < l2 < ... use enters a growing range once. For two consecutive
-//!   users (p, n) it enters at layer n of every range that starts after p; so entries are kept by
-//!   the first start from which they count, p + 1.
-//! * A peak can lie at few steps of a tile only: where a variable ceases to be live after another
-//!   began, and at the ends of layers' windows. Live ranges are kept as places in the list of these
-//!   steps (`variables`).
-//! * For each layer, the bytes that enter there are kept as changes from place to place. Sums over
-//!   blocks of places bound the live bytes of a range in each block; only blocks whose bound
-//!   exceeds the peak of the tiles and blocks so far are summed place by place (`blocks`).
-//! * Sums begin with the bytes of every stage: by the full rules, variables that no operation uses,
-//!   and code that none explains. Code of each kind is bounded by its recorded bytes on the tile.
-//! * In a pipeline, each number of stages after a range has a column, with the bytes that the
-//!   pipeline adds on the tile (`RangeAdditions`). A tile is examined where it can raise any
+//! * A range has the bytes of a variable once, however many of its layers use it. A growing range
+//!   gains them at the first of these layers that it reaches. For two consecutive users (p, n) this
+//!   is layer n for every range that starts after p. So an entry is stored by the first start to
+//!   which it applies, p + 1.
+//! * A tile can only have its peak at few steps: where a variable ceases to be live after another
+//!   began, and at the ends of layers' windows. In this room such a step is a *place*, by its index
+//!   in the list of these steps, and live ranges are stored as places (`variables`).
+//! * For each layer, the bytes that a range gains there are stored as changes from place to place.
+//!   Sums over blocks of places bound the live bytes of a range in each block. Only blocks whose
+//!   bound exceeds the peak so far are summed place by place (`blocks`).
+//! * Sums begin with the bytes of every stage: in the full memory model, variables that no
+//!   operation uses, and code that no operation explains. Code of each kind is limited to its
+//!   recorded bytes on the tile.
+//! * In a pipeline, each number of stages after a range has a column of peaks, with the bytes that
+//!   the pipeline adds on the tile (`RangeAdditions`). A tile is examined if it can raise any
 //!   column.
-//! * The first layer at which any tile exceeds the limit ends the range for all tiles. The heaviest
-//!   tiles go first, so that ranges end early and peaks are high early.
+//! * If a range exceeds the limit on any tile, no longer range from its start is examined on any
+//!   tile. The heaviest tiles come first, so that ranges end early and peaks are high early.
 
 mod blocks;
 mod code;
@@ -27,7 +29,7 @@ mod tiles;
 mod variables;
 
 use super::lanes::{Bytes, LANES};
-use super::neighbours::{self, NeighbourUses, Widths};
+use super::neighbours::{self, BuffersByWidth, NeighbourUses};
 use super::pipeline::TileFlows;
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
@@ -41,31 +43,33 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tiles::{Entered, OnTiles, examine};
 use variables::EnteringVariables;
 
-/// One tile out of this many gives a rough estimate of the costs.
+/// The ratio of all tiles to the tiles from which costs are estimated roughly.
 const TILES_FOR_ONE: usize = 64;
 
-/// Maximum number of sums by layer and place of tiles that are examined together by one thread: with
-/// more, reading them takes as long as examining each tile by itself.
+/// Maximum number of sums, one for each layer and place, of tiles that one thread examines side by
+/// side. With more sums, reading them takes as long as examining each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
-/// The table of the only pipeline.
+/// Returns the first table; an empty one if there is none.
 fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
     costs.into_iter().next().unwrap_or_default()
 }
 
 impl MemoryModel<'_> {
-    /// The bytes on the fullest tile of every contiguous range of layers that needs at most `limit`
-    /// bytes on each tile; in a pipeline, also for each number of stages after the range.
+    /// Computes the bytes on the fullest tile of every range of consecutive layers that takes at
+    /// most `limit` bytes on each tile; in a pipeline, also for each number of stages after the
+    /// range.
     ///
     /// # Errors
-    /// When one tile has more variables or code than any real tile.
+    /// If one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         let costs = Self::costs_in_all(&[(self, limit)], self.layers(), &Progress::new())?;
         Ok(of_one(costs))
     }
 
-    /// Maximum number of stages that [`MemoryModel::range_costs`] covers: all, or in a pipeline as
-    /// many as the table has room for.
+    /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
+    /// Without a pipeline there is no maximum; in a pipeline it depends on the number of layers, so
+    /// that the table does not become too large.
     pub fn most_stages(&self) -> usize {
         match &self.flows {
             None => usize::MAX,
@@ -73,11 +77,12 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// [`MemoryModel::range_costs`] for one model in several pipelines of at most `stages` stages,
-    /// each with its limit, in one pass over the tiles; counts tiles in `progress`.
+    /// Computes [`MemoryModel::range_costs`] for one model in several pipelines of at most `stages`
+    /// stages, each with its limit in bytes, in one pass over the tiles. Counts tiles in
+    /// `progress`. The tables are in the order of `pipelines`.
     ///
     /// # Errors
-    /// As [`MemoryModel::range_costs`].
+    /// The error of [`MemoryModel::range_costs`].
     pub(crate) fn costs_in_all(
         pipelines: &[(&Self, u64)],
         stages: usize,
@@ -93,11 +98,11 @@ impl MemoryModel<'_> {
         Self::costs_on(model.in_groups(), pipelines, &task)
     }
 
-    /// The bytes on the fullest tile of every range that begins at one of `starts`, without a limit. The table
-    /// has no ranges from other starts.
+    /// Computes the bytes on the fullest tile of every range that begins at one of `starts`,
+    /// without a limit, for up to `stages` stages. The table has no ranges from other starts.
     ///
     /// # Errors
-    /// As [`MemoryModel::range_costs`].
+    /// The error of [`MemoryModel::range_costs`].
     pub(crate) fn costs_from(
         &self,
         starts: &BTreeSet<usize>,
@@ -112,10 +117,11 @@ impl MemoryModel<'_> {
         Ok(of_one(costs))
     }
 
-    /// Costs of ranges on the heaviest tiles only: lower bounds on the costs on all tiles.
+    /// Computes the bytes of ranges on the heaviest tiles only, which are lower bounds on the bytes
+    /// on the fullest tile.
     ///
     /// # Errors
-    /// As [`MemoryModel::range_costs`].
+    /// The error of [`MemoryModel::range_costs`].
     pub(crate) fn costs_on_few_tiles(
         &self,
         limit: u64,
@@ -129,7 +135,7 @@ impl MemoryModel<'_> {
         Ok(of_one(costs))
     }
 
-    /// The costs on the tiles of `order` in each pipeline.
+    /// Computes the bytes on the fullest of the tiles in `order`, for each pipeline.
     fn costs_on(
         order: Vec<Range<u32>>,
         pipelines: Vec<PipelineRanges<'_>>,
@@ -153,13 +159,13 @@ impl MemoryModel<'_> {
         Ok(costs.collect())
     }
 
-    /// All tiles in groups of neighbours, heaviest first.
+    /// Returns all tiles in groups of neighbours, the heaviest group first.
     fn in_groups(&self) -> Vec<Range<u32>> {
         self.heaviest_first(neighbours::at_once(self.model.variables.tiles()))
     }
 
-    /// Groups of `at_once` neighbouring tiles, from the most recorded bytes on. Costs do not depend
-    /// on the order, so the recorded bytes need not be right.
+    /// Returns the tiles in groups of `at_once` neighbours, from the one with the most recorded
+    /// bytes on a tile. The order does not change results, so recorded bytes need not be right.
     fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
         let tiles = self.model.variables.tiles();
         let starts = (0..tiles).step_by(at_once as usize);
@@ -172,24 +178,25 @@ impl MemoryModel<'_> {
     }
 }
 
-/// State that all threads share.
+/// Data of a pass over the tiles that all threads share.
 struct RangePass<'a> {
-    /// The model in one of the pipelines.
+    /// The model in one of the pipelines, for data that all pipelines share.
     model: &'a MemoryModel<'a>,
-    /// Groups of tiles; a thread takes one at a time.
+    /// Groups of neighbouring tiles; a thread takes one group at a time.
     order: Vec<Range<u32>>,
-    /// Number of groups that were taken.
+    /// The number of groups that threads have taken.
     next: AtomicUsize,
-    /// Was a group too large to be examined together? Then most others are too.
+    /// Whether a group was too large to be examined side by side. If so, most other groups are too.
     are_apart: AtomicBool,
-    /// Did a tile have too many variables or too much code?
+    /// Whether a tile had too many variables or too much code.
     failed: AtomicBool,
+    /// The ranges of each pipeline, with their peaks so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// Sets of pipelines that are examined together; each has a flag by pipeline.
+    /// Sets of pipelines that are examined side_by_side. Each set has a flag for each pipeline.
     alike: Vec<Vec<bool>>,
 }
 
-/// Sets of pipelines in which the same variables count, so that they are examined together.
+/// Returns sets of pipelines in which the same variables count, so that they are examined side_by_side.
 fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
@@ -201,9 +208,11 @@ fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     found
 }
 
-type RangeScratches = Widths<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<u64, 1>>;
+/// The buffers of one thread.
+type RangeScratches =
+    BuffersByWidth<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<u64, 1>>;
 
-/// Buffers for some tiles. Bytes are by lane.
+/// Buffers for some neighbouring tiles, with bytes by lane (tile).
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
@@ -215,7 +224,7 @@ struct RangeScratch<B, const N: usize> {
 }
 
 impl RangePass<'_> {
-    /// Takes groups of tiles until none is left.
+    /// Takes groups of tiles and examines them until none is left, or one failed.
     fn work(&self, task: &Task) {
         let mut scratches = RangeScratches::default();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -229,20 +238,20 @@ impl RangePass<'_> {
         }
     }
 
-    /// Examines a group of neighbouring tiles: together if possible, else one by one.
+    /// Examines a group of neighbouring tiles side by side, or one by one if that is not possible.
     fn neighbours(
         &self,
         tiles: Range<u32>,
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
-        let Widths {
-            together,
+        let BuffersByWidth {
+            side_by_side,
             single,
             wide,
         } = scratches;
         if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
-            // What is too much for the group may not be too much for each tile.
-            if matches!(self.tiles(tiles.clone(), together), Ok(true)) {
+            // Too much for the group may not be too much for each tile.
+            if matches!(self.tiles(tiles.clone(), side_by_side), Ok(true)) {
                 return Ok(());
             }
             self.are_apart.store(true, Ordering::Relaxed);
@@ -255,8 +264,9 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Examines tiles in lanes: once for each set of pipelines in which the same variables count.
-    /// Returns whether it did: not if sums of `B` may overflow, or if `N` lanes have too many sums.
+    /// Examines `tiles` side by side, once for each set of pipelines in which the same variables
+    /// count. Returns false, without a result, if sums of type `B` may overflow or `N` lanes need
+    /// too many sums.
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -295,7 +305,7 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads what each pipeline adds on some tiles.
+    /// Loads the bytes that each pipeline adds on some tiles.
     fn load_additions<B: Bytes, const N: usize>(
         &self,
         scratch: &mut RangeScratch<B, N>,

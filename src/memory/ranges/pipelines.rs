@@ -1,4 +1,4 @@
-//! All ranges of layers in one pipeline, and the peak of every range, shared by all threads.
+//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile.
 
 use crate::memory::lanes::{self, ByLane, plus};
 use crate::memory::neighbours::NeighbourUses;
@@ -10,39 +10,43 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// State of one pipeline that all threads share.
+/// The ranges of one pipeline with their peaks so far, which all threads share.
 pub(super) struct PipelineRanges<'a> {
+    /// The model in the pipeline.
     pub(super) model: &'a MemoryModel<'a>,
-    /// A range that exceeds this is not extended.
+    /// The limit in bytes on each tile; a range over it is not extended.
     limit: u64,
-    /// By start: upper bound so far on the end (exclusive) of the longest range that fits.
+    /// By start: an upper bound on the end (exclusive) of the longest range that fits, which falls
+    /// during the pass.
     ends: Vec<AtomicUsize>,
-    /// Maximum number of stages in a split.
+    /// The maximum number of stages of a split.
     stages: usize,
+    /// The ranges in which each flow counts; `None` without a pipeline.
     patterns: Option<Patterns>,
-    /// The highest bytes of each range on any tile so far: its lower bound, and in a pipeline with
-    /// 0, 1, ... stages after it.
+    /// For each range, the highest bytes of any tile so far: its lower bound, and in a pipeline the
+    /// bytes with 0, 1, ... stages after it.
     peaks: RangePeakTable,
 }
 
-/// Bytes that a pipeline adds to the growing range, by lane.
+/// The bytes that a pipeline adds to the growing range on some tiles, by lane (tile).
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
-    /// Does the range still fit?
+    /// Whether the range still fits.
     is_on: bool,
-    /// Least bytes that are added, wherever the range is in a split.
+    /// The bytes that are added wherever the range is in a split.
     least: ByLane<u64, N>,
-    /// By phase: bytes that are added besides `least` and `copies`.
+    /// By phase: the bytes that are added besides `least` and `copies`.
     phases: [ByLane<u64, N>; PHASES],
-    /// By number of stages after the range: all copies of tensors that it stashes.
+    /// By number of stages after the range: the bytes of all copies of tensors that it stashes.
     copies: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,
 }
 
 impl<const N: usize> PipelineScratch<N> {
-    /// Bytes that are added besides `least` and `copies` in the phase with the most.
+    /// Returns, by lane, the highest bytes of any phase that are added besides `least` and
+    /// `copies`.
     fn in_any_phase(&self) -> [u64; N] {
         let mut highest = [0; N];
         self.phases
@@ -53,7 +57,8 @@ impl<const N: usize> PipelineScratch<N> {
 }
 
 impl<'a> PipelineRanges<'a> {
-    /// Ranges from those starts that `is_wanted` accepts.
+    /// Prepares the ranges from the starts for which `is_wanted` is true, for at most `stages`
+    /// stages.
     pub(super) fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
@@ -76,7 +81,7 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Do the same variables count in the passes of both pipelines, at the same steps?
+    /// Do the same variables count at the same steps of the passes in both pipelines?
     pub(super) fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         model.flows.is_some() == other.flows.is_some()
@@ -84,10 +89,10 @@ impl<'a> PipelineRanges<'a> {
             && model.is_away_as(other)
     }
 
-    /// Loads what the pipeline adds on some tiles.
+    /// Loads the bytes that the pipeline adds on some tiles.
     ///
     /// # Errors
-    /// When the tiles have more variables than any real tile.
+    /// If the tiles have more variables than any real tile.
     pub(super) fn load<const N: usize>(
         &self,
         (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
@@ -111,7 +116,7 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Begins with an empty range before the position `start`.
+    /// Starts an empty range before the position `start`.
     pub(super) fn begin<const N: usize>(
         &self,
         start: usize,
@@ -128,9 +133,9 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Adds the last position of `range`; all positions before it were added. Returns, by lane, the
-    /// bytes without the pipeline's additions above which one of `tiles` raises a peak; `None` if
-    /// the range does not fit.
+    /// Adds the last position of `range`; all positions before it must have been added. Returns for
+    /// each tile, by lane, the bytes without additions of the pipeline above which the tile raises
+    /// a peak of the range. Returns `None` if the range does not fit.
     pub(super) fn add<const N: usize>(
         &self,
         range: Range<usize>,
@@ -164,14 +169,15 @@ impl<'a> PipelineRanges<'a> {
         Some(std::array::from_fn(|lane| lowest[lane].min(first[lane])))
     }
 
-    /// Number of columns for a range that ends at `end`: with 0, 1, ... stages after it, each of
-    /// which has at least one position.
+    /// Returns the number of columns of a range that ends at `end`: with 0, 1, ... stages after it,
+    /// each of which needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Raises the lower bound of a range to `bytes`, by lane, plus the pipeline's least additions.
-    pub(super) fn take<const N: usize>(
+    /// Raises the lower bound of a range to `bytes` plus the least bytes that the pipeline adds, on
+    /// any tile. If it exceeds the limit, longer ranges are not examined.
+    pub(super) fn raise_least<const N: usize>(
         &self,
         (start, last): (usize, usize),
         bytes: &[u64; N],
@@ -188,9 +194,9 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Raises the peaks of a range to its bytes in the update, by lane; `fixed` has its code and
-    /// its variables that are live on every step.
-    pub(super) fn take_update<const N: usize>(
+    /// Raises the peaks of a range to its bytes in the update, on any tile. `fixed` has its code
+    /// and its always-live variables by lane.
+    pub(super) fn raise_in_update<const N: usize>(
         &self,
         (start, last): (usize, usize),
         (tiles, fixed): (Range<u32>, &[u64; N]),
@@ -206,12 +212,12 @@ impl<'a> PipelineRanges<'a> {
         self.peaks
             .of(start, last)
             .raise_columns(&least, &scratch.copies);
-        self.take((start, last), &bytes, scratch);
+        self.raise_least((start, last), &bytes, scratch);
     }
 
-    /// By lane, the bytes in a phase, without the pipeline's additions, above which a tile raises a
-    /// peak.
-    pub(super) fn known_in<const N: usize>(
+    /// Returns, by lane, the bytes in a phase, without additions of the pipeline, above which a
+    /// tile raises a peak.
+    pub(super) fn threshold_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
         phase: usize,
@@ -227,8 +233,9 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Raises the peaks of a range to `bytes` in a phase, by lane, plus the pipeline's additions.
-    pub(super) fn take_in<const N: usize>(
+    /// Raises the peaks of a range to `bytes` in a phase plus the additions of the pipeline, on any
+    /// tile.
+    pub(super) fn raise_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
         phase: usize,
@@ -242,7 +249,7 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// The table of all ranges that fit.
+    /// Returns the table of all ranges that fit.
     pub(super) fn into_costs(self) -> RangeCosts {
         let row = |start: usize| {
             let end = self.ends[start].load(Ordering::Relaxed).max(start);
@@ -262,25 +269,26 @@ impl<'a> PipelineRanges<'a> {
     }
 }
 
-/// Number of ranges with the same start that are allocated together, on first access: most ranges
-/// of large models are never accessed.
+/// The number of ranges with the same start whose peaks are allocated together, when one of them is
+/// first needed. Most ranges of large models are never needed.
 const AT_ONCE: usize = 16;
 
-/// The highest bytes of any tile so far, by first and last layer: the first column is the lower
-/// bound of the range; in a pipeline, more columns follow, one for each number of stages after it.
+/// The highest bytes of any tile so far, by first and last layer of the range. The first column is
+/// the lower bound of the range; in a pipeline, one more column follows for each number of stages
+/// after the range.
 struct RangePeakTable {
     layers: usize,
     columns: usize,
-    /// By first layer, then last layer.
+    /// By first layer, then last layer; allocated when needed.
     parts: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// The columns of one range.
+/// The columns of one range in a [`RangePeakTable`].
 #[derive(Clone, Copy)]
 struct RangePeaks<'a>(&'a [AtomicU64]);
 
 impl RangePeakTable {
-    /// A table of zeros with `columns` columns for each range.
+    /// Makes a table of zeros with `columns` columns for each range.
     pub(super) fn new(layers: usize, columns: usize) -> Self {
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
@@ -290,7 +298,7 @@ impl RangePeakTable {
         }
     }
 
-    /// The columns of the range from `start` to `last` (inclusive).
+    /// Returns the columns of the range from `start` to `last` (inclusive).
     pub(super) fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
         let part = start * self.layers.div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
@@ -300,19 +308,20 @@ impl RangePeakTable {
 }
 
 impl RangePeaks<'_> {
-    /// The highest bytes so far in a column; column 0 is the lower bound of the range.
+    /// Returns the highest bytes so far in a column; column 0 is the lower bound of the range.
     pub(super) fn get(self, column: usize) -> u64 {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// By lane, bytes besides `least` above which a tile raises the lower bound of the range.
+    /// Returns, by lane, the bytes besides `least` above which a tile raises the lower bound of the
+    /// range.
     pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
         least.map(|least| first.saturating_sub(least))
     }
 
-    /// By lane, bytes besides `least` and the additions in `columns` above which a tile raises any
-    /// of these columns.
+    /// Returns, by lane, the bytes besides `least` and the additions in `columns` above which a
+    /// tile raises any column after the first.
     pub(super) fn lowest_column<const N: usize>(
         self,
         least: &[u64; N],
@@ -334,7 +343,8 @@ impl RangePeaks<'_> {
         raise(&self.0[0], least);
     }
 
-    /// Raises each further column to the highest lane of `least` plus its additions in `columns`.
+    /// Raises each column after the first to the highest lane of `least` plus its additions in
+    /// `columns`.
     pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
         for (peak, added) in self.0[1..].iter().zip(columns) {
             raise(peak, &lanes::plus(least, added));
@@ -342,6 +352,7 @@ impl RangePeaks<'_> {
     }
 }
 
+/// Raises `peak` to the highest lane of `bytes` if that is more.
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
     // Most tiles raise nothing, and a read is much cheaper than a write.

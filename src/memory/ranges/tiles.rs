@@ -1,4 +1,4 @@
-//! All ranges on some tiles, in all pipelines in which the same variables count.
+//! Examines all ranges of layers on some tiles, in all pipelines in which the same variables count.
 
 use super::blocks::Blocks;
 use super::code::EnteringCode;
@@ -10,17 +10,18 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::TileFlows;
 use std::ops::Range;
 
-/// Bytes that enter at each layer of ranges from the current start.
+/// The bytes that ranges from the current start gain at each layer.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
-    /// Variables that are live on some steps.
+    /// Variables that are live at some steps.
     pub(super) blocks: Blocks<B, N>,
-    /// Variables that are live on every step.
+    /// Variables that are live at every step.
     pub(super) always: GrowingSums<N, 1>,
+    /// Code and vertex state by kind.
     pub(super) code: EnteringCode<N>,
 }
 
-/// The variables of some tiles.
+/// Some tiles with their variables.
 pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) tiles: Range<u32>,
     pub(super) uses: &'a NeighbourUses<N>,
@@ -28,12 +29,12 @@ pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) flows: &'a TileFlows<N>,
 }
 
-/// Pipelines, each with the bytes that it adds.
+/// Pipelines, each with the bytes that it adds on some tiles.
 pub(super) type InPipelines<'a, 'b, const N: usize> =
     [(&'a PipelineRanges<'b>, &'a mut PipelineScratch<N>)];
 
-/// Goes through all starts, and from each as far as the range fits in any of the pipelines, which
-/// have the same bytes but for their additions.
+/// Examines the ranges from each start, as far as they fit in any of `pipelines`. All of these
+/// count the same bytes, except for the additions of the pipelines.
 pub(super) fn examine<B: Bytes, const N: usize>(
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
@@ -51,20 +52,21 @@ pub(super) fn examine<B: Bytes, const N: usize>(
 }
 
 impl<B: Bytes, const N: usize> Entered<B, N> {
-    /// Clears everything, and enters the bytes of every range.
+    /// Removes all bytes, and adds those that every range has.
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
-        for &what in &on_tiles.variables.everywhere {
-            let bytes = on_tiles.uses.bytes(what.row as usize);
-            self.blocks.enter_all(what, bytes);
+        for &stretch in &on_tiles.variables.everywhere {
+            let bytes = on_tiles.uses.bytes(stretch.row as usize);
+            self.blocks.enter_all(stretch, bytes);
         }
     }
 
-    /// Enters the bytes that begin to count at `start`.
+    /// Adds the bytes that ranges gain if they start at `start` or later, and starts an empty range
+    /// there.
     fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
-        for (layer, what) in on_tiles.variables.moving.from(start) {
-            let bytes = on_tiles.uses.bytes(what.row as usize);
-            self.blocks.enter(layer, what, bytes);
+        for (layer, stretch) in on_tiles.variables.moving.from(start) {
+            let bytes = on_tiles.uses.bytes(stretch.row as usize);
+            self.blocks.enter(layer, stretch, bytes);
         }
         self.always.begin(start);
         self.code.begin(start);
@@ -72,7 +74,7 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     }
 }
 
-/// Examines all ranges from `start`, adding layer by layer.
+/// Examines the ranges from `start`, which grow layer by layer, and raises their peaks.
 fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
     on_tiles: &OnTiles<'_, N>,
@@ -100,7 +102,7 @@ fn ranges_from<B: Bytes, const N: usize>(
         if let Some(window) = window {
             lanes::add(&mut totals, &fixed);
             for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.take_update((start, last), (tiles(), &totals), scratch);
+                pipeline.raise_in_update((start, last), (tiles(), &totals), scratch);
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
@@ -109,26 +111,26 @@ fn ranges_from<B: Bytes, const N: usize>(
         }
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
-        // Only a total above the known peak changes it; a known peak of 0 may be unset.
+        // Only a total above the peak so far changes it; a peak of 0 may not have been set.
         let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
         if totals.iter().zip(&known).any(changes) {
             for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.take((start, last), &totals, scratch);
+                pipeline.raise_least((start, last), &totals, scratch);
             }
             if model.flows.is_some() {
                 let gaps = std::array::from_fn(|lane| totals[lane] - without_fragmentation[lane]);
                 let mut beside = code_bytes;
                 lanes::add(&mut beside, &fixed);
                 lanes::add(&mut beside, &gaps);
-                phases(start..last + 1, on_tiles, &beside, entered, pipelines);
+                raise_phases(start..last + 1, on_tiles, &beside, entered, pipelines);
             }
         }
     }
 }
 
-/// Raises the peaks of a range in each phase: by its live variables and `beside`, the bytes of
-/// every phase by lane.
-fn phases<B: Bytes, const N: usize>(
+/// Raises the peaks of a range in each phase to its live bytes plus `beside`, its bytes by lane
+/// that are the same in every phase.
+fn raise_phases<B: Bytes, const N: usize>(
     range: Range<usize>,
     on_tiles: &OnTiles<'_, N>,
     beside: &[u64; N],
@@ -144,7 +146,7 @@ fn phases<B: Bytes, const N: usize>(
         }
         let mut known = [u64::MAX; N];
         for (pipeline, scratch) in pipelines.iter() {
-            let peaks = pipeline.known_in(range, phase, scratch);
+            let peaks = pipeline.threshold_in_phase(range, phase, scratch);
             known = std::array::from_fn(|lane| known[lane].min(peaks[lane]));
         }
         let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
@@ -154,12 +156,12 @@ fn phases<B: Bytes, const N: usize>(
             lanes::add(&mut totals, &highest.map(B::sum));
         }
         for (pipeline, scratch) in pipelines.iter_mut() {
-            pipeline.take_in(range, phase, &totals, scratch);
+            pipeline.raise_in_phase(range, phase, &totals, scratch);
         }
     }
 }
 
-/// The lower bytes by lane; `None` for a range that does not fit.
+/// Returns the lower of `a` and `b`, lane by lane; `None` means a range that does not fit.
 fn lowest<const N: usize>(a: Option<[u64; N]>, b: Option<[u64; N]>) -> Option<[u64; N]> {
     match (a, b) {
         (Some(a), Some(b)) => Some(std::array::from_fn(|lane| a[lane].min(b[lane]))),

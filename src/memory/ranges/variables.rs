@@ -1,4 +1,4 @@
-//! Variables of neighbouring tiles, in the form in which they enter ranges.
+//! The variables of neighbouring tiles, prepared for ranges that grow layer by layer.
 
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -8,52 +8,55 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::PHASES;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Places (end exclusive) in the list of steps at which the variables of a use are live.
+/// A live range of the variables of a use, as places (end exclusive). A place is a step at which a
+/// peak is possible, by its index in the list of such steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub(super) from: u32,
     pub(super) to: u32,
-    /// The row of the use.
+    /// The row of the use in [`NeighbourUses`].
     pub(super) row: u32,
 }
 
-/// Mark of a step at which variables begin to be live.
+/// Marks a step at which variables begin to be live.
 const BEGINS: u8 = 1;
-/// Mark of a step before which variables cease to be live.
+/// Marks a step before which variables cease to be live.
 const ENDS: u8 = 2;
-/// Mark of a step where a window begins or ends, which is always a place.
+/// Marks a step at which a window begins or ends, where a peak is always possible.
 const EDGE: u8 = 4;
 
-/// At which layers the variables of some tiles enter ranges; reused for the next tiles.
+/// The variables of some tiles, by the layers at which ranges gain them. The buffers are reused for
+/// the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct EnteringVariables<const N: usize> {
-    /// Each live range of uses that are live on some steps, half-open, in order; a use has several
-    /// lists of ranges where stages differ in when it is live.
+    /// The half-open live ranges of uses that are not live at every step, in lists. A use has
+    /// several lists if it is live at different steps in different stages.
     live: Vec<(u32, u32)>,
-    /// By list: row of the use, number of ranges, the places that count it, and a position that
-    /// stages must have too.
+    /// For each list in `live`: the row of its use, its number of ranges, the positions that count
+    /// it, and a position that stages must have too, if any.
     counted: Vec<(u32, usize, PlaceSet, Option<u32>)>,
-    /// Number of steps that can hold a peak.
+    /// The number of places: steps at which a peak is possible.
     pub(super) places: usize,
-    /// By step: [`BEGINS`], [`ENDS`] and [`EDGE`].
+    /// By step: a combination of [`BEGINS`], [`ENDS`] and [`EDGE`].
     marks: Vec<u8>,
-    /// By phase, its places, end exclusive.
+    /// By phase: its places, end exclusive.
     pub(super) phases: [(usize, usize); PHASES],
-    /// By step with any mark: number of places before it.
+    /// By step that has a mark: the number of places before it.
     rank: Vec<u32>,
-    /// Uses that are live on some steps.
+    /// The variables that are not live at every step, by the layers at which ranges gain them.
     pub(super) moving: Entries<Stretch>,
-    /// Variables of every stage that are live on some steps.
+    /// The variables that every stage has and that are not live at every step.
     pub(super) everywhere: Vec<Stretch>,
-    /// Bytes of all stretches together on the tile with the most.
+    /// The sum of the bytes of all stretches, on the tile with the most.
     pub(super) most: u64,
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Loads the variables of some tiles; those that are live on every step go to `always`.
+    /// Loads the variables of some tiles. Variables that are live at every step are added to
+    /// `always`.
     ///
     /// # Errors
-    /// When the tiles have more variables than any real tile.
+    /// If the tiles have more variables than any real tile.
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
@@ -84,8 +87,8 @@ impl<const N: usize> EnteringVariables<N> {
         self.enter(model, uses)
     }
 
-    /// Finds the steps that can hold a peak: the last before an end, if a variable began since the
-    /// place before, and both ends of each window and phase.
+    /// Finds the places: the last step before variables cease to be live, if a variable has begun
+    /// since the last place, and both ends of each window and phase.
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
         self.marks.clear();
@@ -124,7 +127,7 @@ impl<const N: usize> EnteringVariables<N> {
         }
     }
 
-    /// Adds the entries of the uses that a stage can have.
+    /// Adds the variables that a stage can have to the layers at which ranges gain them.
     fn enter(
         &mut self,
         model: &MemoryModel<'_>,
@@ -142,18 +145,18 @@ impl<const N: usize> EnteringVariables<N> {
                 if from == to {
                     continue;
                 }
-                let what = Stretch { from, to, row };
+                let stretch = Stretch { from, to, row };
                 if counted == EVERYWHERE {
-                    self.everywhere.push(what);
+                    self.everywhere.push(stretch);
                 }
                 lanes::add(&mut sums, &bytes);
                 match with {
-                    None => self.moving.enter(layers, what),
+                    None => self.moving.enter(layers, stretch),
                     Some(with) => {
-                        // A stretch with its ends swapped takes the stretch back.
+                        // A stretch with swapped ends cancels the stretch.
                         let (from, to) = (to, from);
                         let undo = Stretch { from, to, row };
-                        self.moving.enter_with(layers, with, what, undo);
+                        self.moving.enter_with(layers, with, stretch, undo);
                     }
                 }
             }
@@ -162,8 +165,8 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// The smallest window (places, end exclusive) that covers `window` and the window of one more
-    /// layer.
+    /// Returns the smallest window of places (end exclusive) that covers `window` and the steps of
+    /// one more layer (both inclusive).
     pub(super) fn widened(
         &self,
         window: Option<(usize, usize)>,

@@ -1,15 +1,14 @@
-//! The steps at which variables of uses begin and cease to be live, the live bytes of each stage, step
-//! by step, and their highest sum.
+//! The live bytes of each stage, updated step by step, and their highest sums.
 
 use crate::memory::lanes::{self, ByLane, Bytes};
 use crate::memory::pipeline::PHASES;
 
-/// The live bytes of some stages at one step, and the highest so far, by lane.
+/// The live bytes of some stages at the current step, and the highest so far, by lane (tile).
 #[derive(Debug, Default)]
 pub(super) struct LiveSums<B, const N: usize> {
-    /// By stage, without variables of every stage.
+    /// By stage: the live bytes, without variables that every stage has.
     live: Vec<[B; N]>,
-    /// Live bytes of the variables of every stage.
+    /// The live bytes of the variables that every stage has.
     common: ByLane<B, N>,
     /// The current phase.
     phase: usize,
@@ -17,19 +16,19 @@ pub(super) struct LiveSums<B, const N: usize> {
     highest: Vec<[Highest<B, N>; PHASES]>,
 }
 
-/// The highest live bytes of a stage in a phase.
+/// The highest live bytes of a stage in a phase, by lane (tile).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Highest<B, const N: usize> {
-    /// All live bytes, with the variables of every stage.
+    /// All live bytes, including those of variables that every stage has.
     pub(super) bytes: [B; N],
-    /// The share of `bytes` from the variables of every stage.
+    /// The part of `bytes` that belongs to variables which every stage has.
     pub(super) common: [B; N],
     /// The first step with these bytes.
     pub(super) step: [u32; N],
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
-    /// Starts with nothing live; `firsts` has the first step of each stage.
+    /// Starts with no live bytes; `firsts` has the first step of each stage.
     pub(super) fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
         let none = [B::default(); N];
         let highest = |first| Highest {
@@ -46,15 +45,17 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         *self.common = none;
     }
 
-    /// The live bytes of a stage, or (`None`) of the variables of every stage.
+    /// Returns the live bytes of a stage, to be changed; for `None`, those of variables that every
+    /// stage has.
     #[inline]
     pub(super) fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
         stage.map_or(&mut self.common, |stage| &mut self.live[stage])
     }
 
-    /// Raises the highest bytes of a stage if this step has more.
+    /// Compares the current live bytes of a stage with its highest ones, and keeps the higher ones
+    /// with their step.
     #[inline]
-    pub(super) fn look(&mut self, stage: usize, step: u32) {
+    pub(super) fn raise_highest(&mut self, stage: usize, step: u32) {
         let mut all = self.live[stage];
         let highest = &mut self.highest[stage][self.phase];
         lanes::add(&mut all, &self.common);
@@ -67,7 +68,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// Begins the next phase at a step.
+    /// Begins the next phase at `step`.
     pub(super) fn begin_phase(&mut self, step: u32) {
         self.phase += 1;
         for highest in &mut self.highest {
@@ -75,24 +76,25 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// The highest live bytes of a stage in a phase.
+    /// Returns the highest live bytes of a stage in a phase.
     pub(super) fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
         &self.highest[stage][phase]
     }
 }
 
-/// The rows that change at each step; reused for the next tiles.
+/// The rows of variables that begin or cease to be live at each step. The buffers are reused for
+/// the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct LiveChanges {
-    /// Starts in `rows` of two lists for each step: rows that end before it, and rows that begin at
-    /// it. One more start marks the end.
+    /// Starts in `rows` of two lists for each step: the rows that cease to be live before the step,
+    /// and the rows that begin to be live at it. The last entry is the end of the last list.
     starts: Vec<u32>,
-    /// Rows of the uses.
+    /// The rows of all lists, as indices.
     rows: Vec<u32>,
 }
 
 impl LiveChanges {
-    /// Loads half-open ranges of steps, each with its row; there are `steps` steps.
+    /// Loads half-open ranges of steps (first, end, row), for a model with `steps` steps.
     pub(super) fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
@@ -112,22 +114,23 @@ impl LiveChanges {
         self.starts[0] = 0;
     }
 
-    /// Rows that cease to be live before a step.
+    /// Returns the rows that cease to be live before `step`.
     pub(super) fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
-    /// Rows that begin to be live at a step.
+    /// Returns the rows that begin to be live at `step`.
     pub(super) fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
 
+    /// Returns the rows of a list by its index.
     fn at(&self, place: usize) -> &[u32] {
         &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 }
 
-/// Calls `visit` with the index of the list and with the row of each change.
+/// Calls `visit` for each change, with the index of its list and its row.
 fn each_change(live: &[(u32, u32, u32)], mut visit: impl FnMut(usize, u32)) {
     for &(from, to, row) in live {
         visit(2 * from as usize + 1, row);

@@ -1,12 +1,11 @@
-//! The memory of given stages, in full (docs/model.md, "The memory of a stage").
+//! Computes the memory of stages in full (docs/model.md, "The memory of a stage").
 //!
-//! Stages are not taken from `ranges`. Of a range, that yields only the highest bytes of any
-//! tile, and it skips all tiles, blocks and places whose bounds are lower, while a stage needs the
-//! first peak step of each tile and its parts at that step. Without its bounds it would be
-//! the loop over steps that is here, and it would still have to keep the step of each place, the
-//! bytes of every stage apart, and stages of single layers or with late restores, where variables
-//! count otherwise. So both share only the preparation (uses of neighbours, lanes, flows, updates),
-//! and tests compare them with each other and with a reference model.
+//! This does not reuse `ranges`, which only gives the highest bytes of any tile and skips all
+//! tiles, blocks and steps whose bounds are lower. A stage needs the first peak step of each tile,
+//! and the bytes at that step by their contents. Without its bounds, `ranges` would be the loop
+//! over steps that is here, and would also have to keep steps and the bytes of each stage. So both
+//! only share the preparation (uses of neighbours, lanes, flows, updates), and tests compare them
+//! with each other and with a reference model.
 
 mod live_sums;
 mod parts;
@@ -24,47 +23,49 @@ use rayon::prelude::*;
 use stages_to_compute::{StagesToCompute, Wanted};
 use std::ops::Range;
 
-/// The memory of one stage.
+/// The memory of one stage on each tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageMemory {
-    /// By tile, bytes by what they hold. Variables are counted at the tile's own peak step.
+    /// By tile: its bytes at the step at which the tile takes the most, by what they hold.
     pub tiles: Vec<Parts>,
-    /// By tile, the first step at which the tile takes the most bytes; `None` if the stage has no
+    /// By tile: the first step at which the tile takes the most bytes; `None` if the stage has no
     /// steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// By tile and phase: bytes of transfer buffers and forwarded tensors.
+    /// By tile and phase: the bytes of transfer buffers and forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,
-    /// Bytes on the fullest tile if the pipeline restores stashed tensors as late as it can, which
-    /// its compiler is free to do; `None` where that makes no difference.
+    /// The bytes on the fullest tile if the pipeline restores stashed tensors as late as it can,
+    /// which its compiler may do. `None` if the stage has no copies of activations to restore.
     pub late_restores: Option<u64>,
-    /// By tile, its bytes in the update; empty unless optimizer state is elsewhere between updates.
+    /// By tile: its bytes in the update; empty if all optimizer state stays on the chip between
+    /// updates.
     pub updates: Vec<UpdateOnTile>,
 }
 
-/// A tile in the update that takes the most bytes on it.
+/// The bytes of one tile in the weight update that takes the most of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the tile in this update, with a landing pad for all state of the weight.
+    /// All bytes of the tile in this update, with a landing pad (a buffer into which state is
+    /// loaded) for all state of the weight.
     pub bytes: u64,
-    /// All bytes of the tile with a landing pad for only one tensor of state at a time.
+    /// All bytes of the tile if there is a landing pad for only one tensor of state at a time.
     pub at_least: u64,
     /// All bytes of the tile in the passes, at their peak.
     pub in_passes: u64,
-    /// The part of `bytes` that the update adds to what is always there: loaded state, landing
-    /// pads, gathered tensors, and tensors that it makes.
+    /// The part of `bytes` that the update adds to always-live bytes: loaded state, landing pads,
+    /// gathered tensors, and tensors that the update makes.
     pub taken: u64,
-    /// Number of this update, for [`MemoryModel::weights_of_update`]; `None` where no state is
-    /// elsewhere.
+    /// The number of this update, for [`MemoryModel::weights_of_update`]; `None` if the tile has no
+    /// bytes of any update.
     pub update: Option<u32>,
 }
 
 impl StageMemory {
-    /// Bytes on a tile; 0 for a tile that does not exist.
+    /// Returns the bytes on a tile; 0 for a tile that does not exist.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         self.tiles.get(tile).map_or(0, Parts::total)
     }
 
-    /// Number of the fullest tile; the first of several.
+    /// Returns the number of the fullest tile; the first of several.
     pub fn max_tile(&self) -> usize {
         let fullest = self.tiles.iter().enumerate().rev();
         fullest
@@ -72,18 +73,18 @@ impl StageMemory {
             .map_or(0, |(tile, _)| tile)
     }
 
-    /// Bytes on the fullest tile.
+    /// Returns the bytes on the fullest tile.
     pub fn max_tile_bytes(&self) -> u64 {
         self.tile_bytes(self.max_tile())
     }
 
-    /// The first step at which the fullest tile takes the most bytes; `None` if the stage has no
-    /// steps.
+    /// Returns the first step at which the fullest tile takes the most bytes; `None` if the stage
+    /// has no steps.
     pub fn peak_step(&self) -> Option<u32> {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Bytes summed over all tiles.
+    /// Returns the bytes summed over all tiles, by what they hold.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -93,44 +94,48 @@ impl StageMemory {
     }
 }
 
-/// Maximum bytes of peaks by tile, or of parts by flow, for stages that are computed in one pass
-/// over the variables.
+/// Maximum bytes of the buffers (peaks by tile, or roles by flow) of the stages that are computed
+/// in one pass over the variables.
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// The least memory of each of `stages`, whatever stages come after it. They are ranges of
-    /// positions (end exclusive) and may overlap.
+    /// Computes the least memory of each of `stages`, whatever the number of stages after it. The
+    /// stages are ranges of positions (end exclusive), which may overlap; the results are in their
+    /// order.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
-        let alone = stages.iter().cloned().map(PlacedStage::alone);
-        self.compute(&alone.collect::<Vec<_>>(), Wanted::All)
+        let stages = stages.iter().cloned().map(PlacedStage::anywhere);
+        self.compute(&stages.collect::<Vec<_>>(), Wanted::All)
     }
 
-    /// The memory of all stages of a split (ranges of positions, end exclusive), in their order,
-    /// with what the pipeline adds.
+    /// Computes the memory of all stages of a split (ranges of positions, end exclusive), in their
+    /// order, including the bytes that the pipeline adds.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Bytes on the fullest tile of each of `stages`, without the second pass for late restores.
+    /// Computes the bytes on the fullest tile of each of `stages`, without those for late restores.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
         let computed = self.compute(stages, Wanted::All);
         computed.iter().map(StageMemory::max_tile_bytes).collect()
     }
 
-    /// The memory of each of `stages`, in their order.
+    /// Computes the memory of each of `stages`, in their order.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
         self.add_late_restores(stages, &mut computed);
         computed
     }
 
-    /// The memory of each single layer, without the overhead of a stage.
+    /// Computes the memory of each layer by itself, without overhead and without additions of a
+    /// pipeline.
     pub fn single_layers(&self) -> Vec<StageMemory> {
-        let alone = |layer| PlacedStage::alone(layer..layer + 1);
-        let layers: Vec<_> = (0..self.layers()).map(alone).collect();
+        let stage = |layer| PlacedStage::anywhere(layer..layer + 1);
+        let layers: Vec<_> = (0..self.layers()).map(stage).collect();
         self.compute(&layers, Wanted::Layers)
     }
 
+    /// Computes stages in several passes over the variables, so that buffers do not become too
+    /// large.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, Flows::len);
@@ -142,7 +147,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes stages that keep copies of activations once more, as if they restored them late.
+    /// Computes the bytes for late restores, for stages that keep copies of activations.
     fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
         let (keeping, computed): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -159,6 +164,7 @@ impl MemoryModel<'_> {
         }
     }
 
+    /// Computes stages in one pass over the variables.
     fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let plan = StagesToCompute::new(self, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);
@@ -168,7 +174,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Assembles one stage from its peaks by tile.
+    /// Assembles the memory of one stage from its code and from its peaks by tile.
     fn stage_memory(
         &self,
         stage: usize,
@@ -200,9 +206,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// One tile: its code, and what the phase adds that takes the most bytes (the first of several),
-    /// with the step of its peak. Where state is elsewhere between updates, the update is one more
-    /// phase.
+    /// Computes the bytes of a stage on one tile: its code, and the bytes in the phase in which it
+    /// takes the most (the first of several). Returns them with the step of the peak. If the update
+    /// is a phase of its own, its bytes are returned too.
     fn on_tile(
         &self,
         (tile, code): (usize, Parts),
@@ -210,7 +216,7 @@ impl MemoryModel<'_> {
         plan: &StagesToCompute<'_>,
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let additions = &peak.additions;
-        // `bytes` take fragmentation beside the code; an update takes `state`.
+        // Fragmentation is in proportion to the code and `bytes`; an update adds `state`.
         let parts = |phase: usize, (variables, overhead), bytes: u64, state: u64| Parts {
             variables,
             overhead: code.overhead + if plan.with_overhead { overhead } else { 0 },
@@ -234,7 +240,7 @@ impl MemoryModel<'_> {
             return (in_passes, step, None);
         };
         let always = update.variables + update.overhead;
-        // After both passes nothing is in a transfer buffer.
+        // After both passes, transfer buffers are empty.
         let with = |taken: u64| {
             let live = (update.variables, update.overhead);
             parts(PHASES - 1, live, always + taken, taken)
@@ -256,8 +262,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Fragmentation on a tile: of `bytes`, which the one-IPU compilation has too, and of the
-    /// shares of state that stay on the tile.
+    /// Returns the fragmentation on a tile: in proportion to `bytes`, which the one-IPU compilation
+    /// has too, and to the shares of state that stay on the tile.
     fn fragmentation_on(
         &self,
         tile: usize,
@@ -273,14 +279,14 @@ impl MemoryModel<'_> {
         self.overhead.fragmentation(tile, bytes) + of_shares
     }
 
-    /// Does the pipeline recompute activations layer by layer?
+    /// Does the pipeline recompute the activations of each layer?
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
         let flows = self.flows.as_ref();
         flows.is_some_and(Flows::recomputes_layers)
     }
 
-    /// By [`CodeKind`](crate::profile::CodeKind): bytes of code on `tile` that every stage has as
-    /// overhead; `None` by the classic rules.
+    /// Returns the bytes of code on `tile` that every stage has as overhead, for each
+    /// [`CodeKind`](crate::profile::CodeKind); `None` in the classic memory model.
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;
@@ -291,8 +297,8 @@ impl MemoryModel<'_> {
         Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
     }
 
-    /// By tile, code and vertex state of a range of positions (end exclusive). With
-    /// `with_overhead`, code of every stage counts as overhead.
+    /// Returns for each tile the code and vertex state of a stage with these positions (end
+    /// exclusive). With `with_overhead`, code that every stage has counts as overhead.
     pub(in crate::memory) fn code_of(
         &self,
         range: &Range<usize>,
@@ -315,15 +321,15 @@ impl MemoryModel<'_> {
         tiles.map(parts).collect()
     }
 
-    /// By tile and [`CodeKind`](crate::profile::CodeKind): bytes of the code of all sets that
-    /// `is_wanted`.
+    /// Returns the bytes of the code for whose positions `is_wanted` is true, for each tile and
+    /// each [`CodeKind`](crate::profile::CodeKind).
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         let wanted = self.code.iter().filter(|item| is_wanted(item.set));
         by_tile(wanted, &(0..self.model.target.num_tiles))
     }
 }
 
-/// Does a range of positions have one of these places?
+/// Does a range of positions contain any of these places?
 pub(in crate::memory) fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()

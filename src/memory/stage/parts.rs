@@ -1,12 +1,13 @@
-//! The bytes of a stage by what they hold.
+//! The bytes of a stage, divided by what they hold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes by kind of contents. Parts that only a pipeline adds are left out of JSON if they are 0.
+/// Bytes of a stage, divided by what they hold. Fields that only a pipeline adds are left out of
+/// JSON if they are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Live variables at the step at which they take the most.
+    /// Live variables, at the step at which the tile takes the most bytes.
     pub variables: u64,
     /// Code of vertex types.
     pub vertex_code: u64,
@@ -16,12 +17,13 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Control code.
     pub control_code: u64,
-    /// Bytes that every stage needs: code, and variables at the same step; 0 by the classic rules.
+    /// Bytes that every stage needs whatever its layers: code, and live variables at the same step;
+    /// 0 in the classic memory model.
     pub overhead: u64,
-    /// Gaps between variables: the stage's share of the recorded bytes that no variable explains; 0
-    /// by the classic rules.
+    /// Fragmentation: the stage's share of the recorded bytes that no variable explains, such as
+    /// gaps between variables; 0 in the classic memory model.
     pub gaps: u64,
-    /// Copies for the micro-batches that are in the pipeline.
+    /// Stash: additional copies of tensors for the micro-batches that are in the pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
     /// Accumulators, which sum gradients over the micro-batches of a pipeline.
@@ -32,21 +34,21 @@ pub struct Parts {
     /// the update makes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state: u64,
-    /// Transfer buffers: tensors to or from another stage.
+    /// Transfer buffers: tensors from or for another stage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// Tensors forwarded to another stage, which this stage does not use.
+    /// Forwarded tensors: tensors that go through the stage to another stage without being used.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub passing: u64,
 }
 
-/// Should the field be left out of JSON?
+/// Is the field left out of JSON?
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
 impl Parts {
-    /// Each part with its name, in the order of tables.
+    /// Returns each field with its name in tables, in the order of tables.
     fn fields(&mut self) -> [(&'static str, &mut u64); 12] {
         [
             ("variables", &mut self.variables),
@@ -64,18 +66,18 @@ impl Parts {
         ]
     }
 
-    /// The bytes of each part of a stage's memory, such as variables or the stash, with the name that
-    /// tables show.
+    /// Returns the bytes of each part of a stage's memory, such as variables or the stash, with the
+    /// name that tables show.
     pub fn named(mut self) -> [(&'static str, u64); 12] {
         self.fields().map(|(name, bytes)| (name, *bytes))
     }
 
-    /// Bytes of all parts together.
+    /// Returns the sum of all fields in bytes.
     pub fn total(&self) -> u64 {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Parts with these bytes by [`CodeKind`](crate::profile::CodeKind), without variables.
+    /// Makes parts of the bytes of code by [`CodeKind`](crate::profile::CodeKind), without variables.
     pub(super) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {
@@ -88,7 +90,7 @@ impl Parts {
         }
     }
 
-    /// Adds each part of `other`.
+    /// Adds each field of `other` to the same field.
     pub fn add(&mut self, other: &Parts) {
         for ((_, bytes), (_, more)) in self.fields().into_iter().zip(other.named()) {
             *bytes += more;

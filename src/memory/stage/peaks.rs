@@ -1,11 +1,11 @@
 //! The highest bytes of live variables of each stage on each tile, computed step by step for
-//! neighbouring tiles and all stages together.
+//! neighbouring tiles side by side and for all stages side_by_side.
 
 use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES};
-use crate::memory::neighbours::{self, NeighbourUses, Widths};
+use crate::memory::neighbours::{self, BuffersByWidth, NeighbourUses};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
@@ -14,61 +14,63 @@ use std::ops::Range;
 /// The peaks of one stage on one tile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StagePeak {
-    /// By phase, the peak of its live variables.
+    /// By phase: the peak of the stage's live variables.
     pub(super) phases: [PhasePeak; PHASES],
     /// The bytes that the pipeline adds.
     pub(super) additions: Additions,
-    /// The update, where it is a separate phase.
+    /// The bytes in the update, if it is a phase of its own.
     pub(super) update: Option<Updating>,
 }
 
-/// The first step of a phase at which live variables take the most bytes.
+/// The highest bytes of live variables in one phase, and the first step that has them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PhasePeak {
-    /// Bytes of the stage's own variables.
+    /// Bytes of the variables that the stage has because of its layers.
     pub(super) variables: u64,
-    /// Bytes of variables that every stage has.
+    /// Bytes of the variables that every stage has.
     pub(super) overhead: u64,
     pub(super) step: u32,
 }
 
 impl PhasePeak {
-    /// Bytes of all live variables.
+    /// Returns the bytes of all live variables.
     pub(super) fn live(&self) -> u64 {
         self.variables + self.overhead
     }
 }
 
 impl StagePeak {
-    /// The highest live bytes of any phase.
+    /// Returns the highest bytes of live variables in any phase.
     pub(super) fn most_live(&self) -> u64 {
         self.phases.iter().map(PhasePeak::live).max().unwrap_or(0)
     }
 }
 
-type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<u64, 1>>;
+/// The buffers of one thread.
+type StageScratches =
+    BuffersByWidth<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<u64, 1>>;
 
-/// Buffers for some tiles. Bytes are by lane.
+/// Buffers for some neighbouring tiles, with bytes by lane (tile).
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// How uses count that are live on some steps; a use may have several rows.
+    /// How stages count the uses that are not live at every step; a use may have several rows.
     rows: Vec<StageRow>,
     /// Half-open ranges of steps at which rows are live, each with the index of its row.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
     /// By stage.
     sums: LiveSums<B, N>,
-    /// By stage: bytes live on every step, without variables of every stage.
+    /// By stage: the bytes that are live at every step, without variables that every stage has.
     always: Vec<[u64; N]>,
-    /// Bytes live on every step of variables of every stage.
+    /// The bytes that are live at every step, of variables that every stage has.
     always_common: ByLane<u64, N>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
 }
 
 impl MemoryModel<'_> {
-    /// By tile, then by stage.
+    /// Computes the peaks by tile and then by stage.
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
@@ -81,20 +83,20 @@ impl MemoryModel<'_> {
         found.flatten_iter().collect()
     }
 
-    /// The peaks on neighbouring tiles.
+    /// Computes the peaks of all stages on neighbouring tiles, by tile and then by stage.
     fn peaks_on(
         &self,
         tiles: Range<u32>,
         plan: &StagesToCompute<'_>,
         scratches: &mut StageScratches,
     ) -> Vec<Vec<StagePeak>> {
-        let Widths {
-            together,
+        let BuffersByWidth {
+            side_by_side,
             single,
             wide,
         } = scratches;
         if tiles.len() > 1
-            && let Some(peaks) = self.peaks_in_lanes(tiles.clone(), plan, together)
+            && let Some(peaks) = self.peaks_in_lanes(tiles.clone(), plan, side_by_side)
         {
             return peaks;
         }
@@ -105,7 +107,8 @@ impl MemoryModel<'_> {
         tiles.filter_map(on).flatten().collect()
     }
 
-    /// The peaks on neighbouring tiles; `None` if sums of `B` may overflow.
+    /// Computes the peaks on neighbouring tiles side by side; `None` if sums of type `B` may
+    /// overflow.
     fn peaks_in_lanes<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -122,7 +125,7 @@ impl MemoryModel<'_> {
         if let Some(phase) = plan.update {
             scratch.updates.load(self, phase, &scratch.uses);
         }
-        self.look_up(plan, scratch);
+        self.prepare(plan, scratch);
         scratch.step_through(plan);
         let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
         for stage in 0..plan.stages.len() {
@@ -131,7 +134,7 @@ impl MemoryModel<'_> {
         Some(peaks)
     }
 
-    /// Writes the peaks of a stage into the peaks by tile.
+    /// Writes the peaks of one stage into `peaks`, which has a list of stages for each tile.
     fn take_peaks<B: Bytes, const N: usize>(
         &self,
         stage: usize,
@@ -162,9 +165,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Looks up what depends only on the uses of variables: adds up those that are live on every
-    /// step, and lists the changes of all others.
-    fn look_up<B: Bytes, const N: usize>(
+    /// Prepares the variables of some tiles: adds up those that are live at every step, and lists
+    /// the steps at which all others begin and cease to be live.
+    fn prepare<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
         scratch: &mut StageScratch<B, N>,
@@ -202,8 +205,8 @@ impl MemoryModel<'_> {
 }
 
 impl<B: Bytes, const N: usize> StageScratch<B, N> {
-    /// Goes through the steps. A sum is examined only where it can grow: where a variable begins to
-    /// be live, and at the first step of the stage.
+    /// Goes through all steps. A sum can only grow, and is only compared, where a variable begins
+    /// to be live and at the first step of a stage or phase.
     fn step_through(&mut self, plan: &StagesToCompute<'_>) {
         let Self {
             uses,
@@ -234,7 +237,9 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
                     lanes::add(sums.of(stage), &bytes);
                     match stage {
                         None => is_common = true,
-                        Some(stage) if plan.is_looked_at(stage, step) => sums.look(stage, step),
+                        Some(stage) if plan.is_examined(stage, step) => {
+                            sums.raise_highest(stage, step)
+                        }
                         Some(_) => {}
                     }
                 });
@@ -242,17 +247,17 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             while let Some((&(first, sum), rest)) = starting.split_first()
                 && first == step
             {
-                sums.look(sum, step);
+                sums.raise_highest(sum, step);
                 starting = rest;
             }
             if is_common {
-                let all = (0..plan.stages.len()).filter(|&sum| plan.is_looked_at(sum, step));
-                all.for_each(|sum| sums.look(sum, step));
+                let all = (0..plan.stages.len()).filter(|&sum| plan.is_examined(sum, step));
+                all.for_each(|sum| sums.raise_highest(sum, step));
             }
         }
     }
 
-    /// The peak of a stage in a phase on the tile in `lane`.
+    /// Returns the peak of a stage in a phase on the tile in `lane`.
     fn in_phase(&self, stage: usize, phase: usize, lane: usize) -> PhasePeak {
         let highest = self.sums.highest(stage, phase);
         let common = highest.common[lane].sum();

@@ -1,4 +1,4 @@
-//! Which stages are computed together, and how variables count in them.
+//! The stages that are computed together, and the variables that each of them counts.
 
 use super::meets;
 use crate::memory::pipeline::{Flows, PHASES, PlacedStage, Recompute, StageFlows};
@@ -7,14 +7,14 @@ use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// How much of the stages to compute.
+/// The memory of stages to compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Everything.
+    /// All bytes of each stage.
     All,
-    /// Single layers, without what every stage has.
+    /// Single layers, without overhead and without additions of a pipeline.
     Layers,
-    /// Everything, as if stages restored late what they keep.
+    /// All bytes, as if stages restored the tensors that they keep as late as possible.
     LateRestores,
 }
 
@@ -22,32 +22,35 @@ pub(super) enum Wanted {
 pub(super) struct StagesToCompute<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
-    /// By place set: the stages that have one of its places.
+    /// By set of positions: the stages that have any of these positions.
     pub(super) stages_of: Vec<Vec<u32>>,
-    /// Number of steps.
+    /// The number of steps.
     pub(super) steps: u32,
-    /// The steps of each phase.
+    /// The half-open steps of each phase.
     pub(super) phases: [Range<u32>; PHASES],
-    /// By stage, the steps to examine; empty if there are none.
+    /// By stage: the half-open steps to examine; empty if there are none.
     windows: Vec<Range<u32>>,
-    /// First step and number of each stage that has steps, ascending by step.
+    /// The first step and the number of each stage that has steps, in ascending order of steps.
     pub(super) starts: Vec<(u32, usize)>,
+    /// Whether overhead and fragmentation count.
     pub(super) with_overhead: bool,
-    /// The flows, if a pipeline adds bytes, and the part of each stage in them.
+    /// The flows and the role of each stage in them, if a pipeline adds bytes.
     pub(super) flows: Option<(&'a Flows, Vec<StageFlows>)>,
-    /// The update, where it is a separate phase.
+    /// The update, if it is a phase of its own.
     pub(super) update: Option<&'a UpdatePhase>,
 }
 
-/// How the variables of one use count, at some steps.
+/// How stages count the variables of one use (class and use set), at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
-    /// The row of the use.
+    /// The row of the use in [`NeighbourUses`](crate::memory::neighbours::NeighbourUses).
     pub(super) of_use: u32,
+    /// The positions whose stages count the variables.
     counted: PlaceSet,
-    /// A position that stages must have too.
+    /// A position that stages must have too, if any.
     with: Option<u32>,
-    /// The flow of the use if stages restore late: a stage that keeps it does not count it.
+    /// The flow of the use if stages restore late: a stage that keeps the flow does not count the
+    /// variables.
     kept_late: Option<u32>,
 }
 
@@ -91,27 +94,28 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Does a stage have steps?
+    /// Has a stage any steps?
     pub(super) fn has_steps(&self, stage: usize) -> bool {
         !self.windows[stage].is_empty()
     }
 
-    /// Does a phase have steps? Without any steps, the first phase counts as having some.
+    /// Has a phase any steps? In a model without steps, the first phase counts as having some.
     pub(super) fn has(&self, phase: usize) -> bool {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
-    /// By stage, the first step to examine.
+    /// Returns the first step to examine of each stage.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
         self.windows.iter().map(|window| window.start)
     }
 
-    /// Is a step examined for a stage?
-    pub(super) fn is_looked_at(&self, stage: usize, step: u32) -> bool {
+    /// Is a step among the steps to examine of a stage?
+    pub(super) fn is_examined(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
     }
 
-    /// Calls `visit` with each stage that counts the row, and with `None` if every stage does.
+    /// Calls `visit` with each stage that counts the variables of `row`, or with `None` if every
+    /// stage counts them as overhead.
     #[inline]
     pub(super) fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
         if self.with_overhead && row.counted == EVERYWHERE {
@@ -134,8 +138,9 @@ impl<'a> StagesToCompute<'a> {
         flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
     }
 
-    /// Calls `visit` with how the variables of a use count and when they are live: several times
-    /// where that differs between stages.
+    /// Calls `visit` with the positions that count the variables of a use and with the half-open
+    /// steps at which they are live (`None` for all steps); several times if stages have them live
+    /// at different steps.
     pub(super) fn each_row<'b>(
         &self,
         memory: &'b MemoryModel<'_>,
@@ -155,7 +160,7 @@ impl<'a> StagesToCompute<'a> {
             visit(row, live);
         };
         match self.wanted {
-            // A single layer has its state, and all that it keeps.
+            // A single layer has its optimizer state, and everything that it keeps.
             Wanted::Layers => {
                 let counted = memory.uses.known(number).counted;
                 row((counted, None), memory.live_ranges(number));
@@ -166,7 +171,8 @@ impl<'a> StagesToCompute<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// By place set: the stages that have one of its places. The list of `EVERYWHERE` is empty.
+    /// Returns for each set of positions the stages that have any of these positions. The list of
+    /// [`EVERYWHERE`] is empty.
     pub(in crate::memory) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
         let of_set = |places: &[u32]| {
             let numbered = (0u32..).zip(stages);

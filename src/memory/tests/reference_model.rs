@@ -1,4 +1,4 @@
-//! Random models as plain lists, and the rules applied to them literally.
+//! Random models as plain lists, and the rules of the memory model applied to them directly.
 
 use super::*;
 use crate::model::{
@@ -16,13 +16,13 @@ const CLASSES: u32 = 6;
 pub(in crate::memory) const GROUPS: u32 = 7;
 pub(in crate::memory) const VERTEX_TYPES: u32 = 3;
 
-/// A model as plain lists, for the literal rules.
+/// A model as plain lists, to which rules are applied directly.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Plain {
-    /// By class: the half-open ranges; `None` for always live.
+    /// By class: the half-open live ranges; `None` for always live.
     pub(in crate::memory) classes: Vec<Option<Vec<(u32, u32)>>>,
     pub(in crate::memory) groups: Vec<PlainGroup>,
-    /// Operation group and layer of each operation.
+    /// The operation group and the layer of each operation.
     pub(in crate::memory) operations: Vec<(u32, u32)>,
     pub(in crate::memory) variables: Vec<PlainVariable>,
     pub(in crate::memory) vertex_code: Vec<Vec<u32>>,
@@ -35,7 +35,7 @@ pub(in crate::memory) struct PlainGroup {
     pub(in crate::memory) state: Vec<u32>,
     pub(in crate::memory) exchange: Vec<u32>,
     pub(in crate::memory) control: Vec<u32>,
-    /// Vertex types by tile.
+    /// The vertex types on each tile.
     pub(in crate::memory) types: Vec<BTreeSet<u32>>,
 }
 
@@ -83,7 +83,7 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
-/// Variables of few bytes, or with more on a tile than 32 bits hold.
+/// Draws variables of few bytes, or with more bytes on a tile than 32 bits hold.
 fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
     let times = prop_oneof![4 => Just(1), 1 => Just(1 << 27)];
     (vec(variable(), 0..40), times).prop_map(|(mut variables, times)| {
@@ -106,7 +106,8 @@ pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
         )
             .prop_map(
                 move |(classes, groups, mut operations, firsts, variables, vertex_code)| {
-                    // Every layer but the pseudo-layer has an operation.
+                    // Every layer has an operation, except the position of operations without a
+                    // layer.
                     operations.extend(firsts.into_iter().zip(1..));
                     Plain {
                         classes,
@@ -161,7 +162,7 @@ impl Plain {
         (model, layering)
     }
 
-    /// The groups of the operations in these layers.
+    /// Returns the groups of the operations in these layers.
     pub(in crate::memory) fn groups_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
         let inside = self.operations.iter();
         let inside = inside.filter(|(_, layer)| layers.contains(&(*layer as usize)));
@@ -182,7 +183,8 @@ impl Plain {
         }
     }
 
-    /// A literal form of docs/model.md, "The memory of a stage", for one tile.
+    /// Computes the memory of a stage on one tile, directly by docs/model.md, "The memory of a
+    /// stage".
     pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);
@@ -225,7 +227,7 @@ impl Plain {
         (parts, peak)
     }
 
-    /// Does this variable flow from layer `a` to layer `b`? ("What layers share")
+    /// Does this variable flow from layer `a` to layer `b` (docs/model.md, "What layers share")?
     pub(in crate::memory) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
         let (in_a, in_b) = (self.groups_of(a..a + 1), self.groups_of(b..b + 1));
         let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);
@@ -235,8 +237,8 @@ impl Plain {
         let inside = |start: u32, end: u32| {
             (from.0..=from.1).contains(&start) && to.0 < end && end <= to.1 + 1
         };
-        // Ranges of one class are joined where they touch, so look at the
-        // steps themselves: a range starts where the step before is not live.
+        // Ranges of one class are merged where they touch, so this looks at the steps: a range
+        // starts at a live step if the step before is not live.
         let live = |step: u32| step < STEPS && self.live(variable.class, step);
         let starts = (0..STEPS).filter(|&s| live(s) && (s == 0 || !live(s - 1)));
         let end = |start: u32| (start..=STEPS).find(|&step| !live(step)).unwrap();
@@ -245,15 +247,15 @@ impl Plain {
 }
 
 impl Plain {
-    /// The layers that count a variable: all that use it.
+    /// Returns the layers that count a variable: all that use it.
     pub(in crate::memory) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
         let users = self.operations.iter();
         let users = users.filter(|(group, _)| variable.users.contains(group));
         users.map(|&(_, layer)| layer).collect()
     }
 
-    /// A literal form of the full rules for one tile; `recorded` and `explained` are bytes of code
-    /// by kind.
+    /// Computes the memory of a stage on one tile, directly by the full memory model. `recorded`
+    /// and `explained` are bytes of code by kind.
     pub(in crate::memory) fn full_stage(
         &self,
         layers: Range<usize>,
@@ -312,13 +314,13 @@ impl PlainGroup {
     }
 }
 
-/// Places by the classic rules.
+/// Places operations and variables by the classic rules.
 pub(in crate::memory) fn classic(model: &Model, layering: &Layering) -> Placement {
     Placement::classic(model, layering).expect("few places")
 }
 
-/// Places for the full rules, with everything without a layer in one position, so that the literal
-/// rules stay short.
+/// Places operations and variables by the full rules. Everything without a layer is in one
+/// position, so that the direct rules stay short.
 pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);
     let mut counted = classic.sharing.clone().expect("classic places");
@@ -331,12 +333,12 @@ pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
     }
 }
 
-/// The memory of the model.
+/// Prepares the memory of the model.
 pub(in crate::memory) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
     MemoryModel::new(model, placement).expect("little code")
 }
 
-/// The costs of all ranges within a limit.
+/// Computes the costs of all ranges within a limit.
 pub(in crate::memory) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
     memory.range_costs(limit).expect("small tiles")
 }

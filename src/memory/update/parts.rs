@@ -1,4 +1,4 @@
-//! Which variables are state of the optimizer, and which operations form one update.
+//! Finds the variables that are optimizer state, and the operations that form one update.
 
 use crate::limits;
 use crate::memory::Pipeline;
@@ -6,59 +6,61 @@ use crate::model::{
     Framework, Label, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
 };
 
-/// Marks of optimizer state before the name of its weight, in PopART.
+/// Prefixes of the names of optimizer state in PopART, before the name of the weight.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
-/// Mark of momentum and gradients in one tensor: state unless gradients are summed up elsewhere.
+/// Prefix of momentum and gradients in one tensor, which is state unless gradients are summed up in
+/// another tensor.
 const MOMENTUM_MARK: &str = "Accl___";
-/// PopART leaves tensors with fewer elements (scalars) where they are.
+/// PopART leaves tensors with fewer elements (scalars) on the chip.
 const FEWEST_ELEMENTS: u64 = 2;
 /// PopART does not shard tensors with fewer elements.
 const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// TensorFlow leaves variables with fewer bytes for each replica where they are.
+/// TensorFlow leaves variables with fewer bytes for each replica on the chip.
 const FEWEST_BYTES: u64 = 128;
-/// Bytes of an element where no context gives them.
+/// The bytes of an element if no context gives them.
 const ELEMENT: u64 = 4;
 
 /// The role that variables have in the update of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// State of the optimizer that is elsewhere between two updates: a share of it in each replica,
-    /// or all of it off the chip.
+pub(super) enum UpdateRole {
+    /// Optimizer state that is not on the chip between two updates. Each replica has a share of it,
+    /// or (if `is_shared_out` is false) all of it is off the chip.
     State { is_shared_out: bool },
-    /// Made and used by updates only.
+    /// A tensor that only updates make and use.
     Temporary,
-    /// A weight.
+    /// A weight that the update changes.
     Weight,
     /// The accumulator of a weight's gradients.
     Gradient,
 }
 
-/// All updates of a model: operations that update one weight, or that use the same state, form one
+/// All updates of a model. Operations that update one weight, or that use the same state, form one
 /// update.
 #[derive(Debug)]
 pub(super) struct Updates {
     pipeline: Pipeline,
-    /// By use set.
+    /// By use set: the kind of its variables.
     kinds: Vec<SetKind>,
-    /// By use set, bytes of the tensor that its variables belong to.
+    /// By use set: the bytes of the tensor that its variables are a part of.
     tensor_bytes: Vec<u64>,
-    /// By operation group, its update; [`NO_UPDATE`] for none.
+    /// By operation group: the number of its update, or [`NO_UPDATE`].
     of_group: Vec<u32>,
-    /// By use set, the operation groups of updates that use it.
+    /// By use set: the operation groups of updates that use its variables.
     groups: Vec<Box<[u32]>>,
-    /// By update, the half-open range of its steps.
+    /// By update: the half-open range of its steps.
     pub(super) steps: Vec<(u32, u32)>,
 }
 
+/// Marks an operation group that is not part of an update.
 const NO_UPDATE: u32 = u32::MAX;
 
-/// What the variables of a use set are in the update, whether or not they are always live.
+/// The kind of the variables of a use set in the update, whether or not they are always live.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SetKind {
     is_state: bool,
     is_weight: bool,
     is_accumulator: bool,
-    /// Do only updates use the variables?
+    /// Whether only updates use the variables.
     is_of_updates: bool,
 }
 
@@ -79,32 +81,32 @@ impl Updates {
             groups,
             steps: Vec::new(),
         };
-        found.join(model, &is_update);
+        found.number_updates(model, &is_update);
         Ok(found)
     }
 
-    /// The part of a use's variables in the update; `None` if they have none.
-    pub(super) fn part_of(&self, model: &Model, variable: &VariableUse) -> Option<Part> {
+    /// Returns the role of a use's variables in the update; `None` if they have none.
+    pub(super) fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
         let kind = self.kinds[variable.set as usize];
         let is_parameter = model.classes.lasts(variable.class);
         if !is_parameter {
-            return kind.is_of_updates.then_some(Part::Temporary);
+            return kind.is_of_updates.then_some(UpdateRole::Temporary);
         }
         match kind {
             SetKind { is_state: true, .. } => self.state(model, variable.set),
             SetKind {
                 is_accumulator: true,
                 ..
-            } => Some(Part::Gradient),
+            } => Some(UpdateRole::Gradient),
             SetKind {
                 is_weight: true, ..
-            } => Some(Part::Weight),
+            } => Some(UpdateRole::Weight),
             _ => None,
         }
     }
 
-    /// Where a tensor of state goes; `None` if it stays on the chip.
-    fn state(&self, model: &Model, set: u32) -> Option<Part> {
+    /// Returns the role of a tensor of state; `None` if it stays on the chip between updates.
+    fn state(&self, model: &Model, set: u32) -> Option<UpdateRole> {
         let bytes = self.tensor_bytes[set as usize];
         let elements = self.elements(model, set);
         let is_tensorflow = model.recording.framework == Framework::Tensorflow;
@@ -120,17 +122,17 @@ impl Updates {
         let place = self.pipeline.state;
         let is_shared_out = may_share && place.is_sharded() && replicas > 1;
         let is_off = is_large && place.is_off_chip();
-        (is_shared_out || is_off).then_some(Part::State { is_shared_out })
+        (is_shared_out || is_off).then_some(UpdateRole::State { is_shared_out })
     }
 
-    /// Number of elements of the tensor that the variables of a use set (variables that the same
-    /// operations use) belong to.
+    /// Returns the number of elements of the tensor that the variables of a use set (variables that
+    /// the same operations use) are a part of.
     fn elements(&self, model: &Model, set: u32) -> u64 {
         let element = model.label_of(set).element_bytes.map_or(ELEMENT, u64::from);
         self.tensor_bytes[set as usize] / element.max(1)
     }
 
-    /// The updates that use the variables of a use set, ascending.
+    /// Returns the numbers of the updates that use the variables of a use set, in ascending order.
     pub(super) fn updates_of(&self, set: u32) -> Vec<u32> {
         let groups = self.groups[set as usize].iter();
         let mut updates: Vec<u32> = groups.map(|&group| self.of_group[group as usize]).collect();
@@ -139,11 +141,12 @@ impl Updates {
         updates
     }
 
-    /// Joins operation groups to updates, and numbers the updates.
-    fn join(&mut self, model: &Model, is_update: &[bool]) {
-        let mut joined = Joined::new(is_update.len());
+    /// Forms updates of operation groups that update one weight or use the same state, and numbers
+    /// them.
+    fn number_updates(&mut self, model: &Model, is_update: &[bool]) {
+        let mut sets_of_groups = GroupSets::new(is_update.len());
         let mut has_weight = vec![false; is_update.len()];
-        // Scalars belong to no weight, nor do sets without variables.
+        // Scalars belong to no weight, and neither do sets without variables.
         let is_large = |set: &usize| self.elements(model, *set as u32) >= FEWEST_ELEMENTS;
         let sets = || {
             (0..self.groups.len())
@@ -151,24 +154,27 @@ impl Updates {
                 .map(|set| (&self.groups[set], &self.kinds[set]))
         };
         for (groups, _) in sets().filter(|(_, kind)| kind.is_weight) {
-            joined.join_all(groups);
-            has_weight[joined.first(groups[0]) as usize] = true;
+            sets_of_groups.merge_all(groups);
+            has_weight[sets_of_groups.first(groups[0]) as usize] = true;
         }
         for (groups, _) in sets().filter(|(_, kind)| kind.is_state) {
-            let mut weights: Vec<u32> = groups.iter().map(|&group| joined.first(group)).collect();
+            let mut weights: Vec<u32> = groups
+                .iter()
+                .map(|&group| sets_of_groups.first(group))
+                .collect();
             weights.retain(|&first| has_weight[first as usize]);
             weights.sort_unstable();
             weights.dedup();
-            // A tensor of several weights, such as a learning rate, joins none of them.
+            // A tensor that several weights use, such as a learning rate, belongs to none of them.
             if weights.len() < 2 {
-                joined.join_all(groups);
-                let first = joined.first(groups[0]) as usize;
+                sets_of_groups.merge_all(groups);
+                let first = sets_of_groups.first(groups[0]) as usize;
                 has_weight[first] |= !weights.is_empty();
             }
         }
         let mut numbers = vec![NO_UPDATE; is_update.len()];
         for (group, _) in is_update.iter().enumerate().filter(|&(_, &is)| is) {
-            let first = joined.first(group as u32) as usize;
+            let first = sets_of_groups.first(group as u32) as usize;
             let window = model.operation_groups[group].window;
             let (from, to) = window.map_or((0, 0), |(first, last)| (first, last + 1));
             if numbers[first] == NO_UPDATE {
@@ -187,7 +193,7 @@ impl Updates {
     }
 }
 
-/// By use set: its operation groups that belong to updates, ascending.
+/// Returns for each use set its operation groups that belong to updates, in ascending order.
 fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
     let mut left = limits::ENTRIES;
     let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
@@ -200,12 +206,13 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     Ok(groups)
 }
 
+/// Determines for each use set the kind of its variables in the update.
 fn kinds(
     model: &Model,
     by_pass: &PassPlaces,
     (is_update, groups): (&[bool], &[Box<[u32]>]),
 ) -> Vec<SetKind> {
-    // An operation that only copies to the host does not change the part of a variable.
+    // An operation that only copies to the host does not change the role of a variable.
     let groups_of_model = &model.operation_groups;
     let of_updates =
         model.sets_of_only(|group| is_update[group] || groups_of_model[group].only_streams());
@@ -233,13 +240,15 @@ fn kinds(
     (0..model.use_sets.len() as u32).map(of_set).collect()
 }
 
+/// Is the label the name of optimizer state in PopART?
 fn has_mark(label: &Label, accumulates: bool) -> bool {
     let name = label.weight_name();
     STATE_MARKS.iter().any(|mark| name.starts_with(mark))
         || (!accumulates && name.starts_with(MOMENTUM_MARK))
 }
 
-/// By use set: bytes of all parameters with its label, or if it has none, with this set.
+/// Returns for each use set the bytes over all tiles of the parameters with its label or, if it has
+/// no label, of its own parameters.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
@@ -258,15 +267,16 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
     (0..model.use_sets.len() as u32).map(of).collect()
 }
 
-/// Sets of groups as a union-find: each group has one at or before it.
-struct Joined(Vec<u32>);
+/// Disjoint sets of operation groups, as a union-find: each group refers to a group of its set that
+/// is not after it.
+struct GroupSets(Vec<u32>);
 
-impl Joined {
+impl GroupSets {
     fn new(count: usize) -> Self {
         Self((0..count as u32).collect())
     }
 
-    /// The first group of the set that a group is in.
+    /// Returns the first group of the set that contains `group`.
     fn first(&mut self, group: u32) -> u32 {
         let mut first = group;
         while self.0[first as usize] != first {
@@ -277,13 +287,15 @@ impl Joined {
         first
     }
 
-    fn join_all(&mut self, groups: &[u32]) {
+    /// Merges the sets of all `groups`.
+    fn merge_all(&mut self, groups: &[u32]) {
         for pair in groups.windows(2) {
-            self.join(pair[0], pair[1]);
+            self.merge(pair[0], pair[1]);
         }
     }
 
-    fn join(&mut self, a: u32, b: u32) {
+    /// Merges the sets of two groups.
+    fn merge(&mut self, a: u32, b: u32) {
         let (a, b) = (self.first(a), self.first(b));
         self.0[a.max(b) as usize] = a.min(b);
     }

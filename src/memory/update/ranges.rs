@@ -1,29 +1,33 @@
-//! The memory of updates on some tiles, for every range of layers.
+//! The memory of weight updates on some tiles, for every range of layers.
 
 use super::UpdatePhase;
-use super::tile::{Amounts, Entry, TileUpdates};
+use super::tile::{Amounts, PlacedAmounts, TileUpdates};
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::{MemoryModel, Overhead};
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
-/// Sums of the growing range, by lane; reused for the next tiles.
+/// The bytes of updates in a range that grows layer by layer, by lane (tile). The buffers are
+/// reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
-    /// Shares of state, and parameters that some steps do without.
+    /// Bytes of two kinds: shares of optimizer state, and parameters that are not live at some
+    /// steps.
     lasting: GrowingSums<N, 2>,
-    /// By position: the highest bytes of an update with all variables in one place set.
-    apart: Vec<[u64; N]>,
-    /// Updates with variables in several place sets, by position: the bytes that enter there in
-    /// ranges from a first start on, with the index in `common`.
-    joined: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// The number of each such update and the bytes of every stage; and the bytes of the range.
+    /// By position: the highest bytes of any update whose variables all have the same positions.
+    of_one_set: Vec<[u64; N]>,
+    /// Updates whose variables have different positions, by position: pieces that ranges gain there
+    /// if they start at the first entry or later, with an index in `common` and the bytes.
+    of_several_sets: Vec<Vec<(u32, u32, Amounts<N>)>>,
+    /// The number of each such update, and its bytes that every stage has.
     common: Vec<(u32, Amounts<N>)>,
+    /// The number of each such update, and its bytes in the current range.
     sums: Vec<(u32, Amounts<N>)>,
-    /// The highest bytes of an update in every stage.
+    /// The highest bytes of any update that every stage has.
     everywhere: ByLane<u64, N>,
     start: usize,
+    /// The highest bytes of any update in the current range.
     taken: ByLane<u64, N>,
 }
 
@@ -31,7 +35,7 @@ impl<const N: usize> RangeUpdates<N> {
     /// Loads the bytes of updates on some tiles.
     ///
     /// # Errors
-    /// When the tiles have more variables than any real tile.
+    /// If the tiles have more variables than any real tile.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -45,10 +49,10 @@ impl<const N: usize> RangeUpdates<N> {
                 self.lasting.enter(memory, set, kind, bytes);
             }
         }
-        self.apart.clear();
-        self.apart.resize(positions, [0; N]);
-        self.joined.resize_with(positions, Vec::new);
-        self.joined.iter_mut().for_each(Vec::clear);
+        self.of_one_set.clear();
+        self.of_one_set.resize(positions, [0; N]);
+        self.of_several_sets.resize_with(positions, Vec::new);
+        self.of_several_sets.iter_mut().for_each(Vec::clear);
         self.common.clear();
         self.everywhere = Default::default();
         for same in tiles.entries.chunk_by(|a, b| a.update == b.update) {
@@ -59,17 +63,22 @@ impl<const N: usize> RangeUpdates<N> {
                         lanes::raise(&mut self.everywhere, &taken);
                     }
                     for &place in memory.sets.places(one.set) {
-                        lanes::raise(&mut self.apart[place as usize], &taken);
+                        lanes::raise(&mut self.of_one_set[place as usize], &taken);
                     }
                 }
-                _ => self.join(memory, phase, same),
+                _ => self.load_several_sets(memory, phase, same),
             }
         }
         self.lasting.check()
     }
 
-    /// Loads an update with variables in several place sets.
-    fn join(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, same: &[Entry<N>]) {
+    /// Loads an update whose variables have different positions. `same` has its bytes by positions.
+    fn load_several_sets(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        same: &[PlacedAmounts<N>],
+    ) {
         let number = self.common.len() as u32;
         let mut common = Amounts::default();
         for entry in same {
@@ -78,7 +87,7 @@ impl<const N: usize> RangeUpdates<N> {
             }
             let mut from = 0;
             for &place in memory.sets.places(entry.set) {
-                self.joined[place as usize].push((from, number, entry.amounts));
+                self.of_several_sets[place as usize].push((from, number, entry.amounts));
                 from = place + 1;
             }
         }
@@ -87,7 +96,7 @@ impl<const N: usize> RangeUpdates<N> {
         self.common.push((update, common));
     }
 
-    /// Begins with an empty range before the position `start`.
+    /// Starts an empty range before the position `start`.
     pub(in crate::memory) fn begin(&mut self, start: usize) {
         self.start = start;
         self.lasting.begin(start);
@@ -95,12 +104,12 @@ impl<const N: usize> RangeUpdates<N> {
         self.taken = self.everywhere;
     }
 
-    /// Extends the range by the position `last`, which follows its end, and raises the bytes of the
-    /// update by what the position adds. `phase` knows which variables an update needs together.
+    /// Adds the next position, `last`, to the range. The update that takes the most bytes may then
+    /// be another one; `phase` says how the bytes of an update add up.
     pub(in crate::memory) fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.lasting.add(last);
-        lanes::raise(&mut self.taken, &self.apart[last]);
-        for (from, number, amounts) in &self.joined[last] {
+        lanes::raise(&mut self.taken, &self.of_one_set[last]);
+        for (from, number, amounts) in &self.of_several_sets[last] {
             if *from as usize <= self.start {
                 let (update, sums) = &mut self.sums[*number as usize];
                 sums.add(amounts);
@@ -109,8 +118,8 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// By lane, bytes of the range on `tiles` in both the passes and the update: shares of state
-    /// with their fragmentation.
+    /// Returns, by lane, the bytes of the range on `tiles` in both the passes and the update:
+    /// shares of optimizer state with their fragmentation.
     pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
@@ -119,12 +128,13 @@ impl<const N: usize> RangeUpdates<N> {
         always
     }
 
-    /// By lane, bytes of parameters that some steps do without.
+    /// Returns, by lane, the bytes of parameters in the range that are not live at some steps.
     pub(in crate::memory) fn holes(&self) -> &[u64; N] {
         &self.lasting.sums[1]
     }
 
-    /// By lane, the bytes that the update takes besides always-live variables.
+    /// Returns, by lane, the highest bytes of any update in the range besides always-live
+    /// variables.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
     }

@@ -1,4 +1,4 @@
-//! The update as a separate phase, against the literal rule.
+//! Compares the update as a phase of its own with the rules applied directly.
 
 use crate::memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain};
 use crate::memory::tests::reference_model::{memory, ranges};
@@ -10,17 +10,17 @@ use std::ops::Range;
 
 const REPLICAS: u64 = 3;
 
-/// A model whose operations are in any pass, with its updates.
+/// A model with its updates, whose operations are in any pass.
 struct Case {
     plain: Plain,
     model: Model,
     updates: BTreeSet<u32>,
-    /// By variable: do operations of the forward pass use it?
+    /// By variable: whether operations of the forward pass use it.
     is_forward: Vec<bool>,
     place: StatePlace,
 }
 
-/// Is a variable live on the first and on the last step?
+/// Is a variable live at the first and at the last step?
 fn lasts(plain: &Plain, v: &PlainVariable) -> bool {
     plain.live(v.class, 0) && plain.live(v.class, STEPS - 1)
 }
@@ -53,7 +53,8 @@ impl Case {
         lasts(&self.plain, v) && is_updated && !self.is_state(v) && self.is_forward[number]
     }
 
-    /// Operations that update one weight, or use the same state, are one update.
+    /// Returns sets of operation groups that form one update, since they update one weight or use
+    /// the same state.
     fn joined(&self) -> Vec<BTreeSet<u32>> {
         let mut joined: Vec<BTreeSet<u32>> =
             self.updates.iter().map(|&group| [group].into()).collect();
@@ -152,7 +153,8 @@ impl Case {
         kept + passes.max(update)
     }
 
-    /// The highest bytes of tensors that an update makes: the sum over place sets.
+    /// Returns the highest bytes of tensors that an update makes: the sum of the peaks of each set
+    /// of positions.
     fn temporaries(
         &self,
         groups: &BTreeSet<u32>,

@@ -1,7 +1,7 @@
-//! The memory of updates on neighbouring tiles.
+//! The memory of weight updates on neighbouring tiles.
 
 use super::UpdatePhase;
-use super::parts::Part;
+use super::parts::UpdateRole;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
@@ -9,58 +9,60 @@ use crate::memory::steps::StepSums;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// Bytes by lane, with the places that count them.
+/// Bytes by lane (tile), with the positions whose stages count them.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
-/// Sums of updates on up to `N` neighbouring tiles; reused for the next tiles.
+/// The bytes of weight updates on up to `N` neighbouring tiles. The buffers are reused for the next
+/// tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
-    /// By update, then by place set.
-    pub(super) entries: Vec<Entry<N>>,
-    /// State that stays on the chip: the share of one replica.
+    /// By update, then by the positions that count the bytes.
+    pub(super) entries: Vec<PlacedAmounts<N>>,
+    /// Optimizer state that is sharded on the chip: the share of one replica.
     pub(super) shares: Vec<Placing<N>>,
-    /// Parameters that some steps do without.
+    /// Parameters that are not live at some steps.
     pub(super) holes: Vec<Placing<N>>,
-    rows: Vec<Row>,
+    rows: Vec<UpdateRow>,
 }
 
-/// A row of variables as part of an update.
+/// The variables of one use as a part of an update.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct UpdateRow {
     update: u32,
     set: PlaceSet,
-    part: Part,
-    /// Row in [`NeighbourUses`].
+    role: UpdateRole,
+    /// The row of the use in [`NeighbourUses`].
     row: u32,
+    /// The number of the use.
     number: u32,
 }
 
-/// Bytes of one update in one place set.
+/// The bytes of one update that stages with any position of `set` count.
 #[derive(Debug)]
-pub(super) struct Entry<const N: usize> {
+pub(super) struct PlacedAmounts<const N: usize> {
     pub(super) update: u32,
     pub(super) set: PlaceSet,
     pub(super) amounts: Amounts<N>,
 }
 
-/// Bytes that the weight update of a stage needs, for each of `N` neighbouring tiles.
+/// The bytes that a weight update of a stage needs, on each of `N` neighbouring tiles.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
-    /// Bytes of optimizer state, by neighbouring tile, that the update loads from off-chip memory or
-    /// gathers from other replicas.
+    /// Optimizer state that the update loads from memory outside the IPUs, as far as this replica
+    /// loads it.
     loaded: ByLane<u64, N>,
-    /// The largest variable of state that is loaded, or its share.
+    /// The largest variable of the state that is loaded.
     largest: ByLane<u64, N>,
-    /// The weights, and a share of each.
+    /// The weights, plus a replica's share of each.
     gathered: ByLane<u64, N>,
-    /// Shares of the weights and of their gradients.
+    /// A replica's shares of the weights and of their gradients.
     shares: ByLane<u64, N>,
-    /// Tensors that the update makes, at their peak.
+    /// The tensors that the update makes, at their peak.
     temporaries: ByLane<u64, N>,
 }
 
 impl<const N: usize> Amounts<N> {
-    /// Adds bytes of the same update in other places.
+    /// Adds the bytes of the same update at other positions.
     pub(super) fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
@@ -71,8 +73,9 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// By lane, the bytes of an update besides always-live variables: with landing pads for all
-    /// state, and with a pad for only one tensor of state at a time.
+    /// Returns the bytes of an update, by lane, besides always-live variables: first with landing
+    /// pads (buffers into which state is loaded) for all state, then with a pad for only one tensor
+    /// of state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -95,7 +98,7 @@ impl UpdatePhase {
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Loads the variables of some tiles.
+    /// Loads the variables of some tiles that take part in updates.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -114,18 +117,18 @@ impl<const N: usize> TileUpdates<N> {
             if in_update.has_holes && !in_update.is_away() {
                 self.holes.push((set, wide));
             }
-            let Some(part) = in_update.part else {
+            let Some(role) = in_update.role else {
                 continue;
             };
-            if part == SHARED_STATE && !phase.is_off_chip() {
+            if role == SHARED_STATE && !phase.is_off_chip() {
                 self.shares
                     .push((set, wide.map(|bytes| phase.share(bytes))));
             }
             self.rows
-                .extend(in_update.updates.iter().map(|&update| Row {
+                .extend(in_update.updates.iter().map(|&update| UpdateRow {
                     update,
                     set,
-                    part,
+                    role,
                     row,
                     number,
                 }));
@@ -133,6 +136,7 @@ impl<const N: usize> TileUpdates<N> {
         self.make_entries(memory, phase, uses);
     }
 
+    /// Sums up the rows by update and by the positions that count them.
     fn make_entries(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -147,11 +151,11 @@ impl<const N: usize> TileUpdates<N> {
         {
             let mut amounts = Amounts::default();
             for row in same {
-                add_row(&mut amounts, phase, row.part, uses.bytes(row.row as usize));
+                add_row(&mut amounts, phase, row.role, uses.bytes(row.row as usize));
             }
             let steps = phase.steps[same[0].update as usize];
             *amounts.temporaries = highest(memory, same, steps, uses);
-            self.entries.push(Entry {
+            self.entries.push(PlacedAmounts {
                 update: same[0].update,
                 set: same[0].set,
                 amounts,
@@ -160,71 +164,74 @@ impl<const N: usize> TileUpdates<N> {
     }
 }
 
-const SHARED_STATE: Part = Part::State {
+/// Optimizer state that is sharded among replicas.
+const SHARED_STATE: UpdateRole = UpdateRole::State {
     is_shared_out: true,
 };
 
+/// Adds the bytes of one row, by lane, to those of its update.
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
-    part: Part,
+    role: UpdateRole,
     bytes: &[u32; N],
 ) {
     let bytes = bytes.map(u64::from);
     let shares = bytes.map(|bytes| phase.share(bytes));
-    match part {
-        Part::State { is_shared_out } if phase.is_off_chip() => {
+    match role {
+        UpdateRole::State { is_shared_out } if phase.is_off_chip() => {
             let loaded = if is_shared_out { &shares } else { &bytes };
             lanes::add(&mut amounts.loaded, loaded);
             lanes::raise(&mut amounts.largest, loaded);
         }
-        Part::Weight => {
+        UpdateRole::Weight => {
             lanes::add(&mut amounts.gathered, &lanes::plus(&bytes, &shares));
             lanes::add(&mut amounts.shares, &shares);
             if !phase.has_gradients {
                 lanes::add(&mut amounts.shares, &shares);
             }
         }
-        Part::Gradient => lanes::add(&mut amounts.shares, &shares),
-        Part::State { .. } | Part::Temporary => {}
+        UpdateRole::Gradient => lanes::add(&mut amounts.shares, &shares),
+        UpdateRole::State { .. } | UpdateRole::Temporary => {}
     }
 }
 
-/// By lane, the highest live bytes of tensors that an update makes, over its steps.
+/// Returns, by lane, the highest live bytes of tensors that an update makes at any of its steps.
 fn highest<const N: usize>(
     memory: &MemoryModel<'_>,
-    rows: &[Row],
+    rows: &[UpdateRow],
     (first, end): (u32, u32),
     uses: &NeighbourUses<N>,
 ) -> [u64; N] {
     let mut live = StepSums::new(first..end);
-    for row in rows.iter().filter(|row| row.part == Part::Temporary) {
+    for row in rows.iter().filter(|row| row.role == UpdateRole::Temporary) {
         let bytes = uses.bytes(row.row as usize).map(u64::from);
         live.add(bytes, memory.live_ranges(row.number).unwrap_or_default());
     }
     live.highest()
 }
 
-/// A stage on one tile in the update that takes the most bytes.
+/// The bytes of a stage on one tile in the update that takes the most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Updating {
-    /// Bytes of the stage's parameters that some steps do without, or of these and all that is
-    /// always live.
+    /// Bytes of the stage's own parameters that are not live at some steps; the step-by-step
+    /// computation adds the variables that are live at every step.
     pub(in crate::memory) variables: u64,
-    /// As `variables`, of variables that every stage has.
+    /// Bytes like `variables`, of parameters that every stage has.
     pub(in crate::memory) overhead: u64,
     /// Bytes of sharded state that stay on the chip.
     pub(in crate::memory) shares: u64,
     /// The bytes of the update besides always-live variables.
     pub(in crate::memory) taken: u64,
-    /// The highest bytes of any update if one tensor of state at a time has a landing pad.
+    /// The highest bytes of any update if only one tensor of state at a time has a landing pad.
     pub(in crate::memory) taken_at_least: u64,
-    /// Number and first step of the update that takes the most.
+    /// The number and the first step of the update that takes the most bytes; `None` if no update
+    /// takes any.
     pub(in crate::memory) update: Option<(u32, u32)>,
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// By lane, the memory in the update of a stage with these positions (end exclusive).
+    /// Computes the bytes in the update of a stage with these positions (end exclusive), by lane.
     pub(in crate::memory) fn in_stage(
         &self,
         memory: &MemoryModel<'_>,

@@ -53,7 +53,7 @@ fn a_file_that_is_cut_anywhere_says_so() {
     assert!(error.contains(&sizes), "{error}");
 }
 
-/// `bytes` with `part` written at `place`.
+/// Returns `bytes` with `part` written at index `place`.
 fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[place..place + part.len()].copy_from_slice(part);
@@ -78,7 +78,7 @@ fn other_versions_and_other_files_are_named() {
         let error = from_bytes(other).unwrap_err();
         assert!(matches!(error, SavedError::NotSaved), "{error}");
     }
-    // A transfer that converted line ends.
+    // A transfer that converts line ends.
     let text = with(&good, 5, b"\n\n\n");
     assert!(matches!(from_bytes(&text), Err(SavedError::NotSaved)));
     // A size that no file has, and sizes that are too small for header and checksum.

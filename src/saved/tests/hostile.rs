@@ -13,7 +13,7 @@ use crate::profile::{LiveClasses, TileBytes};
 use proptest::prelude::*;
 use regex::Regex;
 
-/// File of `model`, which may be invalid.
+/// Returns the file of `model`, which may be invalid.
 fn unchecked(model: &Model) -> Vec<u8> {
     file_of(&postcard::to_stdvec(model).unwrap())
 }
@@ -54,7 +54,7 @@ fn compute(model: &Model) {
     }
 }
 
-/// Is the result an error, or a model that can be used and saved?
+/// Is the result an error, or a model that can be used and saved again?
 fn refused_or_sound(file: &[u8]) -> bool {
     let Ok(model) = from_bytes(file) else {
         return true;
@@ -130,7 +130,7 @@ fn empty_lists_are_refused_or_harmless() {
     assert!(loaded.is_ok() && refused_or_sound(&file), "{loaded:?}");
 }
 
-/// Error of loading a valid model after `change`.
+/// Returns the error of loading a valid model after `change` was applied to it.
 fn error_after(change: impl FnOnce(&mut Model)) -> String {
     let mut model = full();
     change(&mut model);
@@ -281,8 +281,8 @@ fn parts_that_do_not_fit_the_others_are_named() {
     }
 }
 
-/// Writes a number of 32 bits and one of 64 over each byte, and thus over the length of each list:
-/// none may make the reader allocate that much memory.
+/// Writes a 32-bit and a 64-bit number over each byte, and thus over the length of each list: the
+/// reader must never allocate memory for that many entries.
 #[test]
 fn lengths_are_not_believed() {
     let content = postcard::to_stdvec(&full()).unwrap();

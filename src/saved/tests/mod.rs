@@ -19,7 +19,7 @@ fn a_model_with_something_in_every_field_comes_back() {
     assert_eq!(to_bytes(&full()).unwrap(), bytes, "always the same bytes");
 }
 
-/// Many groups, and much text.
+/// A model with many variable groups and much text.
 #[test]
 fn a_large_model_comes_back() {
     let mut model = full();
@@ -30,7 +30,7 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 4 tiles of 3 uses each, with bytes so large that groups cannot be joined.
+    // 4 tiles of 3 uses each, with bytes so large that groups cannot be merged.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {

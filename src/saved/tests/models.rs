@@ -13,7 +13,7 @@ use crate::profile::{
 };
 use crate::witnesses::{Contradiction, TileComparison, Witness, worst};
 
-/// Target with this number of tiles.
+/// Returns a target with this number of tiles.
 pub(super) fn target(tiles: u32) -> Target {
     Target {
         tiles_per_ipu: tiles,
@@ -25,7 +25,7 @@ pub(super) fn target(tiles: u32) -> Target {
     }
 }
 
-/// No contradiction if `computed` is 0; otherwise one about a tile and one about all tiles.
+/// Returns no contradiction if `computed` is 0, otherwise one about a tile and one about all tiles.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     let pair = TileComparison::certain(3, 0, computed);
     let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, [pair]);
@@ -45,7 +45,7 @@ pub(super) fn full() -> Model {
     body_sets.mark(first, 1, NO_USERS);
     body_sets.mark(both, 0, first);
     let item = |class, set, bytes| VariableGroup { class, set, bytes };
-    // Two equal groups that are too large to be joined.
+    // Two equal groups that are too large to be merged.
     let items = [
         (0, item(0, NO_USERS, 12)),
         (0, item(2, both, u32::MAX)),
@@ -228,7 +228,8 @@ fn recorded(tile: u64) -> RecordedTile {
     }
 }
 
-/// A tensor between two operations, a tensor from outside, and a weight that both operations use.
+/// A flow with a tensor between two operations, a tensor from outside, and a weight that both
+/// operations use.
 fn flow(weight: u32) -> Flow {
     let node = |first, operations: &[u32]| FlowNode {
         first,

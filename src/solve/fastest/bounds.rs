@@ -1,50 +1,54 @@
-//! Lower bounds on the time of stages that are not chosen yet.
+//! Lower bounds on the cycles of the stages that the search for the fastest split has not placed
+//! yet.
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::time::{SlotKind, StageTimes};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cycles by kind of work: of none, of the forward pass, of the backward pass (with recomputation),
-/// and of both.
-type Work = [u128; 4];
+/// Cycles of a stage in a slot, by the passes that run in it: none, forward, backward (with
+/// recomputation), or both.
+type CyclesByPasses = [u128; 4];
 
-/// Kind of work of a stage that runs forward, or backward, or both.
-fn kind_of(forward: bool, backward: bool) -> usize {
+/// Returns the index in [`CyclesByPasses`] of a slot with these passes.
+fn index_of(forward: bool, backward: bool) -> usize {
     usize::from(forward) + 2 * usize::from(backward)
 }
 
-/// For splits into one number of stages: lower bounds, by kind of work, on the cycles of the
-/// busiest stage from one stage on.
+/// Lower bounds on the cycles of the busiest of the remaining stages, for splits into one number of
+/// stages.
 #[derive(Debug)]
 pub(super) struct Bounds {
     stages: usize,
-    /// The table, which may be shared with splits into more stages.
-    table: Arc<Table>,
+    /// The table of bounds, which splits into more stages may share.
+    table: Arc<BoundsTable>,
 }
 
-/// The bounds by stage, then by its start.
+/// Lower bounds for all remainders of splits, by the first remaining stage and then by the position
+/// where it starts.
 #[derive(Debug)]
-struct Table {
+struct BoundsTable {
     stages: usize,
     positions: usize,
-    /// `None` if the rest has no split. After the last stage comes one row for no stage.
-    rests: Vec<Option<Rest>>,
-    /// The end of the stage with the least cycles of both passes.
+    /// The bounds; `None` if the remaining stages cannot cover the remaining positions. The last
+    /// row has no remaining stage.
+    rests: Vec<Option<RestBounds>>,
+    /// The end of the first remaining stage in the split whose slowest stage takes the fewest
+    /// cycles.
     ends: Vec<usize>,
 }
 
-/// Lower bounds on the work of the remaining stages.
+/// Lower bounds on the cycles of the remaining stages of a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rest {
-    /// Bounds on the busiest remaining stage.
-    busiest: Work,
-    /// Bounds on the first remaining stage.
-    first: Work,
+pub(super) struct RestBounds {
+    /// Lower bounds on the cycles of the busiest of all remaining stages.
+    busiest: CyclesByPasses,
+    /// Lower bounds on the cycles of the first remaining stage.
+    first: CyclesByPasses,
 }
 
-/// Bytes on the fullest tile of a range as number `stage` of `stages` stages; `None` if it may not
-/// be that stage.
+/// Returns the bytes on the fullest tile of `range` as the stage with number `stage` (from 0) of
+/// `stages` stages; `None` if limits or constraints rule this out.
 pub(super) fn peak(
     checked: &CheckedProblem<'_>,
     (stage, stages): (usize, usize),
@@ -55,7 +59,7 @@ pub(super) fn peak(
     (checked.may_stand(stage, range, peak) && checked.obeys_cuts(range)).then_some(peak)
 }
 
-impl Table {
+impl BoundsTable {
     fn new(checked: &CheckedProblem<'_>, times: &StageTimes, stages: usize) -> Self {
         let positions = checked.layers();
         let mut table = Self {
@@ -65,7 +69,7 @@ impl Table {
             ends: vec![0; (stages + 1) * (positions + 1)],
         };
         let end = table.place(stages, positions);
-        table.rests[end] = Some(Rest {
+        table.rests[end] = Some(RestBounds {
             busiest: [0; 4],
             first: [0; 4],
         });
@@ -81,7 +85,8 @@ impl Table {
         stage * (self.positions + 1) + start
     }
 
-    /// Computes the bounds over all stages that start here.
+    /// Computes the bounds for remainders whose first stage is `stage` and starts at `start`, from
+    /// the bounds for later stages.
     fn add(
         &mut self,
         checked: &CheckedProblem<'_>,
@@ -90,7 +95,7 @@ impl Table {
         start: usize,
     ) {
         let place = self.place(stage, start);
-        let mut found: Option<Rest> = None;
+        let mut found: Option<RestBounds> = None;
         // Longer ranges are over the limit.
         for end in start + 1..=checked.problem.costs.reach(start) {
             let range = start..end;
@@ -106,7 +111,7 @@ impl Table {
             let kinds = [0, 1, 2, 3];
             let first = kinds.map(|kind| parts.active(kind & 1 > 0, kind & 2 > 0));
             let busiest = kinds.map(|kind| first[kind].max(rest.busiest[kind]));
-            let best = found.get_or_insert(Rest { busiest, first });
+            let best = found.get_or_insert(RestBounds { busiest, first });
             if busiest[3] < best.busiest[3] || self.ends[place] == 0 {
                 self.ends[place] = end;
             }
@@ -120,19 +125,19 @@ impl Table {
 }
 
 impl Bounds {
-    /// Bounds for splits into this number of stages; `None` if there is no split.
+    /// Computes the bounds for splits into `stages` stages; `None` if there is no such split.
     pub(super) fn new(
         checked: &CheckedProblem<'_>,
         times: &StageTimes,
         stages: usize,
     ) -> Option<Self> {
-        let table = Arc::new(Table::new(checked, times, stages));
+        let table = Arc::new(BoundsTable::new(checked, times, stages));
         Self::of_table(table, stages)
     }
 
-    /// Bounds for splits into each number of stages up to `most`, if there are any. They share one
-    /// table, unless it matters which IPU a stage is on: the rest after a stage is the same in all
-    /// of them.
+    /// Computes the bounds for each number of stages up to `most` for which there are splits. They
+    /// share one table, unless the IPU of a stage matters: otherwise the remaining stages have the
+    /// same bounds whatever their number.
     pub(super) fn of_all(
         checked: &CheckedProblem<'_>,
         times: &StageTimes,
@@ -142,17 +147,17 @@ impl Bounds {
             let all = (1..=most).filter_map(|stages| Self::new(checked, times, stages));
             return all.collect();
         }
-        let table = Arc::new(Table::new(checked, times, most));
+        let table = Arc::new(BoundsTable::new(checked, times, most));
         let all = (1..=most).filter_map(|stages| Self::of_table(table.clone(), stages));
         all.collect()
     }
 
-    fn of_table(table: Arc<Table>, stages: usize) -> Option<Self> {
+    fn of_table(table: Arc<BoundsTable>, stages: usize) -> Option<Self> {
         let bounds = Self { stages, table };
         bounds.leads_on(0, 0).then_some(bounds)
     }
 
-    /// Number of stages of the splits.
+    /// Returns the number of stages of the splits that the bounds are for.
     pub(super) fn stages(&self) -> usize {
         self.stages
     }
@@ -162,20 +167,22 @@ impl Bounds {
         self.table.place(stage + more, start)
     }
 
-    /// Can the stages from this one on cover the positions from `start` on?
+    /// Can the stages from number `stage` on cover all positions from `start` on?
     pub(super) fn leads_on(&self, stage: usize, start: usize) -> bool {
         self.rest(stage, start).is_some()
     }
 
-    /// The lower bounds on the stages from `stage` on, which start at `start`.
-    pub(super) fn rest(&self, stage: usize, start: usize) -> Option<Rest> {
+    /// Returns the lower bounds on the stages from number `stage` on, the first of which starts at
+    /// `start`; `None` if there is no such split.
+    pub(super) fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         if start > self.table.positions {
             return None;
         }
         *self.table.rests.get(self.place(stage, start))?
     }
 
-    /// The split with the fastest slowest stage.
+    /// Returns the stages of the split whose slowest stage takes the fewest cycles; `None` if the
+    /// bounds lead to no split.
     pub(super) fn path(&self) -> Option<Vec<Range<usize>>> {
         let mut start = 0;
         let mut stages = Vec::with_capacity(self.stages);
@@ -189,30 +196,32 @@ impl Bounds {
     }
 }
 
-/// The kinds of work in a slot of the stages from one on: of all of them at least, and of the
-/// first.
+/// The passes that the remaining stages run in one kind of slot, as indices of [`CyclesByPasses`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WorkOfRest {
+pub(super) struct RestActivity {
+    /// The passes that every remaining stage runs.
     busiest: usize,
+    /// The passes that the first remaining stage runs.
     first: usize,
 }
 
-impl WorkOfRest {
-    /// The work of the stages from `stage` on.
+impl RestActivity {
+    /// Determines the passes of the stages from number `stage` on in slots of this `kind`.
     pub(super) fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let all = |active: &[bool]| active.iter().all(|&is| is);
         let first = |active: &[bool]| active.first().is_some_and(|&is| is);
         Self {
-            busiest: kind_of(all(forward), all(backward)),
-            first: kind_of(first(forward), first(backward)),
+            busiest: index_of(all(forward), all(backward)),
+            first: index_of(first(forward), first(backward)),
         }
     }
 }
 
-impl Rest {
-    /// Lower bound on the cycles of the busiest stage in a slot with this work.
-    pub(super) fn of(&self, work: WorkOfRest) -> u128 {
+impl RestBounds {
+    /// Returns a lower bound on the cycles of the busiest remaining stage in a slot with these
+    /// passes.
+    pub(super) fn of(&self, work: RestActivity) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }
 }

@@ -1,11 +1,11 @@
-//! The split with the shortest step (docs/model.md, "Time").
+//! Finds the split with the shortest step of the pipeline (docs/model.md, "Time").
 //!
-//! A step is as long as its slots, and a slot as long as the busiest IPU in it. In the middle of a
+//! A step consists of slots, and a slot takes as long as the busiest IPU in it. In the middle of a
 //! step that is the slowest stage; while the pipeline fills and drains, it depends on the order of
 //! the stages, so the split with the fastest slowest stage often does not have the shortest step.
-//! This search goes from the first stage to the last and gives up prefixes that cannot lead to a
-//! better split than the best so far: in each slot, a split takes at least as long as its stages so
-//! far, and as the best rest could take.
+//! This search adds stages from the first to the last. It gives up the stages so far if no rest can
+//! make the step shorter than the best one: in each slot, a split takes at least as long as its
+//! stages so far, and as the lower bound on the remaining stages.
 
 mod bounds;
 
@@ -14,40 +14,43 @@ use super::checked_problem::CheckedProblem;
 use super::objectives::Goal;
 use super::plan::{Plan, Score};
 use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes};
-use bounds::{Bounds, WorkOfRest};
+use bounds::{Bounds, RestActivity};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Upper bound on the slots of a step that are evaluated: some tenths of a second. A stage that
-/// is tried costs as many as the step has kinds of slots, two to four for each IPU.
+/// Upper bound on the slots of steps that a search evaluates, which takes some tenths of a second.
+/// Trying a stage counts as one slot for each kind of slot in the step, two to four for each IPU.
 pub(super) const MAX_SLOTS: u64 = 20_000_000;
-/// Upper bound on the splits, one for each number of stages, whose cuts are moved to find better
-/// splits.
+/// Upper bound on the number of splits (of different numbers of stages) whose cuts are moved by
+/// [`TimedSplit::climb`] to find better ones.
 const MAX_CLIMBS: usize = 8;
-/// With more positions or stages, only splits near those with the fastest slowest stage are tried.
+/// With more positions or stages than these, only splits near those with the fastest slowest stage
+/// are tried.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
-/// Bounds on the shortest step.
+/// Bounds on the shortest step of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepProof {
-    /// Lower bound on the cycles of a step with the same number of micro-batches, over all splits
-    /// that fit. If the split is the best one, the cycles of its step.
+    /// Lower bound on the cycles of a step, over all splits that fit, with the number of
+    /// micro-batches of the best split. Equals the cycles of the best split if that is proven to be
+    /// the best.
     pub at_least: u128,
-    /// Was every split tried, or shown to be no better?
+    /// Whether every split was tried or proven to be no better.
     pub is_optimal: bool,
 }
 
-/// A split that is allowed, with the time of its step in its score.
+/// A split that is within the limits and obeys the constraints, with the time of its step.
 #[derive(Debug, Clone)]
-struct Candidate {
+struct TimedSplit {
     plan: Plan,
     score: Score,
     rate: Rate,
 }
 
-impl Candidate {
-    /// `None` if the split is not allowed.
+impl TimedSplit {
+    /// Scores the split into `stages`; `None` if it is over a limit, breaks a constraint, or has no
+    /// cycles.
     fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
@@ -55,8 +58,9 @@ impl Candidate {
         Some(Self { plan, score, rate })
     }
 
-    /// The best split as the result; splits that were not tried, if there are any, take at least
-    /// `at_least`.
+    /// Returns the split as the best one found. `at_least` is a lower bound on the steps of splits
+    /// that were not tried, or `None` if all were; `is_small` is false if the search was
+    /// restricted.
     fn proven(self, at_least: Option<Rate>, is_small: bool) -> Solution {
         let Self { plan, score, rate } = self;
         let bound = at_least.filter(|&bound| bound.compare(rate).is_lt());
@@ -67,7 +71,8 @@ impl Candidate {
         Solution::unproven(plan, score, Some(proof))
     }
 
-    /// Orders candidates by speed, then by number of stages, then by peak, the best first.
+    /// Orders splits by the time of a step for each micro-batch, then by number of stages, then by
+    /// peak, the best first.
     fn compare(&self, other: &Self) -> Ordering {
         self.score.compare(&other.score, Goal::Time)
     }
@@ -76,7 +81,7 @@ impl Candidate {
         self.compare(other).is_lt()
     }
 
-    /// Moves one cut by one layer at a time, as long as a step of the pipeline takes fewer cycles.
+    /// Moves one cut by one layer at a time, as long as this makes the split better.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
         while is_better {
@@ -84,7 +89,7 @@ impl Candidate {
             for cut in 1..self.score.stages {
                 let at = self.plan.stages()[cut].start;
                 for moved in [at.wrapping_sub(1), at + 1] {
-                    // Stages that a move leaves empty are no split.
+                    // A move that leaves a stage empty is rejected, since that is not a split.
                     let mut stages = self.plan.stages().to_vec();
                     (stages[cut - 1].end, stages[cut].start) = (moved, moved);
                     let next = Self::new(checked, stages);
@@ -99,15 +104,15 @@ impl Candidate {
     }
 }
 
-/// The split with the shortest step, found from `start`, a split that is allowed, by evaluating at
-/// most `max_slots` slots; `None` without cycles.
+/// Finds the split with the shortest step, beginning with the allowed split `start` and evaluating
+/// at most `max_slots` slots. Returns `None` if the profile has no cycles.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
     max_slots: u64,
 ) -> Option<Solution> {
     let times = checked.problem.times?;
-    let start = Candidate::new(checked, start.stages().to_vec())?;
+    let start = TimedSplit::new(checked, start.stages().to_vec())?;
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let bounds = Bounds::of_all(checked, times, stages);
     Some(search(
@@ -119,8 +124,8 @@ pub(super) fn fastest(
     ))
 }
 
-/// The split into exactly `stages` stages with the shortest step, found by evaluating at most
-/// `max_slots` slots; `None` if there is no split, and without cycles.
+/// Finds the split into exactly `stages` stages with the shortest step, evaluating at most
+/// `max_slots` slots. Returns `None` if there is no such split, or the profile has no cycles.
 pub(super) fn fastest_of_number(
     checked: &CheckedProblem<'_>,
     stages: usize,
@@ -128,16 +133,17 @@ pub(super) fn fastest_of_number(
 ) -> Option<Solution> {
     let times = checked.problem.times?;
     let bounds = Bounds::new(checked, times, stages)?;
-    let start = Candidate::new(checked, bounds.path()?)?;
+    let start = TimedSplit::new(checked, bounds.path()?)?;
     Some(search(checked, times, vec![bounds], start, max_slots))
 }
 
-/// Searches the splits of all `bounds` for one that is better than `best`.
+/// Returns the best of `best` and of the splits of all `bounds`, each of which is for one number of
+/// stages.
 fn search(
     checked: &CheckedProblem<'_>,
     times: &StageTimes,
     bounds: Vec<Bounds>,
-    mut best: Candidate,
+    mut best: TimedSplit,
     max_slots: u64,
 ) -> Solution {
     let of_number = |bounds| StageSearch::new(checked, times, bounds, &best);
@@ -145,9 +151,9 @@ fn search(
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
     let may_be_best = |search: &&StageSearch<'_>| search.at_least.compare(best.rate).is_le();
     let paths = searches.iter().take_while(may_be_best);
-    let paths = paths.filter_map(|search| Candidate::new(checked, search.bounds.path()?));
-    let mut paths: Vec<Candidate> = paths.collect();
-    paths.sort_by(Candidate::compare);
+    let paths = paths.filter_map(|search| TimedSplit::new(checked, search.bounds.path()?));
+    let mut paths: Vec<TimedSplit> = paths.collect();
+    paths.sort_by(TimedSplit::compare);
     for path in paths.into_iter().take(MAX_CLIMBS) {
         let climbed = path.climb(checked);
         if climbed.is_better_than(&best) {
@@ -169,56 +175,61 @@ fn search(
     best.proven(at_least, is_small)
 }
 
-/// A search over splits into one number of stages.
+/// A search over the splits into one number of stages, stage by stage.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
     times: &'a StageTimes,
     stages: usize,
     micro_batches: u64,
     kinds: Vec<SlotKind>,
-    /// By stage, then by kind of slot.
-    rests: Vec<Vec<WorkOfRest>>,
+    /// By the number of stages so far, then by kind of slot: which of the remaining stages are
+    /// active in it.
+    rests: Vec<Vec<RestActivity>>,
+    /// The number of slots of a step.
     slots: u128,
-    /// Cycles of all stages to update their weights one after the other.
+    /// Cycles that the updates of the weights of all stages take one after the other.
     update: u128,
     bounds: Bounds,
-    /// The lower bound on a step.
+    /// A lower bound on the step of every split that is searched.
     at_least: Rate,
-    best: Candidate,
-    /// The stages so far.
+    /// The best split so far, which may have another number of stages.
+    best: TimedSplit,
+    /// The ranges of positions of the stages so far.
     placed: Vec<Range<usize>>,
-    /// By number of stages so far: their costs.
+    /// By number of stages so far: the costs of these stages.
     taken: Vec<CostsSoFar>,
-    /// Number of slots that may still be evaluated.
+    /// The number of slots that may still be evaluated.
     left: u64,
 }
 
-/// Costs of the stages so far.
+/// The costs of the stages that the search has placed so far.
 #[derive(Debug, Clone, Default)]
 struct CostsSoFar {
-    /// By kind of slot: the cycles of the busiest IPU.
+    /// By kind of slot: the cycles of the busiest IPU among these stages.
     busiest: Vec<u128>,
-    /// Most bytes that an IPU sends or receives, in slots with an even and with an odd number.
+    /// The most bytes that any IPU sends or receives: in slots with an even number, and in slots
+    /// with an odd number.
     sent: [u128; 2],
-    /// The longest update of an IPU.
+    /// The cycles of the longest weight update of any IPU.
     update: u128,
     peak: u64,
 }
 
 impl<'a> StageSearch<'a> {
-    /// A search over the splits of `bounds`; `None` without cycles.
+    /// Makes the search over the splits of `bounds`, which have one number of stages. Returns
+    /// `None` if the profile has no cycles.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a StageTimes,
         bounds: Bounds,
-        best: &Candidate,
+        best: &TimedSplit,
     ) -> Option<Self> {
         let stages = bounds.stages();
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
         let of_rest = |stage: usize| {
             let kinds = slots.kinds.iter();
-            kinds.map(|kind| WorkOfRest::new(kind, stage)).collect()
+            kinds.map(|kind| RestActivity::new(kind, stage)).collect()
         };
         let whole = times.stage(&(0..checked.layers()), 0)?;
         let at_first = CostsSoFar {
@@ -248,15 +259,15 @@ impl<'a> StageSearch<'a> {
         Some(search)
     }
 
-    /// Tries all splits with the current prefix that may be better than the best. Returns whether
-    /// it finished.
+    /// Tries all splits that begin with the stages so far and may be better than the best split.
+    /// Returns false if it used up the allowed slots.
     fn run(&mut self) -> bool {
         if !self.may_be_better() {
             return true;
         }
         let (stage, start) = (self.placed.len(), self.end());
         if stage == self.stages {
-            self.take();
+            self.keep_if_better();
             return true;
         }
         for end in self.ends(stage, start) {
@@ -270,7 +281,7 @@ impl<'a> StageSearch<'a> {
                 return false;
             };
             self.left = left;
-            if self.begin(start..end, peak).is_none() {
+            if self.add_stage(start..end, peak).is_none() {
                 continue;
             }
             let is_done = self.run();
@@ -282,7 +293,8 @@ impl<'a> StageSearch<'a> {
         true
     }
 
-    /// Where a stage that starts here may end.
+    /// Returns the positions where stage number `stage` may end (exclusive) if it begins at
+    /// `start`; each later stage needs a position.
     fn ends(&self, stage: usize, start: usize) -> Range<usize> {
         let layers = self.checked.layers();
         match self.stages - 1 - stage {
@@ -291,9 +303,9 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Adds the range of positions (end exclusive) of the next stage, with the bytes of its fullest
-    /// tile; `None` if its cycles are unknown.
-    fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
+    /// Adds the next stage, a range of positions with `peak` bytes on its fullest tile. Returns
+    /// `None` if its cycles are unknown.
+    fn add_stage(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
         let stage = self.placed.len();
         let (parts, out) = self.times.stage_and_out(&range, self.stages - 1 - stage)?;
         let (taken, left) = self.taken.split_at_mut(stage + 1);
@@ -315,17 +327,18 @@ impl<'a> StageSearch<'a> {
         Some(())
     }
 
-    /// Costs of the stages so far.
+    /// Returns the costs of the stages so far.
     fn so_far(&self) -> &CostsSoFar {
         &self.taken[self.placed.len()]
     }
 
-    /// The position after the stages so far.
+    /// Returns the position after the stages so far.
     fn end(&self) -> usize {
         self.placed.last().map_or(0, |last| last.end)
     }
 
-    /// Lower bound on the cycles of a step with the current prefix.
+    /// Returns a lower bound on the cycles of a step of any split that begins with the stages so
+    /// far.
     fn bound(&self) -> u128 {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let rest = self.bounds.rest(stage, self.end());
@@ -345,6 +358,7 @@ impl<'a> StageSearch<'a> {
         work.saturating_add(copies).saturating_add(update)
     }
 
+    /// May a split that begins with the stages so far be better than the best split?
     fn may_be_better(&self) -> bool {
         let rate = Rate {
             cycles: self.bound(),
@@ -355,9 +369,9 @@ impl<'a> StageSearch<'a> {
         rate.compare(best.rate).then(by_size).is_lt()
     }
 
-    /// Takes the stages so far, which are a whole split, if they are better than the best.
-    fn take(&mut self) {
-        let found = Candidate::new(self.checked, self.placed.clone());
+    /// Keeps the stages so far, which are a whole split, as the best split if they are better.
+    fn keep_if_better(&mut self) {
+        let found = TimedSplit::new(self.checked, self.placed.clone());
         if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
             self.best = found;
         }

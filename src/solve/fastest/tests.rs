@@ -106,18 +106,18 @@ pub(in crate::solve) fn any_times(layers: usize) -> impl Strategy<Value = Timed>
     )
 }
 
-/// Step and peak of the split with the shortest step, trying all splits that are allowed; of
-/// several the one with the fewest stages, then with the lowest peak.
+/// Returns step and peak of the split with the shortest step, by trying all splits that are
+/// allowed; of several the one with the fewest stages, then with the lowest peak.
 fn shortest(
     case: &Case,
     checked: &CheckedProblem<'_>,
     times: &StageTimes,
 ) -> Option<(StepTime, u64)> {
-    let mut best: Option<Candidate> = None;
+    let mut best: Option<TimedSplit> = None;
     for cuts in obedient(case) {
         let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
         let stages: Vec<Range<usize>> = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
-        let Some(found) = Candidate::new(checked, stages.clone()) else {
+        let Some(found) = TimedSplit::new(checked, stages.clone()) else {
             continue;
         };
         assert_eq!(found.score.step, times.step(&stages));

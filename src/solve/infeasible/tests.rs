@@ -1,32 +1,32 @@
-//! Certificates are checked from the problem alone.
+//! Checks certificates only from the problem.
 
 use super::*;
 use crate::memory::RangeCosts;
 use crate::solve::testing::additive;
 use crate::solve::{Constraint, Rule};
 
-/// What may be wrong with a certificate.
+/// Defects of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::solve) enum CertificateError {
-    /// The limit or the required cuts are not the problem's.
+    /// The limit or the required cuts are not those of the problem.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
-    /// A range is empty or beyond the last position.
+    /// A range is empty or goes beyond the last position.
     #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
     /// A range is within the limit.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// One cut would be inside two ranges, or is already counted as required.
+    /// One cut would be inside two ranges, or is already counted as a required one.
     #[error("a cut after position {0} counts twice")]
     CountedTwice(usize),
-    /// The conclusion does not follow from the ranges and cuts.
+    /// The number of stages does not follow from the ranges and cuts.
     #[error("it proves {0:?}")]
     Proves(Needed),
 }
 
 impl Certificate {
-    /// Checks the proof only from the costs and constraints of `problem`.
+    /// Checks the proof, only from the costs and constraints of `problem`.
     ///
     /// # Errors
     /// The first defect.
@@ -47,7 +47,7 @@ impl Certificate {
         }
     }
 
-    /// Checks each range, and returns the conclusion. `cuts_after` must be checked already.
+    /// Checks each range, and returns the conclusion. `cuts_after` must have been checked.
     fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
         let mut counted = vec![false; cuts.len()];
         for &position in &self.cuts_after {
@@ -72,7 +72,7 @@ impl Certificate {
     }
 }
 
-/// Checks that `range` is a range of positions, and over `limit`.
+/// Returns an error unless `range` is a range of positions, and over `limit`.
 fn check_over(
     problem: &Problem<'_>,
     range: &Range<usize>,

@@ -1,4 +1,4 @@
-//! Why there is no plan, and certificates, against trying every split.
+//! Compares explanations and certificates with trying every split.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,8 @@ use super::{rank, solved};
 use crate::solve::testing::{Case, any_case, brute_force, case, obedient};
 use crate::solve::{Cause, Constraint, Goal, Infeasible, Needed, Rule, certificate, explain};
 
-/// `kept_together` has exactly the constraints that keep a too large range together.
+/// Checks that `kept_together` has exactly the constraints that keep a range together that is too
+/// large.
 fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -110,8 +111,8 @@ proptest! {
         check_relaxations(&case, &found)?;
     }
 
-    /// The limit is the lowest at which a split fits, `slack` tenths more, or 1 byte less. Splits that
-    /// send less over the cuts then often need more stages than there are IPUs.
+    /// The limit is the lowest at which a split fits, `slack` tenths more, or 1 byte less. Splits
+    /// that send the fewest bytes over cuts then often need more stages than there are IPUs.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);

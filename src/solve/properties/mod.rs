@@ -1,4 +1,4 @@
-//! Both programs and the code around them, checked against trying every split.
+//! Compares both programs, and the code around them, with trying every split.
 
 mod explanations;
 
@@ -25,7 +25,7 @@ fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     Some((numbers, plan.cuts().collect()))
 }
 
-/// The answer to a case; `None` when its constraints contradict each other.
+/// Solves a case; the outer `None` means that its constraints contradict each other.
 fn solved(case: &Case) -> Option<Option<Solution>> {
     match solve(&case.problem()) {
         Ok(solution) => Some(solution),
@@ -37,7 +37,8 @@ fn solved(case: &Case) -> Option<Option<Solution>> {
     }
 }
 
-/// The constraints of a conflict are given ones, and no split obeys even these.
+/// Checks that the constraints of a conflict are among those of the case, and that no split obeys
+/// them.
 fn assert_conflicts(case: &Case, conflict: &Conflict) {
     let named = conflict.constraints.clone();
     assert!(
@@ -50,7 +51,8 @@ fn assert_conflicts(case: &Case, conflict: &Conflict) {
     assert_eq!(obedient(&alone).next(), None, "{conflict}");
 }
 
-/// Every position in exactly one stage, in order, and few enough stages.
+/// Checks that every position is in exactly one stage, in order, and that there are few enough
+/// stages.
 fn assert_is_split(case: &Case, solution: &Solution) {
     let stages = solution.plan.stages();
     assert!(stages.len() <= case.ipus);
@@ -58,7 +60,7 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     assert_eq!(positions, (0..case.costs.layers()).collect::<Vec<_>>());
 }
 
-/// The case with stages of at most the number of `proof`.
+/// Returns the case with stages of at most the number of `proof`.
 fn capped(case: &Case, proof: &BottleneckProof) -> Case {
     let mut capped = case.clone();
     let cycles = case.cycles.clone().unwrap_or_default();
@@ -86,7 +88,7 @@ fn capped(case: &Case, proof: &BottleneckProof) -> Case {
     capped
 }
 
-/// Both programs find what trying all splits finds.
+/// Checks that both programs find the result of trying all splits.
 fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), TestCaseError> {
     let problem = case.problem();
     let best = brute_force(case);
@@ -105,7 +107,7 @@ proptest! {
         ..crate::memory::testing::cases(2_000)
     })]
 
-    /// Each case with each goal. Contradictory cases do not count.
+    /// Tests each case with each goal. Contradictory cases do not count.
     #[test]
     fn both_programs_find_what_trying_all_splits_finds(
         mut case in case(10),
@@ -173,7 +175,7 @@ proptest! {
             return Ok(());
         };
         // The first bottleneck is proven among all splits; a later one only among splits that are
-        // best in the objectives before it.
+        // the best in the objectives before it.
         let main = case.goal.main();
         let first = solution.bottlenecks.iter().find(|proof| proof.objective == main);
         let Some(proof) = first else {

@@ -1,33 +1,36 @@
-//! When variables are live in a stage, where that differs from the profile.
+//! The steps at which variables are live in a stage, if they differ from the profile.
 
 use super::reruns::{Held, Segments};
 use super::{Flow, Flows};
 use crate::limits;
-use crate::memory::steps::{OfPosition, OfPositions, Steps, joined, together};
+use crate::memory::steps::{Steps, StepsOfPosition, StepsOfPositions, by_positions, merged};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
-/// When the variables of each use are live in stages, where that differs from the profile.
+/// For each use (class and use set), the steps at which its variables are live in stages, if they
+/// differ from the profile.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// By number of the use, an index into `lives`: a model has millions of uses and few lives.
+    /// By number of the use: an index in `lives`. A model can have millions of uses, but few
+    /// distinct lives.
     of_uses: Vec<u32>,
-    /// The parts of each distinct life; the first has none, and is live as in the profile.
+    /// The parts of each distinct life. The first one has no parts and stands for variables that
+    /// are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
-/// Half-open steps at which variables are live in stages that have one of `places`, or (`None`) in
-/// all stages that count the variables.
+/// Half-open steps at which variables are live in stages that have any of `places`; if that is
+/// `None`, in all stages that count the variables.
 #[derive(Debug)]
 pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
     pub(in crate::memory) places: Option<Places>,
-    /// A position that the stages must have too.
+    /// A position that the stages must have too, if any.
     pub(in crate::memory) with: Option<u32>,
     pub(in crate::memory) steps: Steps,
 }
 
-/// A part of the life of a variable whose places are still a list of its own, not yet the number
-/// of a set that lives share.
+/// A part of the life of a variable whose places are a list. In the result they are a set that
+/// several lives share.
 type PartInPlaces = PartOfLife<Vec<u32>>;
 
 impl PartInPlaces {
@@ -39,13 +42,13 @@ impl PartInPlaces {
         }
     }
 
-    /// Is the part live on the recorded steps in all stages?
+    /// Are the variables live in all stages that count them, exactly at the recorded steps?
     fn is_as(&self, recorded: &[(u32, u32)]) -> bool {
         self.places.is_none() && self.with.is_none() && self.steps[..] == *recorded
     }
 }
 
-/// Cuts `steps` off at the step `end`, if there is one.
+/// Cuts off the steps from `end` on, if it is given.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
@@ -53,11 +56,11 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes when the variables of `model` are live, and adds the place sets that this needs to
-    /// `sets`.
+    /// Computes the steps at which the variables of `model` are live in stages. Sets of positions
+    /// that this needs are added to `sets`.
     ///
     /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
+    /// If variables are shared by more distinct sets of layers than in any real model.
     pub(super) fn new(
         (model, placement): (&Model, &Placement),
         flows: &Flows,
@@ -81,7 +84,8 @@ impl StageLives {
         Ok(Self { of_uses, lives })
     }
 
-    /// The parts of the life of a use's variables; `None` if they are live as in the profile.
+    /// Returns the parts of the life of a use's variables; `None` if they are live as in the
+    /// profile.
     #[inline]
     pub(super) fn of(&self, number: u32) -> Option<&[PartOfLife]> {
         match *self.of_uses.get(number as usize)? {
@@ -91,26 +95,28 @@ impl StageLives {
     }
 }
 
-/// Index of the life of variables that are live as in the profile.
+/// The index of the life of variables that are live as in the profile.
 const AS_RECORDED: u32 = 0;
 
-/// Computes when variables are live, once for uses that are alike.
+/// The computation of lives, which stores each distinct result once.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The segments of layers that run again, if any do.
+    /// The runs of layers that are recomputed; `None` if no layers are.
     again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
-    /// Index into `lives` by class, flow, [`Flow::is_layered`] and the step where gradients end.
+    /// The index in `lives` for each combination of class, flow, [`Flow::is_layered`] and the step
+    /// where gradients end.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
-    /// Number of step ranges that may still be added.
+    /// The number of step ranges that may still be stored.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// Index into `lives` of a use.
+    /// Returns the index in `lives` for the variables of a use, whose life is stored there if it is
+    /// new.
     fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
@@ -144,7 +150,8 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Parts of variables that are live at `steps`; empty if that equals the recorded ranges.
+    /// Returns the parts of the life of variables that are live at `steps`; empty if these are the
+    /// recorded ranges in all stages.
     fn parts(
         &self,
         of_flow: (&Flow, bool),
@@ -161,15 +168,15 @@ impl Loading<'_> {
         }
     }
 
-    /// Parts of variables that positions need at different steps.
-    fn own_parts(&self, of_flow: (&Flow, bool), own: &[OfPosition]) -> Vec<PartInPlaces> {
+    /// Returns the parts of the life of variables that positions need at different steps.
+    fn own_parts(&self, of_flow: (&Flow, bool), own: &[StepsOfPosition]) -> Vec<PartInPlaces> {
         match self.again {
-            None => listed(together(own)).collect(),
+            None => listed(by_positions(own)).collect(),
             Some(again) => self.flows.own_again(again, of_flow, own),
         }
     }
 
-    /// Index into `lives` of the parts, which are stored there.
+    /// Stores the parts of a life, and returns their index in `lives`.
     fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
         if parts.is_empty() {
             return Ok(AS_RECORDED);
@@ -192,7 +199,8 @@ impl Loading<'_> {
 }
 
 impl Flows {
-    /// Parts of variables that are live on `ranges`, where layers run again.
+    /// Returns the parts of the life of variables that are live at `ranges`, if layers are
+    /// recomputed.
     fn again(
         &self,
         runs: &Segments,
@@ -213,12 +221,13 @@ impl Flows {
         all.filter(|part| !part.steps.is_empty()).collect()
     }
 
-    /// As [`Flows::again`], for variables that positions need at different steps.
+    /// Returns the parts of the life of variables that positions need at the steps of `own`, if
+    /// layers are recomputed.
     fn own_again(
         &self,
         runs: &Segments,
         (flow, is_layered): (&Flow, bool),
-        own: &[OfPosition],
+        own: &[StepsOfPosition],
     ) -> Vec<PartInPlaces> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
@@ -229,22 +238,24 @@ impl Flows {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // More steps count only in stages that have a user besides the maker.
-        let beside = |(places, steps): OfPositions| {
+        // Additional steps count only in stages with a user of the tensor besides its maker.
+        let beside = |(places, steps): StepsOfPositions| {
             let is_known = places.iter().all(|place| others.contains(place));
             PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)
         };
-        let more = together(&more).into_iter().map(beside);
-        listed(together(&always)).chain(more).collect()
+        let more = by_positions(&more).into_iter().map(beside);
+        listed(by_positions(&always)).chain(more).collect()
     }
 }
 
-/// All steps, for stages that have all places that run again.
+/// Returns all steps at which variables are held, regardless of the place that the stages must
+/// have.
 fn all_steps(held: Vec<Held>) -> Steps {
-    joined(held.into_iter().flat_map(|(_, steps)| steps))
+    merged(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
-fn listed(parts: Vec<OfPositions>) -> impl Iterator<Item = PartInPlaces> {
+/// Turns sets of positions with their steps into parts of a life.
+fn listed(parts: Vec<StepsOfPositions>) -> impl Iterator<Item = PartInPlaces> {
     let parts = parts.into_iter();
     parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))
 }

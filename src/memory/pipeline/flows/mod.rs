@@ -1,4 +1,4 @@
-//! Which stages make, use, keep and forward a tensor.
+//! Flows: tensors with the same users, which stages make, use, keep and forward.
 
 mod lives;
 mod own_steps;
@@ -7,14 +7,14 @@ mod stash_and_transfers;
 mod users;
 
 use lives::{PartOfLife, StageLives};
-pub(super) use stash_and_transfers::{Flow, Life, Part, QUANTITIES, Quantity};
+pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole};
 
 use super::{Accumulator, Pipeline, Recompute};
-use crate::memory::steps::OfPosition;
+use crate::memory::steps::StepsOfPosition;
 use crate::model::{
     Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
 };
-use own_steps::{OwnSteps, Summed};
+use own_steps::{OwnSteps, SummedGradients};
 use rayon::prelude::*;
 use reruns::Segments;
 use rustc_hash::FxHashMap;
@@ -23,48 +23,51 @@ use std::sync::Arc;
 use users::KnownFlows;
 pub(super) use users::PassWindows;
 
-/// All flows of a model, shared by the pipelines that are tried for it.
+/// All flows of a model: groups of tensors that the same places (In, layers, Out) use in the same
+/// passes. Most data are shared by all pipelines that are tried.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Flows {
     pub(super) pipeline: Pipeline,
-    /// Is there a backward pass?
+    /// Whether the model has a backward pass.
     pub(super) is_training: bool,
-    /// Number of places: In, each layer, and Out.
+    /// The number of places: In, each layer, and Out.
     pub(in crate::memory) places: u32,
-    /// Is Out, the last place, in one position with In?
+    /// Whether Out, the last place, is in one position with In, on the first IPU.
     pub(super) out_is_first: bool,
-    /// The flows by number.
+    /// The flows by their numbers.
     pub(super) list: Arc<[Flow]>,
-    /// By number of the use: its role in a pipeline.
+    /// By number of the use (class and use set): the role of its variables in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
-    /// Steps at which each place runs.
+    /// The steps at which each place runs.
     pub(super) windows: Arc<PassWindows>,
-    /// By number of the use: steps at which each position needs its variables, where these differ.
-    own_steps: Arc<FxHashMap<u32, Vec<OfPosition>>>,
-    /// Segments of layers that may run again.
+    /// By number of the use: the steps at which each position needs its variables; only for uses
+    /// whose positions need them at different steps.
+    own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
+    /// The runs of layers that may be recomputed.
     segments: Arc<Segments>,
-    /// Gradients that end where accumulators take their values.
-    summed: Arc<Summed>,
-    /// By number of the use: when variables are live in stages of the pipeline; `None` before
-    /// [`Flows::in_pipeline`].
+    /// The gradients that end where accumulators take their values.
+    summed: Arc<SummedGradients>,
+    /// By number of the use: the steps at which its variables are live in stages of the pipeline;
+    /// `None` before [`Flows::in_pipeline`].
     lives: Option<Arc<StageLives>>,
 }
 
-/// The role of a use's variables in a pipeline.
+/// The role in a pipeline of the variables of one use.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
-    /// Variables that flow between stages or are kept, by the number of their flow.
+    /// Variables that flow between stages or are kept for the backward pass, with the number of
+    /// their flow.
     Flow(u32),
     /// A weight that gets an accumulator, with the bytes of one element if they are known.
     Accumulated(Option<u8>),
     /// A weight that no operation updates.
     NotUpdated,
-    /// Any other parameter, constants, or variables that no operation with a place uses.
+    /// Any other parameter, a constant, or variables that no operation with a place uses.
     Other,
 }
 
 impl Flows {
-    /// Finds the flows of `model` in `pipeline`; its passes end before the step `end`.
+    /// Finds the flows of `model` in `pipeline`. `end` is the first step after both passes.
     pub(in crate::memory) fn new(
         (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
@@ -80,8 +83,8 @@ impl Flows {
         let has_out = positions.out().is_some() || out_is_first;
         let is_summed = |of_use: &UseInPipeline| matches!(of_use, UseInPipeline::Accumulated(_));
         let summed = match of_uses.iter().any(is_summed) {
-            true => Summed::new(model, end),
-            false => Summed::default(),
+            true => SummedGradients::new(model, end),
+            false => SummedGradients::default(),
         };
         Self {
             pipeline,
@@ -98,11 +101,12 @@ impl Flows {
         }
     }
 
-    /// The flows in another pipeline: only when tensors are live differs, by whether layers run
-    /// again. The place sets that this needs are added to `sets`.
+    /// Returns the flows in another pipeline. Only the steps at which tensors are live can differ,
+    /// if layers are recomputed in one of the pipelines. Sets of positions that this needs are
+    /// added to `sets`.
     ///
     /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
+    /// If variables are shared by more distinct sets of layers than in any real model.
     pub(in crate::memory) fn in_pipeline(
         &self,
         pipeline: Pipeline,
@@ -118,13 +122,14 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The parts of the life of a use's variables; `None` if they are live as in the profile.
+    /// Returns the parts of the liveness of a use's variables in stages; `None` if they are live as
+    /// in the profile.
     #[inline]
     pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         self.lives.as_ref()?.of(number)
     }
 
-    /// The positions of `places`, ascending, each once.
+    /// Returns the positions of `places`, in ascending order, each once.
     fn positions_of(&self, mut places: Vec<u32>) -> Vec<u32> {
         for place in &mut places {
             if self.out_is_first && *place == self.places - 1 {
@@ -136,14 +141,14 @@ impl Flows {
         places
     }
 
-    /// The role of a use's variables in this pipeline.
+    /// Returns the role of a use's variables in a pipeline.
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
         let found = self.of_uses.get(number as usize);
         found.copied().unwrap_or(UseInPipeline::Other)
     }
 
-    /// The flow of a use, if it has one.
+    /// Returns the number of the flow of a use; `None` if its variables do not flow.
     #[inline]
     pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
@@ -152,8 +157,9 @@ impl Flows {
         }
     }
 
-    /// The pass in which stages send the variables of a use (0 forward, 1 backward), and the first
-    /// and the last place between which they are sent; `None` if they are not sent.
+    /// Returns the pass in which stages send the variables of a use (0 forward, 1 backward), and
+    /// the first and the last place between which they are sent. Returns `None` if they have no
+    /// flow, or no user in that pass.
     pub(in crate::memory) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -172,12 +178,13 @@ impl Flows {
         }
     }
 
-    /// Number of flows.
+    /// Returns the number of flows.
     pub(in crate::memory) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// By lane, bytes of the accumulators that are added for a use's variables; `None` if none are.
+    /// Returns the bytes by lane of the accumulators that are added for a use's variables, which
+    /// have `bytes` by lane; `None` if none are added.
     pub(in crate::memory) fn accumulators_of<const N: usize>(
         &self,
         number: u32,
@@ -190,12 +197,14 @@ impl Flows {
         Some(bytes.map(|bytes| accumulator.bytes(bytes.into(), element)))
     }
 
+    /// Does the pipeline recompute the activations of each layer?
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
-    /// Number of forward pipeline stages after a stage with these positions (end exclusive) and
-    /// `after` stages after it. Out counts as one more where it is on the first IPU.
+    /// Returns the number of forward pipeline stages after a stage with these positions (end
+    /// exclusive) and `after` stages after it. Out is one more if it is a separate pipeline stage
+    /// on the first IPU.
     pub(in crate::memory) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         match self.out_is_first {
@@ -204,7 +213,8 @@ impl Flows {
         }
     }
 
-    /// Number of additional copies of a stashed tensor that a stage keeps.
+    /// Returns the number of additional copies that a stage keeps of each stashed tensor, with
+    /// `depth` forward pipeline stages after it.
     pub(in crate::memory) fn copies(&self, depth: usize) -> u64 {
         match self.is_training {
             true => self.pipeline.schedule.copies(depth),
@@ -217,8 +227,8 @@ impl Flows {
         self.windows.at(place).goes_back
     }
 
-    /// Does a place run again in a stage with these places, where each layer runs again? In runs
-    /// with the first layer.
+    /// Is a place recomputed in a stage with these places, if each layer is recomputed? In is
+    /// recomputed together with the first layer.
     pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = match place {
             0 => Some(1),
@@ -229,13 +239,13 @@ impl Flows {
         self.goes_back(place) || with.is_some_and(|with| self.goes_back(with))
     }
 
-    /// Do transfer buffers differ between phases?
+    /// Do the bytes of transfer buffers differ between phases?
     pub(in crate::memory) fn has_phases(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }
 
-/// By number of the use, the role of its variables in a pipeline; adds new flows to `known`.
+/// Determines for each use the role of its variables in a pipeline. New flows are added to `known`.
 fn of_uses(
     (model, placement): (&Model, &Placement),
     windows: &PassWindows,
@@ -254,7 +264,7 @@ fn of_uses(
             }
             (0, 0) => return UseInPipeline::Other,
             (0..2, 0..2) => known.number(forward, backward),
-            // Which of the places use the variable depends on its class.
+            // If there are several places, the class decides which of them use the variable.
             _ => {
                 let (forward, backward) = windows.users(model, (forward, backward), class);
                 known.number(&forward, &backward)
@@ -266,8 +276,9 @@ fn of_uses(
     model.variables.uses().iter().map(flow).collect()
 }
 
-/// By use set, the role of its parameters in the pipeline (docs/model.md, "Accumulators and
-/// updates"). None is a weight if the profile has accumulators or gradients are not summed up.
+/// Determines for each use set the role of its parameters in a pipeline (docs/model.md,
+/// "Accumulators and updates"). Without a backward pass, or if the profile has accumulators
+/// already, no parameter counts as a weight that needs one.
 fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
     let sets = model.use_sets.len();
     if model.backward_start.is_none() || model.recording.accumulates {
@@ -300,8 +311,8 @@ fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> 
 }
 
 impl Accumulator {
-    /// Bytes of an accumulator for a weight of `bytes` bytes, whose elements take `element` bytes
-    /// each; `bytes` where the size of an element is unknown.
+    /// Returns the bytes of the accumulator for a weight of `bytes` bytes, whose elements take
+    /// `element` bytes each. If the size of an element is unknown, the accumulator takes `bytes`.
     pub(in crate::memory) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
         let width = match self {
             Accumulator::AsWeight => None,
@@ -317,12 +328,13 @@ impl Accumulator {
     }
 }
 
-/// By number of the use, steps at which each position needs its variables, where these differ.
+/// Returns for each use the steps at which each position needs its variables; uses whose positions
+/// all need them whenever they are live are left out.
 fn own_steps(
     model: &Model,
     placement: &Placement,
     (list, of_uses): (&[Flow], &[UseInPipeline]),
-) -> FxHashMap<u32, Vec<OfPosition>> {
+) -> FxHashMap<u32, Vec<StepsOfPosition>> {
     let own = OwnSteps::new(model, placement);
     let uses = model.variables.uses().par_iter().zip(of_uses).enumerate();
     let of_use = |(number, (variable, of_use)): (usize, (&VariableUse, &UseInPipeline))| {
@@ -335,8 +347,8 @@ fn own_steps(
     uses.filter_map(of_use).collect()
 }
 
-/// Does the host send variables of this class? Then an operation of the use set copies from the
-/// host at the step where they begin to be live.
+/// Does the host send the variables of this class? If so, an operation that uses them copies from
+/// the host at the step where they begin to be live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let Some((begin, _)) = model.classes.ranges(class).first() else {
         return false;

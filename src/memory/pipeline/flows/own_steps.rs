@@ -1,19 +1,21 @@
-//! Steps at which the operations of each position need a variable. A stage has only some of the
+//! The steps at which the operations of each position need a variable. A stage has only some of the
 //! positions (docs/model.md, "Pipelines").
 //!
-//! * Variables of a body are live at each call of it; in a stage, at the calls of the stage.
+//! * Variables of a function body are live at each call of it; in a stage, only at the calls of the
+//!   stage.
 //! * A tensor that is kept for the backward pass is live until the last operation of the stage that
-//!   uses it; if it leaves the stage, at least until the end of the forward pass.
-//! * A gradient that an accumulator takes ends with the passes ("Accumulators and updates").
+//!   uses it; if a later stage uses it, at least until the end of the forward pass.
+//! * A gradient that an accumulator takes is live until the passes end ("Accumulators and
+//!   updates").
 
 use super::{Flow, Life};
-use crate::memory::steps::OfPosition;
+use crate::memory::steps::StepsOfPosition;
 use crate::model::{Model, PlaceSet, Placement, VariableUse};
 
-/// The half-open steps of an operation, and its places if they are its own.
+/// The half-open steps of an operation, and its places if the operation has places of its own.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// When and where operations run, by group.
+/// The steps and places of the operations of each group.
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -37,9 +39,9 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Steps at which each position that counts the variables of a use needs them; empty if all
-    /// positions need them whenever they are live.
-    pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<OfPosition> {
+    /// Returns for each position that counts the variables of a use the steps at which it needs
+    /// them. The result is empty if all positions need them whenever they are live.
+    pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<StepsOfPosition> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);
         let ranges = self.model.classes.ranges(variable.class);
@@ -57,15 +59,15 @@ impl<'a> OwnSteps<'a> {
             });
             (position, steps.collect())
         };
-        let own: Vec<OfPosition> = positions.iter().enumerate().map(needs).collect();
+        let own: Vec<StepsOfPosition> = positions.iter().enumerate().map(needs).collect();
         match own.iter().all(|(_, steps)| steps[..] == *ranges) {
             true => Vec::new(),
             false => own,
         }
     }
 
-    /// By live range, then by index in `positions`: end of the position's last operation in the
-    /// range that uses variables of the set; `None` if it has none.
+    /// Returns for each live range, and each index in `positions`, the end of the position's last
+    /// operation in the range that uses variables of the set; `None` if there is no such operation.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
         let groups = self.model.use_sets.groups(set);
@@ -84,14 +86,15 @@ impl<'a> OwnSteps<'a> {
         ends
     }
 
-    /// Indices in `positions` of the positions that `places` are in.
+    /// Returns the indices in `positions` of the positions that have any of `places`.
     fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
         let places = self.placement.by_pass.sets.places(places).iter();
         let found = places.map(move |&place| self.placement.positions.of_place(place) as u32);
         found.filter_map(move |position| positions.binary_search(&position).ok())
     }
 
-    /// The end (exclusive) until which one position needs a variable of a live range.
+    /// Returns the step (exclusive) until which one position needs a variable in a live range.
+    /// `ends` has the end of the last operation of each position.
     fn end(
         &self,
         (from, to): (u32, u32),
@@ -115,17 +118,19 @@ impl<'a> OwnSteps<'a> {
     }
 }
 
-/// Variables that the backward pass makes for operations after it, such as an update or a norm.
+/// Gradients: variables that the backward pass makes and that operations after both passes, such as
+/// an update or a norm, use.
 #[derive(Debug, Default)]
-pub(super) struct Summed {
-    /// By use set: does an operation after both passes compute with it?
+pub(super) struct SummedGradients {
+    /// By use set: whether an operation after both passes computes with its variables.
     is_used_after: Vec<bool>,
     /// The first step after both passes.
     end: u32,
 }
 
-impl Summed {
-    /// Finds them for a model that gets accumulators which it was not recorded with.
+impl SummedGradients {
+    /// Finds the gradients of a model that gets accumulators, since the profile has none. `end` is
+    /// the first step after both passes.
     pub(super) fn new(model: &Model, end: u32) -> Self {
         let is_after = model.groups_with(|operation| {
             let window = operation.window;
@@ -139,8 +144,8 @@ impl Summed {
         }
     }
 
-    /// The step before which variables of a use set end that the profile has live on `ranges`;
-    /// `None` if no accumulator takes their values.
+    /// Returns the step before which variables of a use set end that are live at `ranges` in the
+    /// profile; `None` if they are not gradients that an accumulator takes.
     pub(super) fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_gradient = flow.life == Life::Backward;
         let is_gradient = is_gradient && self.is_used_after.get(set as usize) == Some(&true);

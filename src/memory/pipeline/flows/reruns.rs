@@ -1,53 +1,54 @@
-//! When variables are live where segments of layers run again for their backward pass.
+//! The steps at which variables are live in stages if layers are recomputed.
 //!
-//! A segment is some neighbouring places whose forward pass runs again from its inputs, right
-//! before their backward pass; tensors of places outside of segments are kept. The steps of the
-//! forward pass stand for both of its runs:
+//! A *segment* is a run of neighbouring places (In, layers) whose forward pass runs again from its
+//! inputs right before their backward pass. Tensors of places outside of segments are kept. The
+//! profile has one forward pass, so its steps stand for both runs:
 //! * A tensor that only its segment uses is free between the end of the segment's forward pass and
-//!   its backward pass: the *gap*.
-//! * A tensor that other places of the stage use too, or that came from before the segment, is a
-//!   checkpoint: it stays as in the one-IPU compilation, and where only forward passes use it,
-//!   until the first of them has run again.
-//! * A tensor that is kept over the first step of a segment's backward pass is live on all steps of
-//!   its forward pass, in stages that have the segment.
+//!   its backward pass: this is the *gap*.
+//! * A tensor that other places of the stage also use, or that comes from a place before the
+//!   segment, is a checkpoint. It stays live as in the one-IPU compilation. If only forward passes
+//!   use it, it is live until the first of these has run again.
+//! * A tensor that is live at the first step of a segment's backward pass is live at all steps of
+//!   the segment's forward pass, in stages that have the segment.
 //!
-//! Whether a tensor is a checkpoint depends on the stage, but only on which of its users the stage
-//! has: so each use is parted in two, which count in different places.
+//! Whether a tensor is a checkpoint depends on the stage, but only on which users of the tensor the
+//! stage has. So the life of its variables has two parts, which count in different stages.
 
 use super::{Flow, Life, PassWindows};
-use crate::memory::steps::{OfPosition, Steps, joined, together, without};
+use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use std::collections::BTreeMap;
 
-/// A run of a forward pass right before the backward pass of `place`.
+/// The second run of a forward pass, right before the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
+    /// The place whose backward pass needs the tensors.
     place: u32,
-    /// The place whose forward pass runs: In runs with the first layer.
+    /// The place whose forward pass runs again. In runs again together with the first layer.
     runs: u32,
     /// The first step of the backward pass of `place`.
     backward_start: u32,
-    /// The half-open steps of the forward pass.
+    /// The half-open steps of the forward pass that runs again.
     steps: (u32, u32),
 }
 
-/// The segments where each layer runs again: each layer is one, and In runs with the first layer.
-/// Out is kept.
+/// The segments of a model if each layer is recomputed: each layer is a segment, and In belongs to
+/// the segment of the first layer. Out is not recomputed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// By place, steps at which tensors that only its segment uses are free; `None` where
-    /// everything is kept.
+    /// By place: the steps at which tensors that only its segment uses are free; `None` if all
+    /// tensors of the place are kept.
     gaps: Vec<Option<Steps>>,
-    /// By place, the first step of its backward pass; `None` if it does not run again.
+    /// By place: the first step of its backward pass; `None` if it is not recomputed.
     first_steps: Vec<Option<u32>>,
     reruns: Vec<Rerun>,
 }
 
 impl Segments {
-    /// Finds the segments of a model with `places` places; the last one is Out if `has_out`.
+    /// Finds the segments of a model with `places` places, the last of which is Out if `has_out`.
     pub(super) fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
-        // A place may have steps that the profile lists elsewhere: they last until the next place
+        // The profile may list some steps of a place elsewhere, so they count until the next place
         // starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
@@ -60,7 +61,7 @@ impl Segments {
                 steps: (first, starts(place + 1).max(last + 1)),
             })
         };
-        let alone = (0..layers).filter_map(|place| runs(place, place));
+        let own = (0..layers).filter_map(|place| runs(place, place));
         let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
         let gap = |place: u32| {
             let ends = (place == 0 && layers > 1).then_some(1);
@@ -74,9 +75,9 @@ impl Segments {
             let ends = ends.map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
             let bodies = places().flat_map(|place| &windows.at(place).bodies);
-            Some(without(&[gap], &joined(bodies.copied())))
+            Some(without(&[gap], &merged(bodies.copied())))
         };
-        let reruns: Vec<Rerun> = alone.chain(of_in).collect();
+        let reruns: Vec<Rerun> = own.chain(of_in).collect();
         let mut first_steps = vec![None; layers as usize];
         for rerun in &reruns {
             let known: &mut Option<u32> = &mut first_steps[rerun.place as usize];
@@ -91,13 +92,16 @@ impl Segments {
         }
     }
 
+    /// Returns the steps at which tensors that only the segment of `place` uses are free; `None` if
+    /// they are kept.
     fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
         self.gaps.get(place as usize)?.as_deref()
     }
 
-    /// Steps that run again, for backward passes of places that satisfy `is_of`, while variables
-    /// that are live on `ranges` are kept, without `ranges` themselves. Each entry has the place
-    /// whose steps they are, which a stage must have; `None` where several places share the steps.
+    /// Returns the steps of forward passes that run again for the backward passes of places that
+    /// satisfy `is_of`, while variables that are live at `ranges` are held, without the steps of
+    /// `ranges`. Each entry has the place whose forward pass it is, which a stage must have for the
+    /// entry to count; `None` for steps of several places.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
@@ -109,8 +113,8 @@ impl Segments {
             }
         }
         let found = found.into_iter();
-        let found = found.map(|(place, steps)| (place, joined(steps)));
-        let found = together(&found.collect::<Vec<_>>()).into_iter();
+        let found = found.map(|(place, steps)| (place, merged(steps)));
+        let found = by_positions(&found.collect::<Vec<_>>()).into_iter();
         let held = found.map(|(places, steps)| match places[..] {
             [place] => (Some(place), steps),
             _ => (None, steps),
@@ -118,8 +122,8 @@ impl Segments {
         held.collect()
     }
 
-    /// When variables of a flow are live: in every stage that counts them, and in stages that have
-    /// certain users of the flow.
+    /// Returns the steps at which variables of a flow are live, if layers are recomputed: in every
+    /// stage that counts them, and additionally in stages that have certain users of the flow.
     pub(super) fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         match flow.life {
@@ -140,15 +144,15 @@ impl Segments {
             Life::AcrossPasses if is_layered => {
                 let found = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
                 let Some((maker, gap)) = found else {
-                    return self.held_alone(ranges);
+                    return self.lives_as_recorded(ranges);
                 };
-                // In runs with the first layer.
+                // In belongs to the segment of the first layer.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
                 let all = of_others
                     .iter()
                     .flat_map(|(_, steps)| steps.iter().copied());
-                let all = joined(all);
+                let all = merged(all);
                 let of_own = self.held(ranges, is_own).into_iter();
                 let (mut everywhere, mut beside) = (Vec::new(), Vec::new());
                 beside.extend(of_own.map(|(place, steps)| (place, without(&steps, &all))));
@@ -164,12 +168,13 @@ impl Segments {
                     others: users.filter(|&user| user != maker).collect(),
                 }
             }
-            Life::AcrossPasses | Life::Backward => self.held_alone(ranges),
+            Life::AcrossPasses | Life::Backward => self.lives_as_recorded(ranges),
         }
     }
 
-    /// When variables are live that stay as recorded, since only backward passes free them.
-    fn held_alone(&self, ranges: &[(u32, u32)]) -> Lives {
+    /// Returns the steps of variables that are live at least as recorded in every stage, since only
+    /// backward passes free them.
+    fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
         let mut everywhere = self.held(ranges, |_| true);
         everywhere.push((None, ranges.into()));
         Lives {
@@ -178,31 +183,34 @@ impl Segments {
         }
     }
 
-    /// The steps of a position, until its second run if the variable is an input of its forward
-    /// pass.
-    pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &OfPosition) -> Steps {
+    /// Returns the steps at which a position needs a variable. If the variable is an input of the
+    /// position's forward pass, they last until that pass runs again.
+    pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_given = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_given);
         let kept = steps.first().zip(until);
         let kept = kept.map(|(&(from, _), until)| (from, until));
-        joined(steps.iter().copied().chain(kept))
+        merged(steps.iter().copied().chain(kept))
     }
 
-    /// The first step of the backward pass of a place, if the place runs again.
+    /// Returns the first step of the backward pass of a place; `None` if the place is not
+    /// recomputed.
     fn first_step(&self, place: u32) -> Option<u32> {
         *self.first_steps.get(place as usize)?
     }
 }
 
-/// Steps at which variables are live, with a place that a stage must have if they are kept while it
-/// runs again.
+/// Steps at which variables are live. If there is a place, the steps only count in stages that have
+/// this place.
 pub(super) type Held = (Option<u32>, Steps);
 
-/// When variables are live.
+/// The steps at which variables of a flow are live, by the stages that count them.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
+    /// Live in every stage that counts the variables.
     pub(super) everywhere: Vec<Held>,
-    /// Live only in stages with any of `others`.
+    /// Live only in stages that have any of `others`.
     pub(super) beside: Vec<Held>,
+    /// The places, one of which a stage must have for `beside` to count.
     pub(super) others: Vec<u32>,
 }

@@ -1,23 +1,24 @@
-//! The part of a stage in a flow: whether it makes, uses, stashes or forwards the tensors.
+//! The role of a stage in a flow: whether it makes, uses, stashes or forwards the tensors.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
 use crate::model::{Model, Placement};
 use std::ops::Range;
 
-/// Do two places belong to one layer? In belongs to the first layer.
+/// Do two places belong to one layer, if In counts as part of the first layer?
 fn are_of_one_layer(place: u32, other: u32) -> bool {
     place.max(1) == other.max(1)
 }
 
-/// When a variable that is no parameter is live.
+/// The passes in which a variable that is no parameter is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Life {
-    /// Only in the forward pass, or in both passes but not over the start of the backward pass.
+    /// It is live in the forward pass only, or in both passes but not over the start of the
+    /// backward pass.
     Forward,
-    /// On the last step of the forward pass and on the first step of the backward pass.
+    /// It is live at the last step of the forward pass and at the first step of the backward pass.
     AcrossPasses,
-    /// Only from the start of the backward pass on.
+    /// It is live only from the start of the backward pass on.
     Backward,
 }
 
@@ -25,8 +26,8 @@ impl Life {
     pub(in crate::memory::pipeline) const ALL: [Life; 3] =
         [Life::Forward, Life::AcrossPasses, Life::Backward];
 
-    /// The life of a class; `None` for parameters, which are live on the first and on the last
-    /// step, and for a class that is never live.
+    /// Returns the passes in which variables of a class are live. Returns `None` for parameters,
+    /// which are live at the first and at the last step, and for a class that is never live.
     pub(in crate::memory::pipeline) fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
@@ -44,51 +45,53 @@ impl Life {
     }
 }
 
-/// Variables that the same places use and that have the same life.
+/// Tensors that the same places (In, layers, Out) use, and that are live in the same passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Flow {
-    /// The places that use the tensor in the forward pass, ascending. If Out is one of
-    /// them, it comes last, even where it is on the first IPU.
+    /// The places that use the tensors in the forward pass, in ascending order. If Out is one of
+    /// them, it comes last, even if it is on the first IPU.
     pub(in crate::memory::pipeline) forward: Box<[u32]>,
-    /// The places that use the tensor in the backward pass and in updates, ascending.
+    /// The places that use the tensors in the backward pass and in updates, in ascending order.
     pub(in crate::memory::pipeline) backward: Box<[u32]>,
     pub(in crate::memory::pipeline) life: Life,
-    /// Does the host send the tensor?
+    /// Whether the host sends the tensors.
     pub(in crate::memory::pipeline) is_streamed: bool,
 }
 
 /// What a stage does with the tensors of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::memory::pipeline) struct Part {
-    /// The stage keeps the tensor from its forward to its backward pass.
+pub(in crate::memory::pipeline) struct StageRole {
+    /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// By [`Quantity`]: do the bytes of the tensor count for it?
+    /// For each [`Quantity`], whether the bytes of the tensors count for it.
     pub(in crate::memory::pipeline) counts: [bool; QUANTITIES],
 }
 
-/// A quantity that bytes of flows count for.
+/// A sum that the bytes of flows count for, from which the additions of a pipeline are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Quantity {
-    /// The stage keeps a copy of the tensor for each micro-batch in flight: multiplied by the number
-    /// of copies.
+    /// Tensors of which the stage keeps a copy for each micro-batch in flight. The sum is
+    /// multiplied by the number of copies.
     Stash,
-    /// Out, on the IPU of the stage, takes the tensor from it, and the stage does not stash it:
-    /// multiplied by the number of all pipeline stages.
+    /// Tensors that Out, on the IPU of the stage, takes from it, and that the stage does not stash.
+    /// The sum is multiplied by the number of all pipeline stages.
     ForOut,
-    /// The stage forwards the tensor, which it does not use, to a later stage.
+    /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
-    /// The stage forwards the gradient, which it does not use, to an earlier stage.
+    /// Gradients that the stage forwards to an earlier stage without using them.
     PassesBackward,
-    /// An earlier stage makes the tensor, and the forward pass of this stage uses it.
+    /// Tensors that an earlier stage or the host makes, and that the forward pass of this stage
+    /// uses.
     Enters,
-    /// The stage makes or receives the tensor, and a later stage uses it.
+    /// Tensors that the stage makes or receives in the forward pass, and that a later stage uses.
     Leaves,
-    /// The tensor is a gradient from a later stage.
+    /// Gradients that the stage receives from a later stage.
     GradientIn,
-    /// The tensor is a gradient for an earlier stage.
+    /// Gradients that the stage makes for an earlier stage.
     GradientOut,
 }
 
+/// The number of quantities.
 pub(in crate::memory::pipeline) const QUANTITIES: usize = 8;
 
 impl Quantity {
@@ -106,13 +109,14 @@ impl Quantity {
 }
 
 impl Flow {
-    /// The place that makes the tensor in the forward pass; `None` if the host sends it.
+    /// Returns the place that makes the tensors in the forward pass; `None` if the host sends them.
     pub(in crate::memory::pipeline) fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Is the tensor live across the passes, and do all places that count variables of `set` use
-    /// it? Then the place that makes it again is known, where layers run again.
+    /// Are the tensors live across both passes, and do all positions that count variables of `set`
+    /// use them? Only then can it be determined which place makes them again if layers are
+    /// recomputed.
     pub(in crate::memory::pipeline) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -127,9 +131,13 @@ impl Flow {
             && counted.iter().all(|&place| is_used(place))
     }
 
-    /// The part of a stage with these places: the definitions of docs/model.md, "Pipelines", in
-    /// their literal form.
-    pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>, flows: &Flows) -> Part {
+    /// Determines the role of a stage with these places in the flow, directly by the definitions of
+    /// docs/model.md, "Pipelines".
+    pub(in crate::memory::pipeline) fn role_of(
+        &self,
+        places: &Range<u32>,
+        flows: &Flows,
+    ) -> StageRole {
         let met = |users: &[u32]| !users_in(users, places).is_empty();
         let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
         let comes_after = |users: &[u32]| users.last().is_some_and(|&user| user >= places.end);
@@ -165,14 +173,15 @@ impl Flow {
                 is_made && comes_before(backward)
             }
         };
-        Part {
+        StageRole {
             kept,
             counts: Quantity::ALL.map(counts),
         }
     }
 
-    /// Where layers of the stage run again: does a layer run again from this tensor, or does a
-    /// place that does not run again keep it for the backward pass?
+    /// With recomputation of layers: does the stage stash these tensors? It does if a layer is
+    /// recomputed from them, or if a place that is not recomputed keeps them for the backward pass.
+    /// `kept` and `enters` are as in [`Flow::role_of`].
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -199,7 +208,7 @@ impl Flow {
     }
 }
 
-/// The part of `users` (ascending) that lies in `places`.
+/// Returns the elements of `users` (ascending) that are in `places`.
 fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let first = users.partition_point(|&user| user < places.start);
     let users = &users[first..];

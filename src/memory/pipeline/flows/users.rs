@@ -1,24 +1,25 @@
-//! Which places use a tensor in the forward pass and in the backward pass.
+//! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass.
 
 use super::{Flow, Life};
 use crate::memory::join;
-use crate::memory::steps::{Steps, joined};
+use crate::memory::steps::{Steps, merged};
 use crate::model::{Model, Pass, Placement, Positions};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Number of flows with the same places: one for each life, streamed or not.
+/// The number of flows with the same places: one for each [`Life`], with tensors from the host or
+/// not.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
-/// Values by list of places, looked up by a slice without a copy.
+/// Values by list of places; a lookup takes a slice without copying it.
 type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
 
-/// All flows, with each pair of forward and backward places once.
+/// All flows; each pair of forward and backward places has its flows once.
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
-    /// By forward places, then by backward places: number of the first flow with them.
+    /// By forward places, then by backward places: the number of the first flow with these places.
     numbers: ByPlaces<ByPlaces<u32>>,
-    /// The place of Out if it is on the first IPU.
+    /// The place of Out if it is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
 
@@ -31,7 +32,7 @@ impl KnownFlows {
         }
     }
 
-    /// The number of the first flow with these places, which are added if they are new.
+    /// Returns the number of the first flow with these places. Flows with new places are added.
     pub(super) fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
         let known = self.numbers.get(forward);
@@ -50,8 +51,8 @@ impl KnownFlows {
         first
     }
 
-    /// Returns `backward`, with In in place of Out in two cases where Out is on the first IPU. If
-    /// `forward` has places but not Out, a backward operation in Out belongs to In, which shares
+    /// Returns `backward` with In in place of Out, in two cases in which Out is on the first IPU.
+    /// If `forward` has places but not Out, a backward operation in Out belongs to In, which shares
     /// weights with Out. If `forward` is empty and `backward` is In and Out, the tensor is a
     /// gradient of the shared weights, which stays on their IPU.
     fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
@@ -72,25 +73,30 @@ impl KnownFlows {
     }
 }
 
-/// By place: when its operations run.
+/// The steps at which the operations of each place (In, layers, Out) run, by place.
 #[derive(Debug, Default)]
 pub(in crate::memory::pipeline) struct PassWindows(Vec<PlaceSteps>);
 
-/// When the operations of one place run.
+/// The steps at which the operations of one place run, in each pass.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory::pipeline) struct PlaceSteps {
-    /// The first and the last step (inclusive) of operations that run in this place alone.
+    /// The first and the last step (inclusive) of forward operations that run in this place only;
+    /// `None` if there are none.
     pub(in crate::memory::pipeline) forward: Option<(u32, u32)>,
+    /// The first and the last step (inclusive) of backward operations that run in this place only;
+    /// `None` if there are none.
     pub(in crate::memory::pipeline) backward: Option<(u32, u32)>,
-    /// Does the place have a backward operation? Frozen layers at the start of a model have none.
+    /// Whether the place has a backward operation. Frozen layers at the start of a model have none.
     pub(in crate::memory::pipeline) goes_back: bool,
-    /// Does the place have an operation in a body that is listed for several calls?
+    /// Whether the place has an operation in a function body that the profile lists for several
+    /// calls.
     pub(in crate::memory::pipeline) is_in_functions: bool,
-    /// Half-open steps in the backward pass of bodies that are listed for several calls.
+    /// The half-open steps of backward operations in function bodies that the profile lists for
+    /// several calls.
     pub(super) bodies: Steps,
 }
 
-/// A place that is out of range counts as going back.
+/// The steps of a place that does not exist. It counts as having a backward pass.
 static UNKNOWN: PlaceSteps = PlaceSteps {
     forward: None,
     backward: None,
@@ -107,7 +113,7 @@ impl PassWindows {
                 .entry((operation.group, operation.window))
                 .or_default() += 1;
         }
-        // Out may be a place beyond all positions.
+        // Out may be a place after all positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
@@ -139,19 +145,20 @@ impl PassWindows {
             *known = join(&[*known, Some(window)]);
         }
         for steps in &mut found {
-            steps.bodies = joined(std::mem::take(&mut steps.bodies));
+            steps.bodies = merged(std::mem::take(&mut steps.bodies));
         }
         Self(found)
     }
 
-    /// When the operations of a place run.
+    /// Returns the steps at which the operations of a place run.
     pub(in crate::memory::pipeline) fn at(&self, place: u32) -> &PlaceSteps {
         self.0.get(place as usize).unwrap_or(&UNKNOWN)
     }
 
-    /// The users of a variable, by pass, during one of its live ranges: the range that is live into
-    /// the backward pass, else the range with the most users. All callers of a function use its
-    /// variables, but a live range belongs to one call.
+    /// Returns the users of a variable in the forward pass and in the backward pass, during one of
+    /// its live ranges: the range that is live into the backward pass, or else the range with the
+    /// most users. All callers of a function use its variables, but each live range belongs to one
+    /// call.
     pub(super) fn users(
         &self,
         model: &Model,

@@ -1,5 +1,5 @@
-//! When variables are live in stages, against the rules applied to each variable, stage and step
-//! one by one.
+//! Compares the steps at which variables are live in stages with the rules, applied to each
+//! variable, stage and step one by one.
 
 use super::*;
 use crate::memory::pipeline::flows::Life;
@@ -10,25 +10,25 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The memory of a model whose layers run again.
+/// The memory of a model whose layers are recomputed.
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
-    /// Do layers run again at all?
+    /// Whether layers are recomputed.
     is_again: bool,
-    /// Places that run again: all but Out whose steps are known.
+    /// The places that are recomputed: all except Out whose steps are known.
     places: Vec<u32>,
     /// The first step after both passes.
     end: u32,
-    /// By use set, if accumulators are added: does an operation after `end` compute with it?
+    /// By use set: whether an operation after `end` computes with it and accumulators are added.
     is_used_after: Vec<bool>,
     /// By class and use set: [`Again::own_ranges`] of each position that counts the variable.
     known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
-/// Half-open.
+/// Half-open steps.
 type Steps = Range<u32>;
 
-/// Half-open live ranges, by position.
+/// The half-open live ranges of a variable, by position.
 type OwnRanges = Rc<Vec<(u32, Vec<(u32, u32)>)>>;
 
 impl<'a> Again<'a> {
@@ -86,7 +86,7 @@ impl<'a> Again<'a> {
         windows.at(place).forward.is_some() && windows.at(place).backward.is_some()
     }
 
-    /// The steps of a place in the forward pass; empty if they are unknown.
+    /// Returns the steps of a place in the forward pass; empty if they are unknown.
     fn forward(&self, place: u32) -> Steps {
         let known = self.flows().windows.at(place).forward;
         known.map_or(0..0, |(first, last)| first..last + 1)
@@ -97,14 +97,14 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// The steps on which a place runs again: until the next place starts, since some steps may be
-    /// listed elsewhere.
+    /// Returns the steps at which a place is recomputed. They last until the next place starts,
+    /// since some steps may be listed elsewhere.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
     }
 
-    /// The steps between both passes of a place; In goes with the first layer.
+    /// Returns the steps between both passes of a place; In belongs to the first layer.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
@@ -116,7 +116,7 @@ impl<'a> Again<'a> {
         from..starts.expect("one").min(self.backward(next).end)
     }
 
-    /// Is a variable live at a step in a stage with these positions, by the literal rules?
+    /// Is a variable live at a step in a stage with these positions, directly by the rules?
     fn is_live(&self, stage: &Range<usize>, (class, set): (u32, u32), step: u32) -> bool {
         let (memory, classes) = (self.memory, &self.memory.model.classes);
         let counted = memory.counted(set);
@@ -177,8 +177,8 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// The steps of a variable. They end with the passes if the backward pass makes it and an
-    /// operation after both passes computes with it.
+    /// Cuts off steps after both passes, if the backward pass makes the variable and an operation
+    /// after both passes computes with it.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -190,9 +190,10 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// When a position needs a variable: in the live ranges in which operations of the position use
-    /// it, if any do. If it is kept for the backward pass, a range ends after the last of these
-    /// operations, or after the forward pass if the variable goes on to another place.
+    /// Returns the steps at which a position needs a variable: the live ranges in which operations
+    /// of the position use it, if any do. If the variable is kept for the backward pass, a range
+    /// ends after the last of these operations, or after the forward pass if another place uses the
+    /// variable too.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -233,9 +234,9 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Is a variable with these live ranges live at a step where layers run again: in every stage,
-    /// and else in stages with another user than its maker? A variable that is kept while one place
-    /// runs again is live in a given `stage` only if that has the place.
+    /// Is a variable with these live ranges live at a step if layers are recomputed: in every
+    /// stage, or else in stages with another user than its maker? A variable that is kept while one
+    /// place is recomputed is live in a `stage` only if the stage has this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -279,7 +280,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// The users other than the maker; for a flow of the forward pass, only users that run again.
+    /// Returns the users other than the maker; in a forward flow only those that are recomputed.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
@@ -300,8 +301,8 @@ impl<'a> Again<'a> {
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// The places that run again at a step, for backward passes of places that satisfy `is_of`,
-    /// while a variable with these live ranges is kept.
+    /// Returns the places that are recomputed at a step, for backward passes of places that satisfy
+    /// `is_of`, while a variable with these live ranges is kept.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -319,7 +320,8 @@ impl<'a> Again<'a> {
         again
     }
 
-    /// The highest live bytes of a stage on a tile, with the variables of every stage.
+    /// Returns the highest live bytes of a stage on a tile, including variables that every stage
+    /// has.
     fn most(&self, stage: &Range<usize>, tile: u32) -> u64 {
         let mut live = vec![0; self.memory.model.steps() as usize];
         for variable in self.memory.uses.on_tile(tile) {
@@ -331,7 +333,7 @@ impl<'a> Again<'a> {
         live.into_iter().max().unwrap_or(0)
     }
 
-    /// Compares one stage of `every[0]`, on one tile of `every[1]`, with the rules.
+    /// Compares one of each `every[0]` stages with the rules, on one of each `every[1]` tiles.
     fn check(&self, every: [usize; 2]) {
         let stages = ranges(self.memory.layers());
         let found = stages.iter().zip(self.memory.stages(&stages));
@@ -387,7 +389,7 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
             .map(|recompute| recomputing(recompute, &memory(&model, &placement)));
         Again::new(&kept).check([share(5), 29]);
         Again::new(&again).check([share(3), 29]);
-        // Some bytes are free while other layers run, where the peak is in the passes.
+        // Some bytes are free while other layers are recomputed, if the peak is in the passes.
         let [kept, free] = [kept, again].map(|memory| {
             let whole = 0..memory.layers();
             memory.stages(&[whole])[0].sums().variables
