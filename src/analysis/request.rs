@@ -3,7 +3,7 @@
 //! The command makes a [`Request`] from its options before it reads the model. Everything that
 //! depends on the model is resolved here: limits, the number of IPUs, the positions of named
 //! layers, the objective, and the pipeline. The result is the
-//! [`SearchRequest`](crate::search::SearchRequest) of the solver.
+//! [`SearchRequest`] of the solver.
 
 use super::judged::JudgedSplit;
 use super::named_layers::LayerConstraint;

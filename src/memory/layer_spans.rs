@@ -21,7 +21,7 @@ impl MemoryModel<'_> {
     /// Returns the spans of all layers, in the order of steps. A step belongs to the layer of the
     /// operation that runs it or, if several operations overlap, to the layer of the shortest
     /// operation. Steps without a layer join the layer around them. If there are more than
-    /// [`MAX_SPANS`] spans, the steps are cut into equal stretches, each of which goes to the layer
+    /// 600 spans, the steps are cut into equal stretches, each of which goes to the layer
     /// that has most of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();

@@ -238,7 +238,7 @@ pub enum Needed {
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of
-/// [`solve`](super::solve), but not here.
+/// [`solve`], but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.highest_limit();

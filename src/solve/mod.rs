@@ -28,7 +28,7 @@
 //!
 //! Beside [`solve`], [`sweep`] solves for each number of IPUs, [`explain`] says why there is no
 //! plan and which changes would help, with a [`Certificate`] that can be checked by hand, and
-//! [`broken`] lists the constraints that a plan breaks. [`greedy`] is the original tool's search,
+//! [`broken`] lists the constraints that a plan breaks. [`greedy()`] is the original tool's search,
 //! for comparison.
 
 mod checked_problem;

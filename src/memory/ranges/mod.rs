@@ -192,11 +192,13 @@ struct RangePass<'a> {
     failed: AtomicBool,
     /// The ranges of each pipeline, with their peaks so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// Sets of pipelines that are examined side_by_side. Each set has a flag for each pipeline.
+    /// Sets of pipelines that are examined
+    /// together. Each set has a flag for each pipeline.
     alike: Vec<Vec<bool>>,
 }
 
-/// Returns sets of pipelines in which the same variables count, so that they are examined side_by_side.
+/// Returns sets of pipelines in which the same variables count, so that they are examined
+/// together.
 fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
