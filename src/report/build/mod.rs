@@ -22,7 +22,7 @@ use std::ops::Range;
 pub struct Inputs<'a> {
     /// The operations, variables and steps of the model.
     pub model: &'a Model,
-    /// The layer that each operation belongs to by its name.
+    /// The layer that each operation belongs to, if any.
     pub layering: &'a Layering,
     /// The layer order (In, the layers, Out), and the positions in it that operations and variables
     /// are assigned to.

@@ -5,16 +5,16 @@ use crate::report::{Report, Split, Stage};
 use crate::search::free_bytes;
 use thiserror::Error;
 
-/// Why a report cannot be compared with a compilation.
+/// The reason why a report cannot be compared with a recorded compilation.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AgainstError {
-    /// The report has no split.
+    /// The report has no split, so it predicts no stages.
     #[error(
         "it has no split to compare with; give a report that --export-json wrote with --solve or \
          --layers-per-ipu"
     )]
     NoSplit,
-    /// The report has a split without stages.
+    /// The report has a split without stages, since its search found none.
     #[error(
         "its split has no stages, since none was found; give a report of a search that found one"
     )]
@@ -22,10 +22,11 @@ pub enum AgainstError {
 }
 
 impl Against {
-    /// Compares the stages that `prediction` predicts with the recorded memory.
+    /// Compares the stages of `prediction`, the report of an earlier run, with the recorded memory
+    /// of the IPUs.
     ///
     /// # Errors
-    /// When the report has no stages.
+    /// When the prediction has no split, or a split without stages.
     pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, AgainstError> {
         let split = prediction.split.as_ref().ok_or(AgainstError::NoSplit)?;
         if split.stages.is_empty() {
@@ -57,7 +58,8 @@ impl Against {
         })
     }
 
-    /// Returns the stage with the fewest free bytes below its limit; the first one of a tie.
+    /// Returns the stage with the fewest free bytes on the fullest tile of its IPU; the first one
+    /// of a tie. `None` without stages.
     pub fn nearest_to_limit(&self) -> Option<&StageAgainst> {
         self.stages.iter().min_by_key(|stage| stage.free)
     }
@@ -83,7 +85,8 @@ impl StageAgainst {
         }
     }
 
-    /// Returns each part with its name, its predicted and its recorded bytes, and their difference.
+    /// Returns each kind of contents of the fullest tile, such as `stash`: its name, its predicted
+    /// bytes, its recorded bytes, and recorded less predicted bytes.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = (&'static str, u64, u64, i64)> {
         let recorded = self.recorded_parts.named();
         let parts = self.predicted_parts.named().into_iter().zip(recorded);
@@ -93,9 +96,10 @@ impl StageAgainst {
         })
     }
 
-    /// Returns the part that contributes most to the difference, with its own difference in bytes:
-    /// the largest one of the same sign, the first of a tie. `None` if the fullest tile is as full
-    /// as predicted.
+    /// Returns the kind of contents that contributes most to the difference on the fullest tile:
+    /// its name, and its recorded less predicted bytes. It is the largest one of the same sign as
+    /// the whole difference, the first one of a tie. `None` if the fullest tile is as full as
+    /// predicted.
     pub fn worst_part(&self) -> Option<(&'static str, i64)> {
         let named = self
             .parts()
@@ -106,7 +110,7 @@ impl StageAgainst {
     }
 }
 
-/// Returns how many layers of a stage run on an IPU.
+/// Returns the number of layers of a stage that run on an IPU, by the names of the layers.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
     let layers = named_layers(ipu);
     let common = stage.named_layers().filter(|layer| layers.contains(layer));
@@ -118,9 +122,10 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
     layers.map(String::as_str).collect()
 }
 
-/// Matches stages with IPUs, in the order of the stages. A stage runs on the IPU with most of its
-/// layers; stages without layers on any IPU, such as In or Out alone, take the remaining IPUs in
-/// order.
+/// Matches the predicted stages with recorded IPUs. Returns the pairs in the order of the stages,
+/// and how they were matched. A stage is matched with the IPU that runs most of its layers. Stages
+/// without layers on any IPU, such as a stage of only In or Out, are matched with the remaining
+/// IPUs in order.
 fn pairs<'a>(stages: &'a [Stage], ipus: &'a [IpuFit]) -> (Vec<(&'a Stage, &'a IpuFit)>, MatchedBy) {
     let mut left: Vec<&IpuFit> = ipus.iter().collect();
     let by_layers = stages.iter().map(|stage| {
@@ -141,8 +146,8 @@ fn pairs<'a>(stages: &'a [Stage], ipus: &'a [IpuFit]) -> (Vec<(&'a Stage, &'a Ip
     (pairs.collect(), matched_by)
 }
 
-/// Returns the differences between the cuts of the prediction and of the compilation; `None` if no
-/// cut is known to differ.
+/// Compares the cuts of the prediction with the cuts of the compilation; `None` if no cut is known
+/// to differ.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

@@ -14,27 +14,27 @@ use crate::witnesses::Contradiction;
 /// Approximate upper bound on points in the curves of all IPUs together.
 const MAX_POINTS: usize = 12_000;
 
-/// The inputs of a report on a compilation.
+/// The inputs of a report on a recorded compilation.
 #[derive(Debug)]
 pub struct FitInputs<'a> {
-    /// The recorded memory of the compilation.
+    /// The recorded memory and cycles of the compilation.
     pub profile: &'a CompiledProfile,
-    /// The layers on each IPU; `None` if their names are unknown.
+    /// The layers that run on each IPU; `None` if their names are unknown.
     pub layers: Option<&'a LayersByIpu>,
-    /// Bytes that a tile may take: one number, or one for each listed IPU.
+    /// Bytes that each tile may take: one number for all IPUs, or one for each listed IPU.
     pub limits: Vec<u64>,
     /// How much the report has beside whether the compilation fits.
     pub detail: Detail,
-    /// How the report is made.
+    /// The files and options that the report is made from.
     pub provenance: Provenance,
     /// Warnings about the files.
     pub warnings: Vec<Warning>,
-    /// Where the profile contradicts itself.
+    /// Contradictions between statements of the profile.
     pub contradictions: Vec<Contradiction>,
 }
 
 impl Report {
-    /// Makes the report on a compilation, which has no layers, split or search.
+    /// Makes the report on a recorded compilation, which has no layers, split or search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let fit = inputs.fit();
         let profile = inputs.profile;
@@ -76,8 +76,8 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Is a tile over the limit? A tile that overflowed is, unless the limit exceeds the target's
-    /// memory.
+    /// Returns whether a tile is over `limit`, in bytes. A tile that overflowed its memory is,
+    /// unless the limit exceeds the target's memory.
     fn is_over(&self, tile: usize, limit: u64) -> bool {
         let profile = self.profile;
         let counts = limit <= profile.target.bytes_per_tile;
@@ -138,8 +138,8 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns the parts of a tile without lowered variables: code by its categories, and the rest
-    /// as variables.
+    /// Returns the bytes on a tile by what they hold, for a profile without lowered variables. Code
+    /// is known by its categories; the rest counts as variables.
     fn parts_of_categories(&self, tile: u32) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -152,7 +152,8 @@ impl FitInputs<'_> {
         parts
     }
 
-    /// Returns the bytes of an IPU by step, summed over its tiles.
+    /// Returns the bytes of an IPU at each step, summed over its tiles and thinned; `None` if the
+    /// profile does not have them.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;
@@ -172,8 +173,8 @@ impl FitInputs<'_> {
     }
 }
 
-/// Divides `total`, the recorded bytes of a tile at the tile's peak step, into code, variables and
-/// other parts. Bytes that no variable explains are fragmentation.
+/// Divides `total`, the recorded bytes of a tile, by what they hold. `live` has the bytes of the
+/// variables at the tile's peak step. Bytes that no variable explains count as gaps.
 fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> TileParts {
     let mut parts = TileParts::default();
     for &(category, name, bytes) in &live.live {

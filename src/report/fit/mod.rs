@@ -22,108 +22,117 @@ use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a recorded compilation fits.
+/// Whether a recorded compilation fits, IPU by IPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
-    /// Does every tile of every IPU fit?
+    /// Whether every tile of every IPU fits.
     pub fits: bool,
     /// Bytes that each tile may take: the highest limit of any IPU.
     pub limit: u64,
-    /// The limits by IPU, if they differ.
+    /// Bytes that each tile may take, one number for each IPU, if the IPUs have different limits;
+    /// otherwise `null`.
     pub limits: Option<Vec<u64>>,
     /// Number of tiles of each IPU. Tiles are numbered across all IPUs.
     pub tiles_per_ipu: u32,
     /// Number of replicas that the model was compiled for, which all run the same program.
     pub replicas: u32,
-    /// Number of replicas that the profile lists, one after the other.
+    /// Number of replicas whose IPUs the profile lists, one replica after the other.
     pub listed_replicas: u32,
-    /// Number of lowered variables; `null` if the profile has none. Then the parts of tiles come
-    /// from `memory_by_category`.
+    /// Number of lowered variables in the profile; `null` if it has none. Then the bytes of a tile
+    /// are divided by its recorded categories.
     pub variables: Option<u64>,
-    /// Do names of variables show what a pipeline keeps? Otherwise stashes and accumulators are
-    /// among the variables.
+    /// Whether names of variables show which ones are stashes and accumulators of a pipeline.
+    /// Otherwise their bytes count as other variables.
     pub has_names: bool,
     /// Number of liveness steps of the program; `null` if unknown.
     pub steps: Option<u32>,
-    /// Every IPU that the profile lists.
+    /// The recorded memory of each IPU that the profile lists.
     pub ipus: Vec<IpuFit>,
-    /// The comparison with the prediction, if one was given.
+    /// The comparison with the prediction of an earlier report; `null` if none was given.
     pub against: Option<Against>,
 }
 
 /// The recorded memory of one IPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IpuFit {
-    /// The IPU.
+    /// The number of the IPU, from 0.
     pub ipu: u32,
-    /// Does every tile of the IPU fit?
+    /// Whether every tile of the IPU fits.
     pub fits: bool,
-    /// The layers that run on the IPU, in order; `null` if their names are unknown.
+    /// The names of the layers that run on the IPU, in order; `null` if they are unknown.
     pub layers: Option<LayerNames>,
-    /// Bytes summed over all tiles of the IPU, without gaps.
+    /// Bytes in use, summed over all tiles of the IPU, without gaps between variables.
     pub total: u64,
-    /// Number of tiles that are over the limit or have overflowed.
+    /// Number of the IPU's tiles that are over the limit or have overflowed their memory.
     pub tiles_over: u32,
-    /// Bytes beyond the memory of a tile, with gaps, summed over all tiles of the IPU.
+    /// Bytes beyond the memory of a tile, with gaps between variables, summed over all tiles of the
+    /// IPU.
     pub overflowed: u64,
-    /// The fullest tile, which decides whether the IPU fits.
+    /// The tile of the IPU with the most bytes, which decides whether the IPU fits.
     pub fullest_tile: RecordedTileFacts,
-    /// How full the tiles of the IPU are.
+    /// The distribution of bytes over the tiles of the IPU.
     pub tiles: Fullness,
-    /// Bytes by category, in the order of the profile; empty if it has none. Variables that share
-    /// memory at different steps all count.
+    /// Bytes of the IPU by category, in the order of the profile; empty if it has none. Variables
+    /// that share memory at different steps all count.
     pub categories: Vec<CategoryBytes>,
-    /// Bytes by the names of variables; `null` without lowered variables or names.
+    /// Bytes of the IPU's stashes, accumulators and received tensors, by the names of variables;
+    /// `null` without lowered variables or names.
     pub named: Option<NamedBytes>,
-    /// Bytes of the IPU over the steps of the program, summed over its tiles; `null` if unknown.
+    /// Bytes of the IPU at each step of the program, summed over its tiles; `null` if unknown.
     pub curve: Option<Curve>,
-    /// Executed cycles of all runs; `null` without execution.
+    /// Measured cycles of the IPU over all runs of the program; `null` if the profile has no
+    /// execution.
     pub cycles: Option<u64>,
 }
 
-/// The fullest tile of an IPU; the first one of a tie.
+/// The fullest tile of an IPU, as the compiler recorded it; the first one of a tie.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedTileFacts {
-    /// The tile's number across all IPUs.
+    /// The number of the tile, counted across all IPUs.
     pub tile: u32,
-    /// The tile's number on its IPU.
+    /// The number of the tile on its IPU.
     pub tile_of_ipu: u32,
-    /// Bytes in use, without gaps.
+    /// Bytes in use on the tile, without gaps between variables.
     pub bytes: u64,
     /// Bytes that the tile may take.
     pub limit: u64,
-    /// The limit less the bytes in use; below 0 if they exceed it.
+    /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the limit is
+    /// exceeded.
     pub free: i64,
-    /// Bytes in use with the gaps between variables; `null` if unknown.
+    /// Bytes in use on the tile with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
-    /// Bytes beyond the tile's memory, with gaps. A tile that overflowed is over, whatever `free`
-    /// is.
+    /// Bytes beyond the tile's memory, with gaps between variables. A tile that overflowed does not
+    /// fit, even if `free` is not below 0.
     pub overflowed: u64,
-    /// Bytes of variables that are live on every step.
+    /// Bytes on the tile of the variables that are live on every step of the program.
     pub always_live: u64,
-    /// The highest bytes of other variables at one step.
+    /// The highest bytes at any one step, on the tile, of the variables that are not live on every
+    /// step.
     pub not_always_live: u64,
-    /// The first step at which other variables take the most; `null` if unknown.
+    /// The first step at which the variables that are not always live take the most bytes on the
+    /// tile; `null` if unknown.
     pub peak_step: Option<u32>,
-    /// The bytes in use by kind of contents.
+    /// The bytes of the tile by what they hold, such as variables or code.
     pub parts: TileParts,
 }
 
-/// Bytes of all variables of an IPU by their names, whether they are live together or not.
+/// Bytes of an IPU's variables that a pipeline adds, recognized by their names and summed over
+/// tiles. All of them count, whether they are live at the same time or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedBytes {
-    /// Copies for the micro-batches that are in the pipeline.
+    /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
     pub stashed: u64,
-    /// Bytes that were read back from these copies.
+    /// Bytes of the tensors that are restored from the stash.
     pub restored: u64,
-    /// Accumulators, which sum gradients.
+    /// Bytes of accumulators, which sum gradients over micro-batches.
     pub accumulators: u64,
-    /// Bytes received from other IPUs.
+    /// Bytes of the tensors that are received from other IPUs.
     pub received: u64,
 }
 
 impl Fit {
-    /// Returns the IPU with the fewest free bytes below its limit; the first one of a tie.
+    /// Returns the IPU with the fewest free bytes on its fullest tile; the first one of a tie.
+    /// `None` without IPUs.
     pub fn nearest_to_limit(&self) -> Option<&IpuFit> {
         self.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free)
     }
@@ -133,31 +142,32 @@ impl Fit {
         self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)
     }
 
-    /// Returns the IPUs of the first replica, or all IPUs if only one replica is listed.
+    /// Returns the IPUs of the first replica. These are all IPUs if the profile lists only one
+    /// replica.
     pub fn of_replica(&self) -> &[IpuFit] {
         let count = self.ipus.len() / (self.listed_replicas.max(1) as usize);
         &self.ipus[..count]
     }
 }
 
-/// Comparison of the prediction for a pipeline with its recorded compilation.
+/// The comparison of the predicted stages of a pipeline with its recorded compilation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
-    /// The profile that the prediction was made from, under its name in that run.
+    /// The path of the profile that the prediction was made from, as that run named it.
     pub profile: String,
-    /// How stages and IPUs were matched.
+    /// How the predicted stages were matched with IPUs.
     pub matched_by: MatchedBy,
-    /// Did the prediction say that the model fits?
+    /// Whether the prediction said that the model fits.
     pub predicted_fits: bool,
     /// The number of stages in the prediction.
     pub predicted_stages: u32,
-    /// Evidence that the cuts differ from the prediction. Then the numbers of the stages do not
-    /// measure the prediction.
+    /// Evidence that the compilation was cut at other layers than the prediction; `null` if there
+    /// is none. With other cuts, the differences of the stages say nothing about the prediction.
     pub cut_elsewhere: Option<CutElsewhere>,
-    /// The bytes of `--reserve` that would have covered every stage: the highest reserve of any
-    /// stage. `null` if the cuts differ, or if one of the profiles contradicts itself.
+    /// The fewest bytes of `--reserve` with which the prediction would have covered every stage.
+    /// `null` if the cuts differ, or if one of the profiles contradicts itself.
     pub reserve: Option<u64>,
-    /// Each stage with an IPU, in the order of the stages.
+    /// The comparison of each stage that has an IPU, in the order of the stages.
     pub stages: Vec<StageAgainst>,
 }
 
@@ -173,25 +183,25 @@ pub enum MatchedBy {
     Order,
 }
 
-/// Evidence that the cuts of a compilation differ from the prediction.
+/// Evidence that a compilation was cut at other layers than the prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CutElsewhere {
-    /// The number of IPUs of one replica, if it is not the number of stages.
+    /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
     pub ipus: Option<u32>,
-    /// The stages whose layers differ from the layers on their IPUs.
+    /// The numbers of the stages whose layers differ from the layers on their IPUs.
     pub stages: Vec<u32>,
-    /// The layers on each IPU, as far as their names are known.
+    /// The names of the layers on each IPU, as far as they are known.
     pub recorded: Vec<LayerNames>,
 }
 
-/// The prediction and the recording of a stage. Differences are recorded less predicted bytes.
+/// The predicted and the recorded bytes of one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageAgainst {
-    /// The stage of the prediction.
+    /// The number of the predicted stage.
     pub stage: u32,
-    /// The IPU that runs it.
+    /// The number of the IPU that the stage was matched with.
     pub ipu: u32,
-    /// The layers of the stage, as predicted.
+    /// The names of the layers of the stage, as predicted.
     pub layers: LayerNames,
     /// Predicted bytes on the fullest tile of the stage.
     pub predicted: u64,
@@ -199,56 +209,58 @@ pub struct StageAgainst {
     pub recorded: u64,
     /// Recorded less predicted bytes on the fullest tiles.
     pub difference: i64,
-    /// The fewest bytes of `--reserve` with which the prediction covers the recorded bytes: the
-    /// difference, or 0 if the prediction is high enough.
+    /// The fewest bytes of `--reserve` with which the prediction covers the recorded bytes of this
+    /// stage: the difference, or 0 if the prediction is high enough.
     pub reserve: u64,
-    /// Recorded bytes left below the limit on the fullest tile.
+    /// Recorded bytes that stay free below the limit on the IPU's fullest tile, below 0 if it is
+    /// exceeded.
     pub free: i64,
-    /// The predicted bytes by kind of contents. Accumulators that the profile of one IPU already
-    /// has are among the variables on both sides.
+    /// The predicted bytes on the fullest tile by what they hold. Accumulators that the profile of
+    /// one IPU already has are among the variables, in `recorded_parts` too.
     pub predicted_parts: TileParts,
-    /// The recorded bytes by kind of contents.
+    /// The recorded bytes on the fullest tile by what they hold.
     pub recorded_parts: TileParts,
-    /// Predicted bytes over all tiles.
+    /// Predicted bytes of the stage, summed over all tiles.
     pub predicted_total: u64,
-    /// Recorded bytes over all tiles.
+    /// Recorded bytes of the IPU, summed over all tiles.
     pub recorded_total: u64,
-    /// Recorded less predicted bytes over all tiles.
+    /// Recorded less predicted bytes, each summed over all tiles.
     pub total_difference: i64,
 }
 
-/// Bytes of a tile by kind of contents, as far as both a prediction and a profile show them.
+/// Bytes of a tile by what they hold, as far as both a prediction and a profile show it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileParts {
-    /// Data variables that are live at the peak, with variables of the run-time and of host
-    /// exchange.
+    /// Bytes of data variables that are live at the peak, with variables of the run-time and of
+    /// host exchange.
     pub variables: u64,
-    /// Copies for the micro-batches that are in the pipeline.
+    /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
     pub stash: u64,
-    /// Accumulators, which sum gradients.
+    /// Bytes of accumulators, which sum gradients over micro-batches.
     pub accumulators: u64,
-    /// Code of vertex types.
+    /// Bytes of the code of vertex types.
     pub vertex_code: u64,
-    /// State of vertex instances.
+    /// Bytes of the state of vertex instances.
     pub vertex_state: u64,
-    /// Code of internal exchanges.
+    /// Bytes of code for exchanges between tiles of the IPU.
     pub exchange_code: u64,
-    /// Control code.
+    /// Bytes of control code.
     pub control_code: u64,
-    /// Code of exchanges with the host.
+    /// Bytes of code for exchanges with the host.
     pub host_exchange_code: u64,
-    /// Code of exchanges between IPUs.
+    /// Bytes of code for exchanges between IPUs.
     pub global_exchange_code: u64,
-    /// Gaps between variables.
+    /// Bytes of gaps between variables.
     pub gaps: u64,
 }
 
-/// Categories of code that belong to no operation, and that grow in a compilation for several IPUs.
+/// The profile's categories of code for exchanges with the host and between IPUs. This code belongs
+/// to no operation, and grows in a compilation for several IPUs.
 pub(in crate::report) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(in crate::report) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// Returns each part with its name, in the order of tables.
+    /// Returns each kind of contents with the name that tables show, in their order, and its bytes.
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("variables", self.variables),
@@ -264,13 +276,13 @@ impl TileParts {
         ]
     }
 
-    /// Returns the sum of all parts.
+    /// Returns the sum of the bytes of all kinds.
     pub fn total(&self) -> u64 {
         sum(&self.named().map(|(_, bytes)| bytes))
     }
 
-    /// Adds the bytes of a lowered variable with this category. Only `name` distinguishes stash and
-    /// accumulators from other variables.
+    /// Adds the bytes of a lowered variable to its kind, which follows from the variable's
+    /// category. Only `name` distinguishes stash and accumulators from other variables.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -286,7 +298,8 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// Returns the predicted parts of the fullest tile of a stage.
+    /// Returns the predicted bytes on the fullest tile of a stage by what they hold. Bytes that
+    /// only a prediction distinguishes, such as transfer buffers, count as variables.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let of_overhead = tile.overhead_code.unwrap_or_default();
@@ -306,8 +319,8 @@ impl TileParts {
         }
     }
 
-    /// Returns the parts with the stash, the accumulators, or both among the variables, unless they
-    /// are distinguished from them.
+    /// Counts the stash as variables unless `has_stash`, and the accumulators unless
+    /// `has_accumulators`, since the other side of a comparison does not distinguish them.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);

@@ -4,7 +4,8 @@ use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
 use crate::report::sentences::{Amount, Bytes, Count, code, stages};
 use crate::wording::{counted, listed, signed_share};
 
-/// Returns the heading of a report on a compilation.
+/// Returns the heading of a report on a compilation, which says whether it fits, and on how many
+/// IPUs.
 pub(in crate::report) fn verdict(fit: &Fit) -> String {
     let all = fit.ipus.len() as u64;
     match fit.over().count() as u64 {
@@ -17,8 +18,8 @@ pub(in crate::report) fn verdict(fit: &Fit) -> String {
     }
 }
 
-/// Says which IPUs do not fit, or else which one is nearest to its limit; then what the profile
-/// lacks or cannot show.
+/// Says which IPUs do not fit, or if all fit, which one is nearest to its limit. Then says which
+/// replicas the profile lists, and what it does not show without lowered variables.
 pub(in crate::report) fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
@@ -82,9 +83,9 @@ fn nearest(ipu: &IpuFit) -> String {
     format!("IPU {number} is nearest to the limit: tile {tile} has {bytes} of {limit}")
 }
 
-/// Says how the prediction compares: how stages and IPUs were matched, where the cuts differ, the
-/// difference of each stage, which stage is nearest to its limit, and which reserve would have been
-/// enough.
+/// Says how stages and IPUs were matched, and where the pipeline was cut elsewhere than predicted.
+/// If it was not, says how much each stage differs from the prediction, which stage is nearest to
+/// its limit, and which reserve would have been enough.
 pub(in crate::report) fn against(against: &Against) -> Vec<String> {
     let matched_by = match against.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
@@ -112,7 +113,7 @@ pub(in crate::report) fn against(against: &Against) -> Vec<String> {
     lines
 }
 
-/// Gives the `--reserve` that every stage would have needed.
+/// Says with which `--reserve` the prediction would have covered every stage.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => {
@@ -126,7 +127,8 @@ fn reserve(bytes: u64) -> String {
     }
 }
 
-/// Gives the differences of a stage.
+/// Says how many bytes the fullest tile of a stage has more or less than predicted, and which kind
+/// of contents contributes most.
 fn stage(stage: &StageAgainst) -> String {
     let on = format!("stage {} on IPU {}", stage.stage, stage.ipu);
     if stage.difference == 0 {
@@ -144,13 +146,13 @@ fn stage(stage: &StageAgainst) -> String {
     )
 }
 
-/// Returns the bytes of a difference, and its direction.
+/// Writes a difference as a number of bytes and the word `more` or `less`.
 fn more_or_less(difference: i64) -> String {
     let more = if difference < 0 { "less" } else { "more" };
     format!("{} {more}", Amount(difference.unsigned_abs()))
 }
 
-/// Says that the pipeline was cut elsewhere than predicted.
+/// Says that the pipeline was cut at other layers than predicted, how, and what to do.
 fn elsewhere(cut: &CutElsewhere, against: &Against) -> String {
     let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
     let other = match (cut.ipus, numbers.len()) {

@@ -43,7 +43,8 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "Cycles" Count (.cycles),
 ];
 
-/// Makes the table of IPUs: one row each, with the parts of its fullest tile.
+/// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
+/// they hold.
 pub(in crate::report) fn ipus(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
     let fullest = ipus.map(|ipu| &ipu.fullest_tile);
@@ -56,7 +57,7 @@ pub(in crate::report) fn ipus(report: &Report) -> Table {
     }
 }
 
-/// Makes the table of categories: a row for each category with bytes on an IPU, IPU by IPU.
+/// Makes the table of categories: for each IPU, a row for each category with bytes on it.
 pub(in crate::report) fn categories(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
     let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|category| (ipu.ipu, category)));
@@ -85,7 +86,8 @@ const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
     Always "Difference of all tiles" Change (.total_difference),
 ];
 
-/// Makes the table of stages that have an IPU: a row each, with its fullest tile and all tiles.
+/// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
+/// predicted and recorded bytes on the fullest tile and over all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let stages = against.flat_map(|against| &against.stages);
@@ -101,8 +103,8 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
     }
 }
 
-/// Makes the table of parts: a row for each stage and part of its fullest tile with recorded or
-/// predicted bytes.
+/// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
+/// predicted bytes on the fullest tile.
 pub(in crate::report) fn parts(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let stages = against.flat_map(|against| &against.stages);
@@ -122,7 +124,8 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
     })
 }
 
-/// Makes the table of parts whose recorded bytes differ from the prediction.
+/// Makes the table of kinds of contents whose recorded bytes differ from the prediction, stage by
+/// stage.
 pub(in crate::report) fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
     let is_changed = |cell: Option<&Cell>| cell.is_some_and(|bytes| *bytes != Cell::Number(0));
