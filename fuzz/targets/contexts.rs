@@ -3,18 +3,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use popliner::debug_info::{DebugInfo, Field};
+use popliner::debug_info::{DebugInfo, ContextField};
 
-const FIELDS: [Field; 9] = [
-    Field::Api,
-    Field::OpName,
-    Field::HloName,
-    Field::Opid,
-    Field::InstanceId,
-    Field::TensorId,
-    Field::Inputs,
-    Field::OutlinedIds,
-    Field::ReplacedIds,
+const FIELDS: [ContextField; 9] = [
+    ContextField::Api,
+    ContextField::OpName,
+    ContextField::HloName,
+    ContextField::Opid,
+    ContextField::InstanceId,
+    ContextField::TensorId,
+    ContextField::Inputs,
+    ContextField::OutlinedIds,
+    ContextField::ReplacedIds,
 ];
 
 fuzz_target!(|data: &[u8]| {

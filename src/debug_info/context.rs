@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::de::{MapAccess, SeqAccess};
 
 use super::keys::{
-    ContextKey, Field, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, SoftwareLayer, TextKey, attribute,
-    key,
+    ContextField, ContextKey, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, SoftwareLayer, TextKey,
+    attribute, key,
 };
 use super::take::{Skipped, Take, To, next_key};
 
@@ -151,7 +151,7 @@ impl Draft {
 
     /// Returns the kept texts of the context, each with the meaning that the software layer of the
     /// context gives to its key.
-    pub fn fields(&self) -> impl Iterator<Item = (Field, &str)> {
+    pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts.iter().filter_map(|(key, text)| {
             Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
         })
@@ -161,9 +161,9 @@ impl Draft {
 /// Returns whether a text under this key is needed. Some keys matter only with certain values.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        Field::Gradients => value.contains(GRADIENT),
-        Field::Recompute => value == IS_RECOMPUTED,
-        Field::RecomputeType => value != IS_CHECKPOINT,
+        ContextField::Gradients => value.contains(GRADIENT),
+        ContextField::Recompute => value == IS_RECOMPUTED,
+        ContextField::RecomputeType => value != IS_CHECKPOINT,
         _ => true,
     }
 }

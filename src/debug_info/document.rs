@@ -3,7 +3,7 @@
 
 use super::context::{ContextRecord, Draft};
 use super::damage::{Anomalies, shape, too_many};
-use super::keys::Field;
+use super::keys::ContextField;
 use super::take::{Skipped, Take, To, next_key};
 use super::texts::{Interner, Texts};
 use crate::message::FileError;
@@ -16,7 +16,7 @@ pub(super) struct Collected {
     pub records: Vec<ContextRecord>,
     /// The kept texts of all contexts, one context after the other: each with its meaning and its
     /// number in `texts`.
-    pub fields: Vec<(Field, u32)>,
+    pub fields: Vec<(ContextField, u32)>,
     /// The kept texts, each distinct text once.
     pub texts: Interner,
     /// The entries of the string table.

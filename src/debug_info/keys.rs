@@ -51,7 +51,7 @@ impl SoftwareLayer {
 /// A text of a context that is kept. Each variant names the key under which a software layer writes
 /// the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Field {
+pub enum ContextField {
     /// Name of a function of the API: `api` of `poplibs` and `popxl`.
     Api,
     /// Name of the operation: `opName` of `onnx`; `op_name` of `poptorch` and `xla_op`.
@@ -107,7 +107,7 @@ pub(super) enum ContextKey {
 /// `SoftwareLayer::bit`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TextKey {
-    pub field: Field,
+    pub field: ContextField,
     layers: u16,
 }
 
@@ -123,9 +123,9 @@ pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
 /// read.
 pub(super) fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
-        "__execution_context" => Field::ExecutionContext,
-        "recompute" => Field::Recompute,
-        "recomputetype" => Field::RecomputeType,
+        "__execution_context" => ContextField::ExecutionContext,
+        "recompute" => ContextField::Recompute,
+        "recomputetype" => ContextField::RecomputeType,
         _ => return None,
     };
     let layers = SoftwareLayer::Popart.bit();
@@ -135,13 +135,13 @@ pub(super) fn attribute(name: &str) -> Option<ContextKey> {
 impl TextKey {
     /// Returns whether the value of the key is a list of texts rather than a text.
     pub(super) fn is_list(self) -> bool {
-        matches!(self.field, Field::Inputs | Field::Gradients)
+        matches!(self.field, ContextField::Inputs | ContextField::Gradients)
     }
 
     /// Returns the field in which the value of this key is kept if the context was written by
     /// `layer`; `None` if that layer does not write the key. The layer may stand after the key in
     /// the file.
-    pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
+    pub(super) fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
         (self.layers & layer.bit() != 0).then_some(self.field)
     }
 }
@@ -156,22 +156,22 @@ pub(super) fn key(text: &str) -> Option<ContextKey> {
         "layer" => return Some(ContextKey::Layer),
         "category" => return Some(ContextKey::Category),
         "attributes" => return Some(ContextKey::Attributes),
-        "api" => (Field::Api, Poplibs.bit() | Popxl.bit()),
-        "opName" => (Field::OpName, Onnx.bit()),
-        "op_name" => (Field::OpName, Poptorch.bit() | XlaOp.bit()),
-        "hlo_name" => (Field::HloName, HloInstruction.bit()),
-        "opid" => (Field::Opid, Popart.bit()),
-        "instanceId" => (Field::InstanceId, Popart.bit()),
-        "tensorId" => (Field::TensorId, Popart.bit() | PopartBuilder.bit()),
+        "api" => (ContextField::Api, Poplibs.bit() | Popxl.bit()),
+        "opName" => (ContextField::OpName, Onnx.bit()),
+        "op_name" => (ContextField::OpName, Poptorch.bit() | XlaOp.bit()),
+        "hlo_name" => (ContextField::HloName, HloInstruction.bit()),
+        "opid" => (ContextField::Opid, Popart.bit()),
+        "instanceId" => (ContextField::InstanceId, Popart.bit()),
+        "tensorId" => (ContextField::TensorId, Popart.bit() | PopartBuilder.bit()),
         "inputs" => (
-            Field::Inputs,
+            ContextField::Inputs,
             Popart.bit() | Popxl.bit() | PopartBuilder.bit(),
         ),
-        "outlinedDebugContextIds" => (Field::OutlinedIds, Popart.bit()),
-        "replacedDebugContextIds" => (Field::ReplacedIds, Popart.bit()),
-        "type" => (Field::TensorType, Popart.bit()),
-        "elementType" => (Field::ElementType, Popart.bit()),
-        "outputs" => (Field::Gradients, Popart.bit()),
+        "outlinedDebugContextIds" => (ContextField::OutlinedIds, Popart.bit()),
+        "replacedDebugContextIds" => (ContextField::ReplacedIds, Popart.bit()),
+        "type" => (ContextField::TensorType, Popart.bit()),
+        "elementType" => (ContextField::ElementType, Popart.bit()),
+        "outputs" => (ContextField::Gradients, Popart.bit()),
         _ => return None,
     };
     Some(ContextKey::Text(TextKey { field, layers }))

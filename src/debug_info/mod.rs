@@ -3,8 +3,8 @@
 //! variable; its parent is the context in which it was created.
 //!
 //! The file is streamed once, by one thread, while other threads read the profile. Of each context
-//! only its id, its parent, its software layer, its name and the texts in [`Field`] are kept. A
-//! truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
+//! only its id, its parent, its software layer, its name and the texts in [`ContextField`] are
+//! kept. A truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
 
 mod context;
 mod damage;
@@ -17,7 +17,7 @@ mod tests;
 mod texts;
 
 pub use damage::{Damage, Truncation};
-pub use keys::{Field, SoftwareLayer};
+pub use keys::{ContextField, SoftwareLayer};
 
 use crate::message::Warning;
 use crate::profile::Ids;
@@ -36,7 +36,7 @@ pub struct DebugInfo {
     records: Vec<ContextRecord>,
     /// The kept texts of all contexts, one context after the other: each with its meaning and its
     /// number in `texts`.
-    fields: Vec<(Field, u32)>,
+    fields: Vec<(ContextField, u32)>,
     /// The kept texts, each distinct text once.
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
@@ -99,7 +99,7 @@ impl DebugInfo {
 
     /// Returns the text that the context has under `field`; `None` if it is absent or no text,
     /// `Some("")` if it is an empty text.
-    pub fn text(&self, p: Position, field: Field) -> Option<&str> {
+    pub fn text(&self, p: Position, field: ContextField) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
         let fields = self
@@ -143,7 +143,10 @@ impl DebugInfo {
     /// equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| self.text(p, field).and_then(parse_ids);
-        match (list(Field::OutlinedIds), list(Field::ReplacedIds)) {
+        match (
+            list(ContextField::OutlinedIds),
+            list(ContextField::ReplacedIds),
+        ) {
             (Some(outlined), Some(replaced)) if outlined.len() == replaced.len() => {
                 outlined.into_iter().zip(replaced).collect()
             }

@@ -2,7 +2,7 @@
 
 use super::operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer};
 use super::walk::{EMPTY_PATH, NO_CALL, Path};
-use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
+use crate::debug_info::{ContextField, DebugInfo, Position, SoftwareLayer};
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Programs;
@@ -74,8 +74,8 @@ impl<'a> Namer<'a> {
     fn operation(&mut self, operation: &UnnamedOperation) -> Operation {
         let context = operation.context.position;
         let text = |field| self.debug_info.text(context, field);
-        let inputs = text(Field::Inputs).unwrap_or("").replace('.', "/");
-        let (instance, tensor) = (text(Field::InstanceId), text(Field::TensorId));
+        let inputs = text(ContextField::Inputs).unwrap_or("").replace('.', "/");
+        let (instance, tensor) = (text(ContextField::InstanceId), text(ContextField::TensorId));
         let name = match operation.context.is_anonymous {
             true => "",
             false => self.context_name(operation),
@@ -104,8 +104,11 @@ impl<'a> Namer<'a> {
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                let gradients = self.debug_info.text(context, Field::Gradients);
-                let opid = self.debug_info.text(context, Field::Opid).unwrap_or("");
+                let gradients = self.debug_info.text(context, ContextField::Gradients);
+                let opid = self
+                    .debug_info
+                    .text(context, ContextField::Opid)
+                    .unwrap_or("");
                 let makes_gradients =
                     gradients.is_some_and(|made| !is_of_clipping(op_type(opid), made));
                 makes_gradients && !self.is_update(context, name)
@@ -121,8 +124,8 @@ impl<'a> Namer<'a> {
         let text = |field| self.debug_info.text(context, field).unwrap_or("");
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                text(Field::ExecutionContext) == "AccumulateOuterFragment"
-                    || op_type(text(Field::Opid)).ends_with("VarUpdate")
+                text(ContextField::ExecutionContext) == "AccumulateOuterFragment"
+                    || op_type(text(ContextField::Opid)).ends_with("VarUpdate")
             }
             Some(_) => components(name).any(|part| UPDATES.iter().any(|&u| part.starts_with(u))),
             None => false,
@@ -135,8 +138,8 @@ impl<'a> Namer<'a> {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
         let named_by = self.replaced(operation.path, uid).unwrap_or(uid);
-        let xla = (SoftwareLayer::XlaOp, Field::OpName);
-        let hlo = (SoftwareLayer::HloInstruction, Field::HloName);
+        let xla = (SoftwareLayer::XlaOp, ContextField::OpName);
+        let hlo = (SoftwareLayer::HloInstruction, ContextField::HloName);
         let name = match self.layer {
             Some(SoftwareLayer::Popart) => self.popart_name(named_by),
             Some(SoftwareLayer::XlaOp) => self.first_text(named_by, xla),
@@ -156,18 +159,22 @@ impl<'a> Namer<'a> {
                 .find(|name| !name.is_empty())
         };
         let call = || {
-            let opid = debug_info.text(chain().next()?, Field::Opid)?;
+            let opid = debug_info.text(chain().next()?, ContextField::Opid)?;
             (op_type(opid) == "Call").then_some("Call")
         };
-        self.first_text(named_by, (SoftwareLayer::Poptorch, Field::OpName))
-            .or_else(|| self.first_text(named_by, (SoftwareLayer::Onnx, Field::OpName)))
+        self.first_text(named_by, (SoftwareLayer::Poptorch, ContextField::OpName))
+            .or_else(|| self.first_text(named_by, (SoftwareLayer::Onnx, ContextField::OpName)))
             .or_else(of_popxl)
             .or_else(call)
     }
 
     /// Returns the first non-empty text of `field` in the chain of the context with id `named_by`,
     /// among contexts of the software layer `layer`.
-    fn first_text(&self, named_by: u64, (layer, field): (SoftwareLayer, Field)) -> Option<&'a str> {
+    fn first_text(
+        &self,
+        named_by: u64,
+        (layer, field): (SoftwareLayer, ContextField),
+    ) -> Option<&'a str> {
         let debug_info = self.debug_info;
         let chain = debug_info.chain(named_by);
         let of_layer = chain.filter(|&p| debug_info.layer(p) == layer);
@@ -179,7 +186,7 @@ impl<'a> Namer<'a> {
         let (debug_info, programs) = (self.debug_info, self.programs);
         let position = debug_info.chain(named_by).next();
         let name = position.map(|p| debug_info.name(p));
-        let api = position.and_then(|p| debug_info.text(p, Field::Api));
+        let api = position.and_then(|p| debug_info.text(p, ContextField::Api));
         let compute_sets = operation.programs.iter();
         let compute_sets = compute_sets.filter_map(|&program| programs.compute_set(program));
         let compute_sets = compute_sets.map(|set| &*set.name);

@@ -4,7 +4,7 @@
 use super::names::op_type;
 use super::operations::{Operation, Pass, UnnamedOperations};
 use super::walk::EMPTY_PATH;
-use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
+use crate::debug_info::{ContextField, DebugInfo, SoftwareLayer};
 use crate::message::Warning;
 use crate::profile::VariableLabel;
 use schemars::JsonSchema;
@@ -48,19 +48,19 @@ impl Label {
         let mut contexts = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
         let tensor = contexts.find(|&context| {
             debug_info.layer(context) == SoftwareLayer::Popart
-                && debug_info.text(context, Field::TensorId).is_some()
+                && debug_info.text(context, ContextField::TensorId).is_some()
         });
         let text = |field| debug_info.text(tensor?, field);
         Self {
             name: label.name.as_str().into(),
-            tensor: text(Field::TensorId).unwrap_or_default().into(),
-            kind: match text(Field::TensorType) {
+            tensor: text(ContextField::TensorId).unwrap_or_default().into(),
+            kind: match text(ContextField::TensorType) {
                 None => TensorKind::Unknown,
                 Some("Variable") => TensorKind::Variable,
                 Some("Const") => TensorKind::Constant,
                 Some(_) => TensorKind::Other,
             },
-            element_bytes: text(Field::ElementType).and_then(element_bytes),
+            element_bytes: text(ContextField::ElementType).and_then(element_bytes),
         }
     }
 
@@ -194,11 +194,12 @@ impl Recording {
         Self {
             framework: Framework::of(debug_info),
             accumulates: labels.iter().any(Label::is_accumulator)
-                || texts(Field::ExecutionContext).any(|text| text == UPDATE_CONTEXT),
-            recomputes: texts(Field::Recompute).next().is_some()
+                || texts(ContextField::ExecutionContext).any(|text| text == UPDATE_CONTEXT),
+            recomputes: texts(ContextField::Recompute).next().is_some()
                 || operations.iter().any(runs_twice),
             has_checkpoints: operations.iter().any(marks),
-            loads_state: texts(Field::Opid).any(|opid| op_type(opid).starts_with(REMOTE_LOAD))
+            loads_state: texts(ContextField::Opid)
+                .any(|opid| op_type(opid).starts_with(REMOTE_LOAD))
                 || ends(LOADED_END),
             gathers_state: ends(GATHERED_END),
         }
@@ -215,7 +216,7 @@ pub(super) fn disagreement(
 ) -> Option<Warning> {
     let both = found.operations.iter().zip(operations);
     let again = both.filter(|(found, operation)| {
-        let kind = debug_info.text(found.context.position, Field::RecomputeType);
+        let kind = debug_info.text(found.context.position, ContextField::RecomputeType);
         operation.is_backward && found.path == EMPTY_PATH && kind.is_some()
     });
     let names: Vec<&str> = again.map(|(_, operation)| &*operation.name).collect();

@@ -37,7 +37,7 @@ fn cut_within_the_contexts() {
     assert_eq!((truncation.contexts, info.len()), (2, 2));
     assert_eq!(truncation.offset, table as u64 - 5);
     assert!(truncation.string_table_lost && !truncation.damaged);
-    assert_eq!(info.text(at(&info, 2), Field::Opid), Some("o"));
+    assert_eq!(info.text(at(&info, 2), ContextField::Opid), Some("o"));
     assert_eq!(info.name(at(&info, 2)), "");
     let expected = format!(
         "it is cut off at byte {}, contexts read: 2, later contexts are lost, and names and \

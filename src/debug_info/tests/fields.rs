@@ -22,7 +22,7 @@ fn every_key() -> Vec<(&'static str, Value)> {
     entries
 }
 
-fn kept(layer: &str) -> Vec<(Field, String)> {
+fn kept(layer: &str) -> Vec<(ContextField, String)> {
     let info = read_sound(&document(&[context(1, 0, layer, &every_key())], &[]));
     let position = at(&info, 1);
     let kept = |field| {
@@ -32,7 +32,7 @@ fn kept(layer: &str) -> Vec<(Field, String)> {
     ALL_FIELDS.into_iter().filter_map(kept).collect()
 }
 
-fn expect(layer: &str, expected: &[(Field, &str)]) {
+fn expect(layer: &str, expected: &[(ContextField, &str)]) {
     let expected: Vec<_> = expected
         .iter()
         .map(|(field, text)| (*field, text.to_string()))
@@ -42,7 +42,7 @@ fn expect(layer: &str, expected: &[(Field, &str)]) {
 
 #[test]
 fn each_layer_keeps_its_own_fields_only() {
-    use Field::*;
+    use ContextField::*;
     expect("poplar", &[]);
     expect("poplibs", &[(Api, "api")]);
     expect(
@@ -112,9 +112,12 @@ fn keys_may_come_in_any_order() {
         let position = at(&info, 3);
         assert_eq!(info.layer(position), SoftwareLayer::Popart);
         assert_eq!(info.name(position), "n");
-        assert_eq!(info.text(position, Field::InstanceId), Some("4"));
-        assert_eq!(info.text(position, Field::Inputs), Some("a/b"));
-        assert_eq!(info.text(position, Field::Opid), Some("ai.onnx.Add:6"));
+        assert_eq!(info.text(position, ContextField::InstanceId), Some("4"));
+        assert_eq!(info.text(position, ContextField::Inputs), Some("a/b"));
+        assert_eq!(
+            info.text(position, ContextField::Opid),
+            Some("ai.onnx.Add:6")
+        );
     }
 }
 
@@ -131,10 +134,10 @@ fn empty_and_absent_texts_differ() {
     ];
     let info = read_sound(&document(&contexts, &[]));
     let (first, second) = (at(&info, 1), at(&info, 2));
-    assert_eq!(info.text(first, Field::Opid), Some(""));
-    assert_eq!(info.text(first, Field::Inputs), Some(""));
-    assert_eq!(info.text(second, Field::Opid), None);
-    assert_eq!(info.text(second, Field::Inputs), Some("/"));
+    assert_eq!(info.text(first, ContextField::Opid), Some(""));
+    assert_eq!(info.text(first, ContextField::Inputs), Some(""));
+    assert_eq!(info.text(second, ContextField::Opid), None);
+    assert_eq!(info.text(second, ContextField::Inputs), Some("/"));
 }
 
 #[test]
@@ -158,9 +161,13 @@ fn values_of_another_type_are_absent() {
         ];
         let info = read_sound(&document(&[context(1, 0, "popart", &rest)], &[]));
         let position = at(&info, 1);
-        assert_eq!(info.text(position, Field::Opid), None, "{value:?}");
-        assert_eq!(info.text(position, Field::Inputs), None, "{value:?}");
-        assert_eq!(info.text(position, Field::TensorId), Some("t"), "{value:?}");
+        assert_eq!(info.text(position, ContextField::Opid), None, "{value:?}");
+        assert_eq!(info.text(position, ContextField::Inputs), None, "{value:?}");
+        assert_eq!(
+            info.text(position, ContextField::TensorId),
+            Some("t"),
+            "{value:?}"
+        );
     }
 }
 
@@ -205,8 +212,8 @@ fn of_a_key_that_comes_twice_the_last_fitting_value_counts() {
     ];
     let info = read_sound(&document(&[context(1, 0, "popart", &rest)], &["x", "y"]));
     let position = at(&info, 1);
-    assert_eq!(info.text(position, Field::Opid), Some("two"));
-    assert_eq!(info.text(position, Field::Inputs), Some("b"));
+    assert_eq!(info.text(position, ContextField::Opid), Some("two"));
+    assert_eq!(info.text(position, ContextField::Inputs), Some("b"));
     assert_eq!(info.name(position), "y");
 }
 
@@ -217,7 +224,10 @@ fn equal_texts_are_kept_once() {
         .collect();
     let info = read_sound(&document(&contexts, &[]));
     assert_eq!(info.texts.len(), 1);
-    assert_eq!(info.text(at(&info, 50), Field::Api), Some("convolution"));
+    assert_eq!(
+        info.text(at(&info, 50), ContextField::Api),
+        Some("convolution")
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod shapes;
 
 use ciborium::Value;
 
-use super::{Damage, DebugInfo, Field, Position, SoftwareLayer, Truncation};
+use super::{ContextField, Damage, DebugInfo, Position, SoftwareLayer, Truncation};
 
 impl DebugInfo {
     /// Where reading stopped; `None` if the document is complete.
@@ -106,14 +106,14 @@ fn everything(info: &DebugInfo) -> Vec<(u64, SoftwareLayer, Vec<Option<String>>)
     (0..info.len() as u32).map(known).collect()
 }
 
-const ALL_FIELDS: [Field; 9] = [
-    Field::Api,
-    Field::OpName,
-    Field::HloName,
-    Field::Opid,
-    Field::InstanceId,
-    Field::TensorId,
-    Field::Inputs,
-    Field::OutlinedIds,
-    Field::ReplacedIds,
+const ALL_FIELDS: [ContextField; 9] = [
+    ContextField::Api,
+    ContextField::OpName,
+    ContextField::HloName,
+    ContextField::Opid,
+    ContextField::InstanceId,
+    ContextField::TensorId,
+    ContextField::Inputs,
+    ContextField::OutlinedIds,
+    ContextField::ReplacedIds,
 ];

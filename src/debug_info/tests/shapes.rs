@@ -20,7 +20,11 @@ fn reads_past(odd: &[u8], damage: &[Damage]) {
     let info = read(&around(odd)).unwrap();
     assert_eq!(info.damage(), damage, "{odd:x?}");
     let position = at(&info, 1);
-    assert_eq!(info.text(position, Field::Opid), Some("x"), "{odd:x?}");
+    assert_eq!(
+        info.text(position, ContextField::Opid),
+        Some("x"),
+        "{odd:x?}"
+    );
     assert_eq!(info.layer(position), SoftwareLayer::Popart, "{odd:x?}");
 }
 
@@ -70,7 +74,7 @@ fn known_values_are_found_in_every_encoding() {
         let info = read_sound(&document_of(&[context.to_vec()], &texts(&[])));
         let position = at(&info, 5);
         assert_eq!(info.layer(position), SoftwareLayer::Popart);
-        assert_eq!(info.text(position, Field::Inputs), Some("a/b"));
+        assert_eq!(info.text(position, ContextField::Inputs), Some("a/b"));
     }
 }
 
@@ -142,7 +146,10 @@ fn text_longer_than_the_buffer() {
     let long = "ä".repeat(300_000);
     let rest = [("skipped", text(&long)), ("opid", text(&long))];
     let info = read_sound(&document(&[context(1, 0, "popart", &rest)], &[&long]));
-    assert_eq!(info.text(at(&info, 1), Field::Opid), Some(long.as_str()));
+    assert_eq!(
+        info.text(at(&info, 1), ContextField::Opid),
+        Some(long.as_str())
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use popliner::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
+use popliner::debug_info::{ContextField, DebugInfo, Position, SoftwareLayer};
 
 use crate::support::sample;
 
@@ -42,7 +42,7 @@ fn a_complete_file() {
         let found = info.chain(chain[0]).map(|position| info.id(position));
         assert_eq!(found.collect::<Vec<_>>(), chain);
     }
-    let api = |position| info.text(position, Field::Api);
+    let api = |position| info.text(position, ContextField::Api);
     let apis: Vec<&str> = info
         .chain(59)
         .map(|place| api(place).unwrap_or(""))
