@@ -1,6 +1,6 @@
 //! Writes messages to people while the tool runs. All messages go to standard error.
 
-use super::options::MessageOptions;
+use super::options::MessageArgs;
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
@@ -20,7 +20,7 @@ pub struct Messages {
 impl Messages {
     /// Creates the writer for these options. With `-q`, only errors and warnings are written; each
     /// `-v` adds a level.
-    pub fn new(options: &MessageOptions) -> Self {
+    pub fn new(options: &MessageArgs) -> Self {
         let level = match options.quiet {
             true => -1,
             false => options.verbose.min(2) as i8,

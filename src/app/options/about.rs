@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueEnum};
 /// Options that choose how much is printed on standard error, and in which units.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Messages")]
-pub struct MessageOptions {
+pub struct MessageArgs {
     /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
     /// that suits. Results on standard output are always in bytes
     #[arg(long, value_name = "UNITS", default_value = "bytes")]
@@ -25,7 +25,7 @@ pub struct MessageOptions {
 /// Options that print something about the command and need no profile.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The command itself")]
-pub struct About {
+pub struct AboutArgs {
     /// Print a manual page, completions for a shell, or a page that opens reports; takes no
     /// PROFILE and no other option
     #[arg(long, value_name = "WHAT", exclusive = true)]

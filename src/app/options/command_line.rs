@@ -6,11 +6,11 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Groups of options, and single options, that describe the model and the constraints on a split.
-/// Suggested commands repeat them. Limits and the number of IPUs are not among them, since
-/// suggested commands set their own.
-const REPEATED: &str =
-    "Input allow_incomplete load_from_file Pipeline Time memory_model Search Layers";
+/// Groups of options (structs in [`Options`]), and single options, that describe the model and the
+/// constraints on a split. Suggested commands repeat them. Limits and the number of IPUs are not
+/// among them, since suggested commands set their own.
+const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
+     memory_model SearchArgs LayerArgs";
 
 /// Options of the groups in [`REPEATED`] that suggested commands leave out: `--list-layers`
 /// requests a result, and after the greedy search of `--solver` no command is suggested.

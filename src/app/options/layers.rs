@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// The arguments that name the files to read.
 #[derive(Debug, Clone, Args)]
-pub struct Input {
+pub struct InputArgs {
     /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
     /// model that --save-to-file wrote
     #[arg(
@@ -34,7 +34,7 @@ pub struct Input {
 /// Options about a model that an earlier run saved.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Saved models")]
-pub struct SavedModel {
+pub struct SavedModelArgs {
     /// Save the analysed model: it loads in a fraction of the time, and you can try other layers,
     /// limits and constraints on it
     #[arg(long, value_name = "FILE")]
@@ -49,7 +49,7 @@ pub struct SavedModel {
 /// Options that choose the layers of the model and the operations that belong to them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Layers")]
-pub struct Layers {
+pub struct LayerArgs {
     /// Print a row for each layer: its operations, bytes, first and last step and names; then the
     /// modules of the model, and the largest operations without a layer
     #[arg(long, short_help = "The layers that were found, and the modules")]
@@ -94,7 +94,7 @@ pub struct Layers {
     pub trust_debug_info: bool,
 }
 
-impl Layers {
+impl LayerArgs {
     /// Returns the options for assigning operations and variables to layers: the IPU of the
     /// operations after the layers, and the shared weights that may be copied.
     pub fn placement(&self) -> PlacementOptions {

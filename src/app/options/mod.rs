@@ -17,13 +17,13 @@ mod results;
 mod search;
 mod values;
 
-pub use about::{About, Generate, MessageOptions};
+pub use about::{AboutArgs, Generate, MessageArgs};
 pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
-pub use layers::{Input, Layers, SavedModel};
-pub use pipeline::{Pipeline, Time};
-pub use results::{Exports, ModelTables, Modules, Results};
-pub use search::{Limits, Search};
+pub use layers::{InputArgs, LayerArgs, SavedModelArgs};
+pub use pipeline::{PipelineArgs, TimeArgs};
+pub use results::{ExportArgs, ModuleArgs, ResultArgs, TableArgs};
+pub use search::{LimitArgs, SearchArgs};
 
 use clap::Parser;
 use effects::ON_FIT;
@@ -37,41 +37,41 @@ use std::path::PathBuf;
 pub struct Options {
     /// The arguments that name the files to read.
     #[command(flatten)]
-    pub input: Input,
+    pub input: InputArgs,
 
     /// Options that request results, such as `--solve` and `--plan`.
     #[command(flatten)]
-    pub results: Results,
+    pub results: ResultArgs,
 
     /// Options that limit the IPUs and the memory of a stage.
     #[command(flatten)]
-    pub limits: Limits,
+    pub limits: LimitArgs,
 
     /// Options that choose the layers of the model and the operations that belong to them.
     #[command(flatten)]
-    pub layers: Layers,
+    pub layers: LayerArgs,
 
     /// Options that name report files to write, and an earlier report to compare with.
     #[command(flatten)]
-    pub exports: Exports,
+    pub exports: ExportArgs,
 
     /// Options that give the names of modules in the model's code, for `--emit`.
     #[command(flatten)]
-    pub modules: Modules,
+    pub modules: ModuleArgs,
 
     /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
     /// layers.
     #[command(flatten)]
-    pub pipeline: Pipeline,
+    pub pipeline: PipelineArgs,
 
     /// Options with the numbers, other than the cycles of layers, that the time of a step depends
     /// on.
     #[command(flatten)]
-    pub time: Time,
+    pub time: TimeArgs,
 
     /// Options that say which split is the best one, and which splits are allowed.
     #[command(flatten)]
-    pub search: Search,
+    pub search: SearchArgs,
 
     /// Compare the compilation of --fit, stage by stage, with the report that --export-json
     /// wrote when the split was predicted, and say which --reserve would have been enough
@@ -80,19 +80,19 @@ pub struct Options {
 
     /// Options that request tables of the model and of the memory that the compiler recorded.
     #[command(flatten)]
-    pub tables: ModelTables,
+    pub tables: TableArgs,
 
     /// Options about a model that an earlier run saved.
     #[command(flatten)]
-    pub saved: SavedModel,
+    pub saved: SavedModelArgs,
 
     /// Options that choose how much is printed on standard error.
     #[command(flatten)]
-    pub messages: MessageOptions,
+    pub messages: MessageArgs,
 
     /// Options that print something about the command and need no profile.
     #[command(flatten)]
-    pub about: About,
+    pub about: AboutArgs,
 
     /// The arguments of the command line as they were given, for the report.
     #[arg(skip)]

@@ -13,7 +13,7 @@ const MAX_BATCHES: u64 = 1 << 32;
 /// layers.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Pipeline")]
-pub struct Pipeline {
+pub struct PipelineArgs {
     /// The schedule of the pipeline that you will compile; its stages keep copies for the
     /// micro-batches under way. Use popart for PopART and PopTorch, tf-grouped or tf-interleaved
     /// for TensorFlow, sequential for one stage after the other, or none, which adds no pipeline
@@ -46,7 +46,7 @@ pub struct Pipeline {
 /// Options with the numbers, other than the cycles of layers, that the time of a step depends on.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Time")]
-pub struct Time {
+pub struct TimeArgs {
     /// Micro-batches in a step: gradient accumulation in training. A profile does not record this
     /// number; without the option, popliner assumes 128
     #[arg(long, value_name = "G", value_parser = value_parser!(u64).range(1..=MAX_BATCHES),
@@ -87,7 +87,7 @@ pub struct Time {
     pub max_step_ms: Option<u64>,
 }
 
-impl Pipeline {
+impl PipelineArgs {
     /// Returns the pipeline that the options request, with this number of replicas.
     pub fn options(&self, replicas: u64) -> PipelineOptions {
         PipelineOptions {
@@ -101,7 +101,7 @@ impl Pipeline {
     }
 }
 
-impl Time {
+impl TimeArgs {
     /// Returns the numbers, other than the cycles of layers, that the time of a step depends on.
     pub fn options(&self) -> StepOptions {
         StepOptions {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Options that request results on standard output, and their format.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Results")]
-pub struct Results {
+pub struct ResultArgs {
     /// Print every configuration worth considering that fits on up to --num-ipus IPUs: how many
     /// IPUs, which schedule, what to recompute and where to split. Each is better than every
     /// other in IPUs, step time or memory, and comes with the command that prints only this one.
@@ -80,7 +80,7 @@ pub struct Results {
     pub allow_incomplete: bool,
 }
 
-impl Results {
+impl ResultArgs {
     /// Returns the forms of `--emit` in which the split is printed, without duplicates and in a
     /// fixed order.
     pub fn forms(&self) -> Vec<EmitForm> {
@@ -105,7 +105,7 @@ impl Results {
 /// Options that give the names of modules in the model's code, for `--emit`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Names for --emit")]
-pub struct Modules {
+pub struct ModuleArgs {
     /// Name of the model in your code, which the names of modules in the profile are below (model
     /// by default)
     #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
@@ -131,7 +131,7 @@ pub struct Modules {
 /// Options that name report files to write, and an earlier report to compare with.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Exports")]
-pub struct Exports {
+pub struct ExportArgs {
     /// Write the report as one page for the browser, with charts; it works without a network
     #[arg(long, value_name = "FILE", short_help = "A page for the browser")]
     pub export_html: Option<PathBuf>,
@@ -168,7 +168,7 @@ pub struct Exports {
 /// Options that request tables of the model and of the memory that the compiler recorded.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Tables of the model")]
-pub struct ModelTables {
+pub struct TableArgs {
     /// Print a row for each operation: its layer and why, its name, its bytes summed over tiles,
     /// the places that it is assigned to and by which rule, and its pass (forward, backward,
     /// update, or both)

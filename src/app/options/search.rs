@@ -11,7 +11,7 @@ use clap::Args;
 /// Options that limit the IPUs and the memory of a stage.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
-pub struct Limits {
+pub struct LimitArgs {
     /// How many IPUs you have: the maximum number of stages in a split; or auto for the fewest on
     /// which the model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or
     /// the number of IPUs of a given split; 16 with --solver greedy and --memory-model classic
@@ -46,7 +46,7 @@ pub struct Limits {
 /// Options that say which split is the best one, and which splits are allowed.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Search")]
-pub struct Search {
+pub struct SearchArgs {
     /// What makes one split that fits better than another [default: time, or fewest if the
     /// profile has no cycles]
     #[arg(long, value_name = "OBJECTIVE", group = ON_SPLITS)]
@@ -77,7 +77,7 @@ pub struct Search {
     pub solver: Solver,
 }
 
-impl Search {
+impl SearchArgs {
     /// Returns the constraints on the split that all options give together.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
         let cuts = self
