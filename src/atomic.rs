@@ -54,7 +54,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 /// and removing a temporary file in its folder.
 ///
 /// # Errors
-/// As [`write`], except that a full disk may go unnoticed.
+/// As [`write()`], except that a full disk may go unnoticed.
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
     replaced(&path)?;

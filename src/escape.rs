@@ -24,8 +24,8 @@ pub fn is_obeyed(c: char) -> bool {
             | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Escapes a name for a terminal or a comment: characters that [`is_obeyed`] selects become escapes
-/// such as `\n`, so the result is one line.
+/// Escapes a name for a terminal or a comment: control characters and other characters that a
+/// terminal acts on become escapes such as `\n`, so the result is one line.
 pub fn printable(name: &str) -> String {
     replaced(name, |c| {
         is_obeyed(c).then(|| c.escape_default().to_string())

@@ -12,7 +12,7 @@ use crate::parallel::concatenated;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Lists of lowered variables, one for each compute set or each region set. The members of a list
-/// are positions in [`Variables`](super::Variables).
+/// are positions in [`Variables`].
 ///
 /// The members of all lists are in one array, in the order of the file. A list is usually one run
 /// of that array; it has several runs if the rows of the table are not ordered by id.
