@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// A compiled model, with information about the files that it was read from.
 #[derive(Debug)]
 pub struct Compilation {
-    /// The memory that each IPU takes, as the profile records it.
+    /// The bytes that each IPU takes on each tile, as the profile records them.
     pub profile: CompiledProfile,
     /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
     /// layer.
@@ -24,7 +24,7 @@ pub struct Compilation {
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
-    /// Where the profile contradicts itself.
+    /// Values of the profile that contradict each other, each with its verdict on the profile.
     pub contradictions: Vec<Contradiction>,
 }
 

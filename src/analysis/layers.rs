@@ -20,9 +20,9 @@ pub struct Layers<'a> {
     pub(super) analysis: &'a Analysis,
     /// The names of the layers, and the layer of each operation.
     pub layering: Layering,
-    /// Warnings about layers that fit the model badly.
+    /// The positions (In, layers, Out) at which operations and variables count, in the layer order.
     pub placement: Placement,
-    /// Warnings about the layers, such as names that look like layers but are none.
+    /// Warnings about layers that fit the model badly.
     pub warnings: Vec<Warning>,
     /// A message with the number of layers and how they were found; `None` if the request says how
     /// to find layers, or the default regex found them.

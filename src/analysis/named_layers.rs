@@ -49,7 +49,7 @@ impl LayerConstraint {
         }
     }
 
-    /// Returns the one or two layer names of the constraint.
+    /// Returns the names of the layers in the constraint: two for `Together`, otherwise one.
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::Together(first, last) => (first, Some(last)),

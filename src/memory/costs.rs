@@ -17,13 +17,14 @@ pub struct RangeCosts {
     pipeline: Option<ByDepth>,
 }
 
-/// The bytes of each range with 0, 1, ... stages after it.
+/// The bytes on the fullest tile of each range of layers as a stage, for each number of stages
+/// after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ByDepth {
     /// The maximum number of stages of a split.
     stages: usize,
-    /// By start of the range: for each range, the shortest first, `stages` entries for 0, 1, ...
-    /// stages after it.
+    /// For each start: the bytes of the ranges that begin there, the shortest first. Each range has
+    /// `stages` entries, with 0, 1, ... stages after it.
     rows: Vec<Vec<u64>>,
 }
 

@@ -14,9 +14,9 @@ use std::ops::Range;
 /// Which operations count in a comparison with recorded bytes, as if they were all in one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// All operations.
+    /// All operations count.
     All,
-    /// Operations whose names give a layer.
+    /// Only operations whose names give a layer count.
     Layered,
 }
 
@@ -26,9 +26,9 @@ pub struct CodeCategory {
     /// The name of the first category of variables in the profile that has this kind of code, such
     /// as `vertexCode`.
     pub name: &'static str,
-    /// The bytes over all tiles that the operations explain.
+    /// The bytes of code, over all tiles, that the operations need.
     pub predicted: u64,
-    /// The bytes over all tiles that the compiler recorded.
+    /// The bytes of code, over all tiles, that the compiler recorded.
     pub recorded: u64,
     /// The tile with the largest difference between predicted and recorded bytes; the first of
     /// several.
@@ -41,18 +41,18 @@ pub struct CodeCategory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CoverageFacts")]
 pub struct Coverage {
-    /// The number of the tile.
+    /// The number of the tile that the bytes are on.
     pub tile: u32,
-    /// The bytes that the compiler recorded.
+    /// All bytes of the tile that the compiler recorded.
     pub recorded: u64,
-    /// The bytes of operations whose names give a layer.
+    /// The bytes that operations need whose names give a layer.
     pub layers: u64,
     /// The bytes of other operations, which rules assigned to layers, In or Out.
     pub assigned: u64,
     /// The part of `assigned` that belongs to variables which an operation on the whole model uses,
     /// such as a norm of all gradients, and which count in several layers for this reason alone.
     pub by_touch: u64,
-    /// The bytes that belong to no operation, which every stage needs.
+    /// The bytes that belong to no operation, and that every stage needs.
     pub overhead: u64,
     /// The recorded bytes that nothing explains; below 0 if more bytes are predicted than recorded.
     pub rest: i64,
@@ -125,7 +125,7 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Does this operation group count?
+    /// Does this operation group count in the comparison?
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }

@@ -170,7 +170,7 @@ struct CurveSums {
 }
 
 impl CurveSums {
-    /// Starts without variables, for a window of steps (both inclusive).
+    /// Starts a sum without variables, for the steps of a window (first, last; both inclusive).
     fn new((first, last): (u32, u32)) -> Self {
         Self {
             live: StepSums::new(first..last + 1),

@@ -11,14 +11,15 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 /// yet. Items are stored by the first start for which they are entered.
 #[derive(Debug, Default)]
 pub(super) struct Entries<Item> {
-    /// By the first start for which they are entered: pairs of a layer and an item.
+    /// For each start: pairs of a layer and an item that ranges from this start on gain at the
+    /// layer.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries.
+    /// The number of entries for all starts.
     count: usize,
 }
 
 impl<Item: Copy> Entries<Item> {
-    /// Clears all entries, and prepares for `layers` layers.
+    /// Removes all entries, and prepares for a model with `layers` layers.
     pub(super) fn restart(&mut self, layers: usize) {
         self.from.resize_with(layers, Vec::new);
         self.from.iter_mut().for_each(Vec::clear);
@@ -79,7 +80,7 @@ impl<Item: Copy> Entries<Item> {
     }
 }
 
-/// Bytes by kind, then by lane (tile).
+/// Sums of bytes by kind (such as the kind of code), then by lane (tile).
 type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 
 /// The bytes of a range that grows layer by layer, by kind and by lane (tile). A range has the
@@ -92,14 +93,14 @@ pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     bytes: Vec<[u64; N]>,
     /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
-    /// By position: the bytes that ranges from the current start gain there.
+    /// For each position: the bytes that ranges from the current start gain when they reach it.
     at: Vec<ByKind<N, KINDS>>,
-    /// The bytes of the current range.
+    /// The bytes of the current range, by kind and lane.
     pub(super) sums: ByKind<N, KINDS>,
 }
 
 impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
-    /// Clears everything, and prepares for `positions` positions.
+    /// Removes all bytes, and prepares for a model with `positions` positions.
     pub(super) fn restart(&mut self, positions: usize) {
         self.entries.restart(positions);
         self.bytes.clear();
@@ -123,7 +124,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.bytes.push(bytes);
     }
 
-    /// Are all bytes stored?
+    /// Returns an error if some bytes were left out because there were too many entries.
     ///
     /// # Errors
     /// The error of [`Entries::check`].
@@ -143,7 +144,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.sums = self.everywhere;
     }
 
-    /// Adds the next position to the current range.
+    /// Adds the next position of the layer order to the current range.
     pub(super) fn add(&mut self, last: usize) {
         for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
             lanes::add(sums, added);

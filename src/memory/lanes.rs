@@ -20,10 +20,10 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// Converts the bytes of one variable, to be added to a sum or subtracted from it.
     fn change(bytes: u32) -> Self;
 
-    /// Adds with wrap-around.
+    /// Returns the sum of both numbers, with wrap-around.
     fn plus(self, other: Self) -> Self;
 
-    /// Subtracts with wrap-around.
+    /// Returns `self` minus `other`, with wrap-around.
     fn minus(self, other: Self) -> Self;
 
     /// Returns the number of bytes as a 64-bit integer.

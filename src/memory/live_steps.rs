@@ -10,8 +10,8 @@ use crate::model::{
 };
 use std::sync::Arc;
 
-/// All uses that count. Uses of variables with data have the first numbers, uses of variables with
-/// code follow.
+/// All variables that count in stages, grouped by *use* (equivalence class and use set). Uses of
+/// data have the first numbers; uses of code follow.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
     /// The uses of variables with data, with their recorded bytes.
@@ -21,7 +21,7 @@ pub(super) struct CountedUses<'a> {
     /// The uses of variables with code in the classic memory model; in the full model the recorded
     /// bytes of code count instead.
     code: Option<&'a VariableGroups>,
-    /// The facts about each use, by its number.
+    /// For each use, by its number, the facts that depend neither on the tile nor on the stage.
     known: Arc<[KnownUse]>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct CountedUses<'a> {
 pub(super) struct KnownUse {
     /// The equivalence class, which determines the steps at which the variables are live.
     pub(super) class: u32,
-    /// The positions whose stages count the variables.
+    /// The positions (In, layers, Out) whose stages have the variables.
     pub(super) counted: PlaceSet,
 }
 
@@ -71,7 +71,7 @@ impl<'a> CountedUses<'a> {
         self.data().uses().iter().chain(code)
     }
 
-    /// Returns the facts about the use with this number.
+    /// Returns the class and the positions of the use with this number.
     #[inline]
     pub(super) fn known(&self, number: u32) -> &KnownUse {
         &self.known[number as usize]

@@ -56,11 +56,11 @@ use update::UpdatePhase;
 /// A model whose operations are assigned to layers, prepared for computing the memory of stages.
 #[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
-    /// The operations and variables.
+    /// The operations and variables of the profile.
     model: &'a Model,
     /// The positions (In, layers, Out) at which operations and variables count.
     placement: &'a Placement,
-    /// The memory model: which memory counts.
+    /// The memory model (classic or full), which decides which bytes count.
     rules: Rules,
     /// All sets of positions that the placement, code and pipelines refer to.
     sets: Arc<PlaceSets>,
@@ -77,10 +77,10 @@ pub struct MemoryModel<'a> {
     /// For each phase of a stage (see [`PHASES`]), its half-open range of steps; empty for a phase
     /// that the model does not have.
     phases: [Range<u32>; PHASES],
-    /// By position: the first and the last step (inclusive) of its operations; `None` if it has
-    /// none.
+    /// For each position: the first and the last step (inclusive) of its operations; `None` if it
+    /// has none.
     windows: Vec<Option<(u32, u32)>>,
-    /// The variables that count, grouped by class and use set.
+    /// The variables that count, grouped by equivalence class and use set.
     uses: CountedUses<'a>,
 }
 

@@ -20,11 +20,11 @@ use std::ops::Range;
 /// fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// By tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes, which are the maximum
-    /// that a stage can need.
+    /// For each tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes, which are the
+    /// maximum that a stage can need.
     recorded: Vec<[u64; 4]>,
-    /// By tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes beyond the code of all
-    /// operations.
+    /// For each tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes beyond the code
+    /// of all operations.
     code: Vec<[u64; 4]>,
     /// The fragmentation of each tile.
     fragmentation: Vec<Fragmentation>,
@@ -35,7 +35,7 @@ pub struct Overhead {
 struct Fragmentation {
     /// The recorded bytes of the whole model on the tile that no variable explains.
     bytes: u64,
-    /// All other recorded bytes of the tile.
+    /// All recorded bytes of the tile except the fragmentation.
     rest: u64,
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
-    /// The bytes that are live at the first step of the window, by lane.
+    /// The bytes that are live at the first step of the window, by lane (tile).
     at_start: ByLane<u64, N>,
     /// Pairs of a later step of the window and a change of the live bytes by lane, which wraps
     /// around.

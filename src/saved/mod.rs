@@ -212,7 +212,7 @@ fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     crc.sum().to_le_bytes()
 }
 
-/// The number of bytes that a thread reads at once.
+/// The number of bytes of the file that a thread reads at once.
 const AT_ONCE: usize = 1 << 20;
 
 /// Reads the first `size` bytes of a file, with all threads.

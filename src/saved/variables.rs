@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// The encoded variable groups of one tile.
+/// The encoded variables of one tile, grouped by use (class and use set).
 struct Blob(Vec<u8>);
 
 impl Blob {

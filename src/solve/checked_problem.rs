@@ -17,17 +17,18 @@ const MAX_EDGES: usize = 5_000;
 /// A problem that has passed its checks, for at most the number of IPUs of the problem.
 #[derive(Debug, Clone)]
 pub(super) struct CheckedProblem<'a> {
-    /// The problem; `stages` may be smaller than its number of IPUs.
+    /// The problem that was checked. Its number of IPUs may be larger than `stages`.
     pub problem: Problem<'a>,
-    /// Maximum number of stages, since each needs an IPU and a position of its own, and pins can
-    /// fix it.
+    /// Maximum number of stages. Each stage needs an IPU and a position of its own, and the last
+    /// pin fixes the number of stages before it.
     pub stages: usize,
     /// Maximum number of edges of the network that the integer program gets. Of a larger network it
     /// only gets a part that contains the best plan.
     pub max_edges: usize,
-    /// By position: whether constraints require or forbid a cut after the position.
+    /// For each position: whether constraints require or forbid a cut after it.
     cuts_after: Vec<CutRule>,
-    /// By boundary: the number of required cuts at this boundary and before it.
+    /// For each boundary between positions: the number of required cuts at this boundary or before
+    /// it.
     required_until: Vec<usize>,
     /// Pairs of a pinned position and the number of its IPU, in ascending order.
     pins: Vec<(usize, usize)>,

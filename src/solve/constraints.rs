@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
-/// A condition on a plan, and the option or shared weight that causes it.
+/// A condition on a plan, with the option or the shared weight that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
     /// The condition that a plan must obey.
@@ -45,7 +45,7 @@ pub struct TiedWeight {
 #[serde(tag = "rule", rename_all = "kebab-case")]
 #[schemars(rename = "CheckedRule")]
 pub enum Rule {
-    /// The stage of this position runs on this IPU.
+    /// The stage with this position runs on this IPU (`--pin`).
     Pin {
         /// Index of the position in the layer order.
         #[schemars(with = "u32")]
@@ -54,7 +54,7 @@ pub enum Rule {
         #[schemars(with = "u32")]
         ipu: usize,
     },
-    /// Two positions and all positions between them are in one stage.
+    /// Two positions and all positions between them are in one stage (`--together`).
     Together {
         /// Index of one of the two positions.
         #[schemars(with = "u32")]
@@ -172,12 +172,12 @@ impl fmt::Display for TiedWeight {
 /// Whether constraints require a cut after a position, forbid it, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
-    /// Constraints neither require nor forbid the cut.
+    /// No constraint requires or forbids the cut.
     #[default]
     Free,
-    /// The cut would separate positions that must be in one stage.
+    /// Constraints forbid the cut, since it would separate positions that must be in one stage.
     Forbidden,
-    /// A constraint asks for the cut.
+    /// A constraint requires the cut.
     Required,
 }
 

@@ -51,7 +51,7 @@ struct StageCandidate {
 /// The ranges that may be a stage on some IPU, by the position where they start.
 type CandidatesByStart = Vec<Vec<StageCandidate>>;
 
-/// One pass of the dynamic program, which adds stages from the last to the first.
+/// One pass of the dynamic program over some objectives. It adds stages from the last to the first.
 struct StagePass<'a> {
     checked: &'a CheckedProblem<'a>,
     objectives: &'a [Objective],
@@ -65,8 +65,8 @@ struct StagePass<'a> {
 /// For each position, the best split of the positions from there to the end, into the stages that a
 /// pass has added so far.
 struct BestRests {
-    /// By position: the values of the best split from there to the end; `None` if there is no such
-    /// split.
+    /// For each position: the values of the best split from there to the end; `None` if there is no
+    /// such split.
     best: Vec<Option<Values>>,
     /// For each added stage, the last stage of the plan first: by its start, the end of the best
     /// stage.

@@ -29,7 +29,7 @@ mod tests;
 /// The reasons why a problem has no plan, and the changes that would give it one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Infeasible {
-    /// The reason why there is no plan.
+    /// The reason why there is no plan, such as too few IPUs.
     pub cause: Cause,
     /// The proof that stages are over the limit. It ignores pins and different limits of IPUs; see
     /// [`Cause::PinsOrLimits`].
@@ -173,7 +173,7 @@ fn relaxed(
     Ok(solution.map(|solution| Relaxation { without, solution }))
 }
 
-/// Returns the problem with other constraints.
+/// Returns `problem` with `constraints` in place of its own.
 fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a> {
     Problem {
         constraints,

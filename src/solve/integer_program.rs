@@ -79,7 +79,7 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, Solv
     }
 }
 
-/// The result of a search over one network.
+/// The result of searching one network for the best plan.
 enum Outcome {
     Found(Answer),
     None,

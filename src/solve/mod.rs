@@ -132,13 +132,13 @@ pub struct Solution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ProvenObjective")]
 pub struct ObjectiveProof {
-    /// The objective: the number by which splits are compared.
+    /// The objective that the two optima are of.
     pub objective: Objective,
-    /// The optimum that the integer program computes.
+    /// The optimum that the integer program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
     #[schemars(with = "String")]
     pub integer_program: u128,
-    /// The optimum that the dynamic program computes.
+    /// The optimum that the dynamic program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
     #[schemars(with = "String")]
     pub dynamic_program: u128,

@@ -23,7 +23,7 @@ pub(super) struct StageRange {
 /// A level of a layered network: the properties that all stages on this level have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct StageLevel {
-    /// The IPU of the stages; `None` if it does not matter.
+    /// The number of the IPU that the stages run on; `None` if it does not matter.
     pub ipu: Option<usize>,
     /// The number of stages after a stage of this level; `None` if it does not matter.
     pub after: Option<usize>,
@@ -43,7 +43,7 @@ pub(super) struct StageEdge<'a> {
     pub stage_range: &'a StageRange,
 }
 
-/// The ranges that may be stages on one level.
+/// The ranges of positions that may be stages on one level of the network.
 #[derive(Debug, Clone)]
 struct LevelRanges {
     level: StageLevel,

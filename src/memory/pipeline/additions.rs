@@ -15,7 +15,7 @@ use std::ops::Range;
 /// (tile). The buffers are reused for the next tiles.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
-    /// By number of the flow.
+    /// The bytes of each flow, by the number of the flow.
     bytes: Vec<FlowBytes<N>>,
     /// The numbers of the flows that have bytes on any of the tiles.
     pub(super) met: Vec<u32>,
@@ -23,7 +23,7 @@ pub(in crate::memory) struct TileFlows<const N: usize> {
     pub(super) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
-/// The bytes of one flow, by lane (tile).
+/// The bytes of the tensors of one flow on some tiles, by lane (tile).
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowBytes<const N: usize> {
     is_met: bool,
@@ -90,15 +90,16 @@ impl<const N: usize> TileFlows<N> {
 /// The bytes on one tile that a pipeline adds to the memory of the layers of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Additions {
-    /// Additional copies of stashed tensors for the micro-batches in flight.
+    /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
     pub(in crate::memory) stash: u64,
-    /// Accumulators of gradients.
+    /// Bytes of the accumulators of gradients that the pipeline needs and the profile lacks.
     pub(in crate::memory) accumulators: u64,
-    /// Shares of optimizer state that is sharded on the chip.
+    /// Bytes of a replica's shares of the optimizer state that is sharded on the chip.
     pub(in crate::memory) state: u64,
-    /// By phase: buffers of tensors that the stage receives or sends.
+    /// For each phase: bytes of the buffers for tensors that the stage receives or sends.
     pub(in crate::memory) transfer_buffers: [u64; PHASES],
-    /// By phase: tensors that the stage forwards from one stage to another without using them.
+    /// For each phase: bytes of the tensors that the stage forwards to another stage without using
+    /// them.
     pub(in crate::memory) forwarded: [u64; PHASES],
 }
 
@@ -106,7 +107,8 @@ pub(in crate::memory) struct Additions {
 #[derive(Debug)]
 pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// By number of the flow; empty where no role is needed.
+    /// The role in each flow, by the number of the flow; empty if the stage has no additions that
+    /// depend on flows.
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.
@@ -270,7 +272,7 @@ mod made {
     use super::*;
 
     impl TileFlows<1> {
-        /// A tile with these bytes of each flow.
+        /// Makes a tile with these bytes of each flow.
         pub(in crate::memory::pipeline) fn made(bytes: impl Iterator<Item = u64>) -> Self {
             let mut made = Self::default();
             for (flow, bytes) in (0u32..).zip(bytes) {

@@ -26,10 +26,10 @@ pub(super) use transfer_buffers::PHASES;
 
 use std::ops::Range;
 
-/// A range of positions as a stage, with its place in a split.
+/// A range of positions of the layer order as a stage, with its place in a split.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlacedStage {
-    /// The positions (end exclusive).
+    /// The positions of the layer order (end exclusive) that the stage runs.
     pub positions: Range<usize>,
     /// The number of stages after this one. If `None`, computations give the least bytes of any
     /// stage with these positions, wherever it is in a split.

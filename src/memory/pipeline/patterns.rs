@@ -25,9 +25,9 @@ pub(super) struct FlowStretch {
 /// count for.
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
-    /// By number of the flow.
+    /// For each flow, by its number: the ranges in which it counts.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// The role of Out in each flow, if Out is on the first IPU.
+    /// The role of Out in each flow, if Out is on the first IPU; otherwise `None`.
     pub(super) out: Option<StageRoles>,
 }
 

@@ -20,7 +20,7 @@ struct Event {
     /// The quantity, as an index in [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
     last: u32,
-    /// Whether the bytes of the flow are subtracted, rather than added.
+    /// Whether the bytes of the flow are subtracted from the sum, rather than added to it.
     is_end: bool,
     flow: u32,
 }
@@ -30,14 +30,14 @@ struct Event {
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeAdditions<const N: usize> {
     accumulators: GrowingSums<N, 1>,
-    /// By start: the changes that apply to ranges from this start on.
+    /// For each start: the changes of sums that apply to ranges from this start on.
     events: Vec<Vec<Event>>,
     /// For ranges from the current start: by last position, then by quantity, the change of the
     /// sums; changes wrap around.
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
-    /// By place: the tensors that it keeps, and how it runs backward.
+    /// For each place (In, layers, Out): the bytes that it keeps for its backward pass.
     of_place: Vec<Kept<N>>,
-    /// The sums of the current range.
+    /// The sums of the current range, from which its additions are computed.
     range: Transfers<N>,
     /// The sums that determine the transfer buffers of Out, if it is on the first IPU.
     out: Option<Transfers<N>>,

@@ -115,7 +115,7 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// Writes the value as the option takes it.
+            /// Writes the value as it is written on the command line.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self.to_possible_value() {
                     Some(value) => f.write_str(value.get_name()),
@@ -130,9 +130,9 @@ shown_as_option!(Schedule, Recompute, Accumulator, StatePlace);
 /// The settings of the pipeline that stages are part of. By default there is no pipeline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pipeline {
-    /// The order in which stages work on micro-batches.
+    /// The order in which stages work on micro-batches; without a pipeline `None`.
     pub schedule: Schedule,
-    /// The activations that are recomputed.
+    /// The activations that are recomputed in the backward pass.
     pub recompute: Recompute,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
@@ -166,9 +166,9 @@ impl Pipeline {
 /// that are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// The order in which stages work on micro-batches.
+    /// The order in which stages work on micro-batches; `None` for that of the framework.
     pub schedule: Option<Schedule>,
-    /// The activations that are recomputed.
+    /// The activations that are recomputed in the backward pass; `None` for the usual ones.
     pub recompute: Option<Recompute>,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
@@ -176,7 +176,7 @@ pub struct PipelineOptions {
     pub state: Option<StatePlace>,
     /// Whether to try other places for the state if the model does not fit with the first one.
     pub tries_states: bool,
-    /// The number of replicas among which state may be shared.
+    /// The number of replicas among which optimizer state may be shared.
     pub replicas: u64,
 }
 
@@ -226,12 +226,12 @@ impl PipelineOptions {
 }
 
 impl StatePlace {
-    /// Does each replica keep only a share of the state?
+    /// Does each replica keep only a share of the optimizer state?
     pub fn is_sharded(self) -> bool {
         matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
     }
 
-    /// Is the state outside the IPUs between two updates?
+    /// Is the optimizer state outside the IPUs between two updates?
     pub fn is_off_chip(self) -> bool {
         matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
     }

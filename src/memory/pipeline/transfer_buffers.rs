@@ -15,12 +15,12 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// The bytes of the flows in which a stage takes part, by lane (tile).
+/// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
-    /// The sums by [`Quantity`] that the bytes count for.
+    /// The sum of bytes for each [`Quantity`], such as all tensors that enter the stage.
     pub(super) sums: [ByLane<u64, N>; QUANTITIES],
-    /// How the stage runs backward, and the tensors that it keeps.
+    /// How the stage runs backward, and the bytes that it keeps for its backward pass.
     pub(super) kept: Kept<N>,
 }
 
@@ -38,7 +38,7 @@ impl<const N: usize> Transfers<N> {
 }
 
 impl Transfers<1> {
-    /// Returns the bytes that count for `quantity`.
+    /// Returns the sum of bytes for `quantity`, on the only tile.
     fn of(&self, quantity: Quantity) -> u64 {
         self.sums[quantity as usize][0]
     }
@@ -54,7 +54,7 @@ pub(super) struct Kept<const N: usize> {
 }
 
 impl<const N: usize> Kept<N> {
-    /// Adds a place to the places of a range.
+    /// Adds a place (In, a layer or Out) to a range of places.
     pub(super) fn add(&mut self, place: &Self) {
         self.backward = self.backward.max(place.backward);
         lanes::raise(&mut self.bytes, &place.bytes);
@@ -64,18 +64,18 @@ impl<const N: usize> Kept<N> {
 /// How a stage or place runs backward. A range of places has the greatest value of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum BackwardPass {
-    /// It has no backward pass, since all its layers are frozen.
+    /// The stage has no backward pass, since all its layers are frozen.
     #[default]
     None,
-    /// It runs backward at steps of its own.
+    /// The stage runs backward at steps of its own.
     Own,
-    /// It runs backward in functions, whose steps the profile may list where another place calls
-    /// them and where other buffers are live.
+    /// The stage runs backward in functions. The profile may list the steps of these where another
+    /// place calls them, and where other buffers are live.
     InFunctions,
 }
 
 impl Flows {
-    /// Returns how a place runs backward.
+    /// Returns how a place (In, a layer or Out) runs backward.
     pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
         match self.goes_back(place) {
             false => BackwardPass::None,

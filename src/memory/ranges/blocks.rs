@@ -16,12 +16,12 @@ const UNSEEN: usize = usize::MAX;
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// By block, then layer, then place: the change from the place before of the live bytes that
-    /// ranges gain at the layer.
+    /// For each block, then each layer, then each place: the change, from the place before, of the
+    /// live bytes that ranges gain at the layer.
     changes: Vec<[B; N]>,
-    /// By layer, then block.
+    /// For each layer, then each block: sums of the bytes that ranges gain at the layer.
     sums: Vec<BlockSums<B, N>>,
-    /// By layer: whether bytes were added since its sums were computed.
+    /// For each layer: whether bytes were added since its sums were computed.
     is_stale: Vec<bool>,
     range: Range<B, N>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Blocks<B, const N: usize> {
 /// The bytes that ranges gain at one layer, in one block of places.
 #[derive(Debug, Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The sum of all changes in the block.
+    /// The sum of all changes of live bytes in the block.
     changes: ByLane<B, N>,
     /// The sum of all rises in the block, which bounds the live bytes in it beyond `before`.
     rises: ByLane<B, N>,
@@ -45,21 +45,21 @@ struct Range<B, const N: usize> {
     start: usize,
     /// The end of the range of layers (exclusive).
     end: usize,
-    /// By block: upper bound on the live bytes of all layers of the range in the block.
+    /// For each block: an upper bound on the live bytes of the range in it.
     bounds: Vec<[B; N]>,
-    /// Live bytes of the layers before `seen`, by block, before the first place of the block.
+    /// For each block: the live bytes before its first place, of the layers that `seen` gives.
     before: Vec<[B; N]>,
-    /// Changes of the live bytes of these layers, by place.
+    /// For each place: the change of live bytes, of the layers that `seen` gives for its block.
     changes: Vec<[B; N]>,
-    /// By block: the layer up to which layers are in `before` and `changes` (exclusive), or
-    /// [`UNSEEN`].
+    /// For each block: the end (exclusive) of the layers whose bytes are in `before` and `changes`,
+    /// or [`UNSEEN`].
     seen: Vec<usize>,
     /// The block that had the highest sum when the range was shorter.
     highest: usize,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Removes all bytes, and prepares for tiles with `places` places.
+    /// Removes all bytes, and prepares for tiles with `places` places (steps with possible peaks).
     pub(super) fn restart(&mut self, places: usize, layers: usize) {
         // The last end may be after the last place.
         let blocks = places / BLOCK + 1;
@@ -95,7 +95,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Sums up the bytes of a layer that are live before each block.
+    /// For one layer, computes the live bytes before each block, and the bound on the live bytes in
+    /// it.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -107,7 +108,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = false;
     }
 
-    /// Starts an empty range before the layer `start`.
+    /// Starts an empty range of layers before the layer `start`.
     pub(super) fn begin(&mut self, start: usize) {
         if self.is_stale[self.layers] {
             self.sum_up(self.layers);
@@ -122,7 +123,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut range.seen, self.blocks, UNSEEN);
     }
 
-    /// Adds the next layer to the range.
+    /// Adds the next layer to the current range.
     pub(super) fn add(&mut self, layer: usize) {
         if self.is_stale[layer] {
             self.sum_up(layer);
@@ -200,7 +201,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 }
 
-/// Replaces all values by `count` copies of `value`.
+/// Resizes `values` to `count` and sets each entry to `value`.
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {
     values.clear();
     values.resize(count, value);

@@ -50,7 +50,7 @@ const TILES_FOR_ONE: usize = 64;
 /// side. With more sums, reading them takes as long as examining each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
-/// Returns the first table; an empty one if there is none.
+/// Returns the first table of `costs`; an empty table if there is none.
 fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
     costs.into_iter().next().unwrap_or_default()
 }
@@ -182,7 +182,7 @@ impl MemoryModel<'_> {
 struct RangePass<'a> {
     /// The model in one of the pipelines, for data that all pipelines share.
     model: &'a MemoryModel<'a>,
-    /// Groups of neighbouring tiles; a thread takes one group at a time.
+    /// All tiles in groups of neighbours; a thread takes one group at a time.
     order: Vec<Range<u32>>,
     /// The number of groups that threads have taken.
     next: AtomicUsize,
@@ -221,7 +221,7 @@ struct RangeScratch<B, const N: usize> {
     variables: EnteringVariables<N>,
     flows: TileFlows<N>,
     entered: Entered<B, N>,
-    /// By pipeline.
+    /// For each pipeline: the bytes that it adds on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
@@ -307,7 +307,7 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline adds on some tiles.
+    /// Loads the bytes that each pipeline adds on the tiles of `scratch`.
     fn load_additions<B: Bytes, const N: usize>(
         &self,
         scratch: &mut RangeScratch<B, N>,

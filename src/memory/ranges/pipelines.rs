@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The ranges of one pipeline with their peaks so far, which all threads share.
 pub(super) struct PipelineRanges<'a> {
-    /// The model in the pipeline.
+    /// The memory model with the settings of the pipeline.
     pub(super) model: &'a MemoryModel<'a>,
     /// The limit in bytes on each tile; a range over it is not extended.
     limit: u64,
-    /// By start: an upper bound on the end (exclusive) of the longest range that fits, which falls
-    /// during the pass.
+    /// For each start: an upper bound on the end (exclusive) of the longest range that fits, which
+    /// falls during the pass.
     ends: Vec<AtomicUsize>,
     /// The maximum number of stages of a split.
     stages: usize,
@@ -32,13 +32,14 @@ pub(super) struct PipelineRanges<'a> {
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
-    /// Whether the range still fits.
+    /// Whether the current range still fits.
     is_on: bool,
-    /// The bytes that are added wherever the range is in a split.
+    /// The bytes that are added to the range wherever it is in a split.
     least: ByLane<u64, N>,
-    /// By phase: the bytes that are added besides `least` and `copies`.
+    /// For each phase: the bytes that are added besides `least` and `copies`.
     phases: [ByLane<u64, N>; PHASES],
-    /// By number of stages after the range: the bytes of all copies of tensors that it stashes.
+    /// For each number of stages after the range: the bytes of all copies of tensors that the range
+    /// stashes.
     copies: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,
@@ -116,7 +117,7 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Starts an empty range before the position `start`.
+    /// Starts an empty range of layers before the position `start`.
     pub(super) fn begin<const N: usize>(
         &self,
         start: usize,
@@ -249,7 +250,7 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Returns the table of all ranges that fit.
+    /// Returns the table with the bytes of all ranges that fit.
     pub(super) fn into_costs(self) -> RangeCosts {
         let row = |start: usize| {
             let end = self.ends[start].load(Ordering::Relaxed).max(start);
@@ -279,7 +280,8 @@ const AT_ONCE: usize = 16;
 struct RangePeakTable {
     layers: usize,
     columns: usize,
-    /// By first layer, then last layer; allocated when needed.
+    /// The peaks of several ranges with one start each, by first and then by last layer of the
+    /// range; allocated when needed.
     parts: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
@@ -352,7 +354,7 @@ impl RangePeaks<'_> {
     }
 }
 
-/// Raises `peak` to the highest lane of `bytes` if that is more.
+/// Raises `peak` to the highest lane of `bytes`, if that is more.
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
     // Most tiles raise nothing, and a read is much cheaper than a write.

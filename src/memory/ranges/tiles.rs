@@ -10,18 +10,18 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::TileFlows;
 use std::ops::Range;
 
-/// The bytes that ranges from the current start gain at each layer.
+/// The bytes on some tiles that ranges from the current start gain at each layer.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
-    /// Variables that are live at some steps.
+    /// The variables that are not live at every step.
     pub(super) blocks: Blocks<B, N>,
-    /// Variables that are live at every step.
+    /// The variables that are live at every step.
     pub(super) always: GrowingSums<N, 1>,
     /// Code and vertex state by kind.
     pub(super) code: EnteringCode<N>,
 }
 
-/// Some tiles with their variables.
+/// The variables on some neighbouring tiles, prepared for examining ranges.
 pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) tiles: Range<u32>,
     pub(super) uses: &'a NeighbourUses<N>,
@@ -52,7 +52,7 @@ pub(super) fn examine<B: Bytes, const N: usize>(
 }
 
 impl<B: Bytes, const N: usize> Entered<B, N> {
-    /// Removes all bytes, and adds those that every range has.
+    /// Removes all bytes, and adds the bytes that every range has.
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &stretch in &on_tiles.variables.everywhere {

@@ -35,13 +35,13 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// For each list in `live`: the row of its use, its number of ranges, the positions that count
     /// it, and a position that stages must have too, if any.
     counted: Vec<(u32, usize, PlaceSet, Option<u32>)>,
-    /// The number of places: steps at which a peak is possible.
+    /// The number of *places*: the steps at which a peak is possible.
     pub(super) places: usize,
-    /// By step: a combination of [`BEGINS`], [`ENDS`] and [`EDGE`].
+    /// For each step: a combination of [`BEGINS`], [`ENDS`] and [`EDGE`]; 0 for no mark.
     marks: Vec<u8>,
-    /// By phase: its places, end exclusive.
+    /// For each phase: the range of its places, end exclusive.
     pub(super) phases: [(usize, usize); PHASES],
-    /// By step that has a mark: the number of places before it.
+    /// For each step that has a mark: the number of places before it.
     rank: Vec<u32>,
     /// The variables that are not live at every step, by the layers at which ranges gain them.
     pub(super) moving: Entries<Stretch>,

@@ -6,13 +6,13 @@ use crate::memory::pipeline::PHASES;
 /// The live bytes of some stages at the current step, and the highest so far, by lane (tile).
 #[derive(Debug, Default)]
 pub(super) struct LiveSums<B, const N: usize> {
-    /// By stage: the live bytes, without variables that every stage has.
+    /// For each stage: its live bytes at the current step, without variables that every stage has.
     live: Vec<[B; N]>,
-    /// The live bytes of the variables that every stage has.
+    /// The live bytes, at the current step, of the variables that every stage has.
     common: ByLane<B, N>,
-    /// The current phase.
+    /// The number of the current phase.
     phase: usize,
-    /// By stage and phase.
+    /// For each stage and phase: the highest live bytes so far.
     highest: Vec<[Highest<B, N>; PHASES]>,
 }
 
@@ -89,7 +89,8 @@ pub(super) struct LiveChanges {
     /// Starts in `rows` of two lists for each step: the rows that cease to be live before the step,
     /// and the rows that begin to be live at it. The last entry is the end of the last list.
     starts: Vec<u32>,
-    /// The rows of all lists, as indices.
+    /// The rows of all lists, one list after the other. A row is an index of the variables of a
+    /// use.
     rows: Vec<u32>,
 }
 

@@ -23,25 +23,25 @@ use rayon::prelude::*;
 use stages_to_compute::{StagesToCompute, Wanted};
 use std::ops::Range;
 
-/// The memory of one stage on each tile.
+/// The memory that one stage takes on each tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageMemory {
-    /// By tile: its bytes at the step at which the tile takes the most, by what they hold.
+    /// For each tile: its bytes at the step at which it takes the most, divided by what they hold.
     pub tiles: Vec<Parts>,
-    /// By tile: the first step at which the tile takes the most bytes; `None` if the stage has no
+    /// For each tile: the first step at which it takes the most bytes; `None` if the stage has no
     /// steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// By tile and phase: the bytes of transfer buffers and forwarded tensors.
+    /// For each tile and phase: the bytes of transfer buffers and forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,
     /// The bytes on the fullest tile if the pipeline restores stashed tensors as late as it can,
     /// which its compiler may do. `None` if the stage has no copies of activations to restore.
     pub late_restores: Option<u64>,
-    /// By tile: its bytes in the update; empty if all optimizer state stays on the chip between
-    /// updates.
+    /// For each tile: its bytes in the weight update; empty if all optimizer state stays on the
+    /// chip between updates.
     pub updates: Vec<UpdateOnTile>,
 }
 
-/// The bytes of one tile in the weight update that takes the most of it.
+/// The bytes of one tile in the weight update that takes the most bytes on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
     /// All bytes of the tile in this update, with a landing pad (a buffer into which state is
@@ -49,7 +49,7 @@ pub struct UpdateOnTile {
     pub bytes: u64,
     /// All bytes of the tile if there is a landing pad for only one tensor of state at a time.
     pub at_least: u64,
-    /// All bytes of the tile in the passes, at their peak.
+    /// All bytes of the tile in the forward and backward pass, at their peak.
     pub in_passes: u64,
     /// The part of `bytes` that the update adds to always-live bytes: loaded state, landing pads,
     /// gathered tensors, and tensors that the update makes.
@@ -84,7 +84,7 @@ impl StageMemory {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Returns the bytes summed over all tiles, by what they hold.
+    /// Returns the bytes summed over all tiles, divided by what they hold.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -164,7 +164,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes stages in one pass over the variables.
+    /// Computes the memory of stages in one pass over the variables.
     fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let plan = StagesToCompute::new(self, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// JSON if they are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Live variables, at the step at which the tile takes the most bytes.
+    /// Bytes of live variables, at the step at which the tile takes the most bytes.
     pub variables: u64,
     /// Code of vertex types.
     pub vertex_code: u64,
@@ -26,7 +26,7 @@ pub struct Parts {
     /// Stash: additional copies of tensors for the micro-batches that are in the pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
-    /// Accumulators, which sum gradients over the micro-batches of a pipeline.
+    /// Accumulators of gradients over the micro-batches of a step, which a pipeline needs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
     /// Optimizer state that is off the chip or sharded between two updates: the share that a

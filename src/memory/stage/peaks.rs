@@ -11,14 +11,14 @@ use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The peaks of one stage on one tile.
+/// The highest bytes of one stage on one tile, in each phase.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StagePeak {
-    /// By phase: the peak of the stage's live variables.
+    /// For each phase: the highest bytes of the stage's live variables.
     pub(super) phases: [PhasePeak; PHASES],
-    /// The bytes that the pipeline adds.
+    /// The bytes that the pipeline adds to the stage.
     pub(super) additions: Additions,
-    /// The bytes in the update, if it is a phase of its own.
+    /// The bytes of the stage in the weight update, if that is a phase of its own.
     pub(super) update: Option<Updating>,
 }
 
@@ -59,9 +59,10 @@ pub(super) struct StageScratch<B, const N: usize> {
     /// Half-open ranges of steps at which rows are live, each with the index of its row.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
-    /// By stage.
+    /// For each stage: its live bytes at the current step, and the highest so far.
     sums: LiveSums<B, N>,
-    /// By stage: the bytes that are live at every step, without variables that every stage has.
+    /// For each stage: the bytes that are live at every step, without variables that every stage
+    /// has.
     always: Vec<[u64; N]>,
     /// The bytes that are live at every step, of variables that every stage has.
     always_common: ByLane<u64, N>,
@@ -70,7 +71,7 @@ pub(super) struct StageScratch<B, const N: usize> {
 }
 
 impl MemoryModel<'_> {
-    /// Computes the peaks by tile and then by stage.
+    /// Computes the peaks of all stages, by tile and then by stage.
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);

@@ -7,7 +7,7 @@ use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// The memory of stages to compute.
+/// Which bytes of stages are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// All bytes of each stage.
@@ -18,25 +18,25 @@ pub(super) enum Wanted {
     LateRestores,
 }
 
-/// Stages that are computed together.
+/// Some stages whose memory is computed together, in one pass over the variables.
 pub(super) struct StagesToCompute<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
-    /// By set of positions: the stages that have any of these positions.
+    /// For each set of positions: the numbers of the stages that have any of these positions.
     pub(super) stages_of: Vec<Vec<u32>>,
-    /// The number of steps.
+    /// The number of liveness steps of the profile.
     pub(super) steps: u32,
-    /// The half-open steps of each phase.
+    /// The half-open steps of each phase: forward, last forward step, backward, after both passes.
     pub(super) phases: [Range<u32>; PHASES],
-    /// By stage: the half-open steps to examine; empty if there are none.
+    /// For each stage: the half-open steps to examine; empty if there are none.
     windows: Vec<Range<u32>>,
     /// The first step and the number of each stage that has steps, in ascending order of steps.
     pub(super) starts: Vec<(u32, usize)>,
-    /// Whether overhead and fragmentation count.
+    /// Whether overhead and fragmentation are part of the memory.
     pub(super) with_overhead: bool,
     /// The flows and the role of each stage in them, if a pipeline adds bytes.
     pub(super) flows: Option<(&'a Flows, Vec<StageFlows>)>,
-    /// The update, if it is a phase of its own.
+    /// The weight update, if it is a phase of its own; otherwise `None`.
     pub(super) update: Option<&'a UpdatePhase>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct StageRow {
     pub(super) of_use: u32,
     /// The positions whose stages count the variables.
     counted: PlaceSet,
-    /// A position that stages must have too, if any.
+    /// A position that a stage must also have to count the variables; `None` for no such condition.
     with: Option<u32>,
     /// The flow of the use if stages restore late: a stage that keeps the flow does not count the
     /// variables.
@@ -94,7 +94,7 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Has a stage any steps?
+    /// Does a stage have any steps to examine?
     pub(super) fn has_steps(&self, stage: usize) -> bool {
         !self.windows[stage].is_empty()
     }
@@ -104,12 +104,12 @@ impl<'a> StagesToCompute<'a> {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
-    /// Returns the first step to examine of each stage.
+    /// Returns for each stage the first step to examine.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
         self.windows.iter().map(|window| window.start)
     }
 
-    /// Is a step among the steps to examine of a stage?
+    /// Is `step` one of the steps to examine of a stage?
     pub(super) fn is_examined(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
     }

@@ -26,14 +26,14 @@ use std::sync::Arc;
 pub(in crate::memory) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// By number of the use (class and use set): its role in updates.
+    /// For each use (class and use set), by its number: the role of its variables in updates.
     of_uses: Arc<[InUpdate]>,
     /// Whether the profile has accumulators of gradients. If not, they are assumed to be as large
     /// as the weights.
     has_gradients: bool,
-    /// By update: whether any of its state is sharded among replicas.
+    /// For each update: whether any of its optimizer state is sharded among replicas.
     is_shared_out: Arc<[bool]>,
-    /// By update: the half-open range of its steps.
+    /// For each update: the half-open range of its steps.
     steps: Arc<[(u32, u32)]>,
 }
 
@@ -44,12 +44,12 @@ pub(in crate::memory) struct InUpdate {
     /// Whether the variables are parameters that are not live at some steps. In the update they are
     /// all live.
     has_holes: bool,
-    /// The numbers of the updates that use them, in ascending order.
+    /// The numbers of the updates that use the variables, in ascending order.
     updates: Box<[u32]>,
 }
 
 impl InUpdate {
-    /// Are the variables not on the chip during both passes?
+    /// Are the variables absent from the chip during both passes?
     fn is_away(&self) -> bool {
         matches!(
             self.role,
@@ -105,7 +105,7 @@ impl UpdatePhase {
         }))
     }
 
-    /// Is the state loaded from memory outside the IPUs?
+    /// Is the optimizer state loaded from memory outside the IPUs?
     fn is_off_chip(&self) -> bool {
         self.place.is_off_chip()
     }
@@ -122,7 +122,7 @@ impl UpdatePhase {
 }
 
 impl MemoryModel<'_> {
-    /// Are the variables of a use not on the chip during both passes?
+    /// Are the variables of a use absent from the chip during both passes?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
         let in_update = self.update.as_ref().and_then(|update| update.of(number));

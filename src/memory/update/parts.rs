@@ -11,13 +11,15 @@ const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
 /// Prefix of momentum and gradients in one tensor, which is state unless gradients are summed up in
 /// another tensor.
 const MOMENTUM_MARK: &str = "Accl___";
-/// PopART leaves tensors with fewer elements (scalars) on the chip.
+/// The smallest number of elements of a tensor of state that PopART moves off the chip; scalars
+/// stay.
 const FEWEST_ELEMENTS: u64 = 2;
-/// PopART does not shard tensors with fewer elements.
+/// The smallest number of elements of a tensor of state that PopART shards.
 const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// TensorFlow leaves variables with fewer bytes for each replica on the chip.
+/// The smallest number of bytes, for each replica, of a variable that TensorFlow moves off the
+/// chip.
 const FEWEST_BYTES: u64 = 128;
-/// The bytes of an element if no context gives them.
+/// The bytes of an element that are assumed if no context gives them.
 const ELEMENT: u64 = 4;
 
 /// The role that variables have in the update of a weight.
@@ -26,11 +28,11 @@ pub(super) enum UpdateRole {
     /// Optimizer state that is not on the chip between two updates. Each replica has a share of it,
     /// or (if `is_shared_out` is false) all of it is off the chip.
     State { is_shared_out: bool },
-    /// A tensor that only updates make and use.
+    /// The variables are a tensor that only updates make and use.
     Temporary,
-    /// A weight that the update changes.
+    /// The variables are a weight that the update changes.
     Weight,
-    /// The accumulator of a weight's gradients.
+    /// The variables are the accumulator of a weight's gradients.
     Gradient,
 }
 
@@ -39,19 +41,19 @@ pub(super) enum UpdateRole {
 #[derive(Debug)]
 pub(super) struct Updates {
     pipeline: Pipeline,
-    /// By use set: the kind of its variables.
+    /// For each use set: the kind of its variables.
     kinds: Vec<SetKind>,
-    /// By use set: the bytes of the tensor that its variables are a part of.
+    /// For each use set: the bytes of the whole tensor that its variables belong to.
     tensor_bytes: Vec<u64>,
-    /// By operation group: the number of its update, or [`NO_UPDATE`].
+    /// For each operation group: the number of its update, or [`NO_UPDATE`].
     of_group: Vec<u32>,
-    /// By use set: the operation groups of updates that use its variables.
+    /// For each use set: the operation groups of updates that use its variables.
     groups: Vec<Box<[u32]>>,
-    /// By update: the half-open range of its steps.
+    /// For each update: the half-open range of its steps.
     pub(super) steps: Vec<(u32, u32)>,
 }
 
-/// Marks an operation group that is not part of an update.
+/// The entry of an operation group that is not part of an update.
 const NO_UPDATE: u32 = u32::MAX;
 
 /// The kind of the variables of a use set in the update, whether or not they are always live.
@@ -60,7 +62,7 @@ struct SetKind {
     is_state: bool,
     is_weight: bool,
     is_accumulator: bool,
-    /// Whether only updates use the variables.
+    /// Whether only operations of updates use the variables.
     is_of_updates: bool,
 }
 
@@ -206,7 +208,7 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     Ok(groups)
 }
 
-/// Determines for each use set the kind of its variables in the update.
+/// Determines for each use set whether its variables are state, weights or accumulators.
 fn kinds(
     model: &Model,
     by_pass: &PassPlaces,
@@ -287,14 +289,14 @@ impl GroupSets {
         first
     }
 
-    /// Merges the sets of all `groups`.
+    /// Merges the sets of all `groups` into one.
     fn merge_all(&mut self, groups: &[u32]) {
         for pair in groups.windows(2) {
             self.merge(pair[0], pair[1]);
         }
     }
 
-    /// Merges the sets of two groups.
+    /// Merges the sets of the groups `a` and `b` into one.
     fn merge(&mut self, a: u32, b: u32) {
         let (a, b) = (self.first(a), self.first(b));
         self.0[a.max(b) as usize] = a.min(b);

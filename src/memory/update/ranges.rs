@@ -15,16 +15,19 @@ pub(in crate::memory) struct RangeUpdates<const N: usize> {
     /// Bytes of two kinds: shares of optimizer state, and parameters that are not live at some
     /// steps.
     lasting: GrowingSums<N, 2>,
-    /// By position: the highest bytes of any update whose variables all have the same positions.
+    /// For each position: the highest bytes of any update whose variables all count at one set of
+    /// positions, if this set has the position.
     of_one_set: Vec<[u64; N]>,
     /// Updates whose variables have different positions, by position: pieces that ranges gain there
     /// if they start at the first entry or later, with an index in `common` and the bytes.
     of_several_sets: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// The number of each such update, and its bytes that every stage has.
+    /// For each update whose variables have different positions: its number, and its bytes that
+    /// every stage has.
     common: Vec<(u32, Amounts<N>)>,
-    /// The number of each such update, and its bytes in the current range.
+    /// For each update whose variables have different positions: its number, and its bytes in the
+    /// current range.
     sums: Vec<(u32, Amounts<N>)>,
-    /// The highest bytes of any update that every stage has.
+    /// The highest bytes of any update, counting only bytes that every stage has.
     everywhere: ByLane<u64, N>,
     start: usize,
     /// The highest bytes of any update in the current range.

@@ -16,7 +16,7 @@ pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 /// tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
-    /// By update, then by the positions that count the bytes.
+    /// The bytes of updates, ordered by update and then by the positions that count them.
     pub(super) entries: Vec<PlacedAmounts<N>>,
     /// Optimizer state that is sharded on the chip: the share of one replica.
     pub(super) shares: Vec<Placing<N>>,
@@ -25,7 +25,7 @@ pub(in crate::memory) struct TileUpdates<const N: usize> {
     rows: Vec<UpdateRow>,
 }
 
-/// The variables of one use as a part of an update.
+/// The variables of one use, as far as they take part in one update.
 #[derive(Debug, Clone, Copy)]
 struct UpdateRow {
     update: u32,
@@ -33,11 +33,11 @@ struct UpdateRow {
     role: UpdateRole,
     /// The row of the use in [`NeighbourUses`].
     row: u32,
-    /// The number of the use.
+    /// The number of the use (class and use set).
     number: u32,
 }
 
-/// The bytes of one update that stages with any position of `set` count.
+/// The bytes of one update for stages that have any position of `set`.
 #[derive(Debug)]
 pub(super) struct PlacedAmounts<const N: usize> {
     pub(super) update: u32,
@@ -51,18 +51,18 @@ pub(super) struct Amounts<const N: usize> {
     /// Optimizer state that the update loads from memory outside the IPUs, as far as this replica
     /// loads it.
     loaded: ByLane<u64, N>,
-    /// The largest variable of the state that is loaded.
+    /// The bytes of the largest variable of the state that the update loads.
     largest: ByLane<u64, N>,
-    /// The weights, plus a replica's share of each.
+    /// The bytes of the weights, plus a replica's share of each.
     gathered: ByLane<u64, N>,
-    /// A replica's shares of the weights and of their gradients.
+    /// The bytes of a replica's shares of the weights and of their gradients.
     shares: ByLane<u64, N>,
-    /// The tensors that the update makes, at their peak.
+    /// The highest live bytes of the tensors that only updates make.
     temporaries: ByLane<u64, N>,
 }
 
 impl<const N: usize> Amounts<N> {
-    /// Adds the bytes of the same update at other positions.
+    /// Adds the bytes of the same update for other positions.
     pub(super) fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
@@ -136,7 +136,7 @@ impl<const N: usize> TileUpdates<N> {
         self.make_entries(memory, phase, uses);
     }
 
-    /// Sums up the rows by update and by the positions that count them.
+    /// Sums up the rows into one entry for each update and each set of positions.
     fn make_entries(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -164,12 +164,12 @@ impl<const N: usize> TileUpdates<N> {
     }
 }
 
-/// Optimizer state that is sharded among replicas.
+/// The role of optimizer state that is sharded among replicas.
 const SHARED_STATE: UpdateRole = UpdateRole::State {
     is_shared_out: true,
 };
 
-/// Adds the bytes of one row, by lane, to those of its update.
+/// Adds the bytes of one use's variables, by lane, to the bytes of an update.
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
@@ -219,9 +219,9 @@ pub(in crate::memory) struct Updating {
     pub(in crate::memory) variables: u64,
     /// Bytes like `variables`, of parameters that every stage has.
     pub(in crate::memory) overhead: u64,
-    /// Bytes of sharded state that stay on the chip.
+    /// Bytes of the replica's shares of state, which stay on the chip between updates.
     pub(in crate::memory) shares: u64,
-    /// The bytes of the update besides always-live variables.
+    /// The highest bytes that an update takes besides always-live variables.
     pub(in crate::memory) taken: u64,
     /// The highest bytes of any update if only one tensor of state at a time has a landing pad.
     pub(in crate::memory) taken_at_least: u64,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
-/// Returns the index in [`CyclesByPasses`] of a slot with these passes.
+/// Returns the index in [`CyclesByPasses`] for a stage that runs these passes in a slot.
 fn index_of(forward: bool, backward: bool) -> usize {
     usize::from(forward) + 2 * usize::from(backward)
 }
@@ -41,7 +41,7 @@ struct BoundsTable {
 /// Lower bounds on the cycles of the remaining stages of a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RestBounds {
-    /// Lower bounds on the cycles of the busiest of all remaining stages.
+    /// Lower bounds on the cycles of the slowest of all remaining stages.
     busiest: CyclesByPasses,
     /// Lower bounds on the cycles of the first remaining stage.
     first: CyclesByPasses,
@@ -199,9 +199,9 @@ impl Bounds {
 /// The passes that the remaining stages run in one kind of slot, as indices of [`CyclesByPasses`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RestActivity {
-    /// The passes that every remaining stage runs.
+    /// The passes that all remaining stages run, as an index of [`CyclesByPasses`].
     busiest: usize,
-    /// The passes that the first remaining stage runs.
+    /// The passes that the first remaining stage runs, as an index of [`CyclesByPasses`].
     first: usize,
 }
 

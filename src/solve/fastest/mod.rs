@@ -175,17 +175,18 @@ fn search(
     best.proven(at_least, is_small)
 }
 
-/// A search over the splits into one number of stages, stage by stage.
+/// A search for the fastest split into one number of stages, which adds stage after stage.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
     times: &'a StageTimes,
     stages: usize,
     micro_batches: u64,
     kinds: Vec<SlotKind>,
-    /// By the number of stages so far, then by kind of slot: which of the remaining stages are
-    /// active in it.
+    /// For each number of stages so far, then each kind of slot: the passes that the remaining
+    /// stages run in it.
     rests: Vec<Vec<RestActivity>>,
-    /// The number of slots of a step.
+    /// The number of slots of a step. A slot is an interval in which each IPU runs at most one pass
+    /// of each kind.
     slots: u128,
     /// Cycles that the updates of the weights of all stages take one after the other.
     update: u128,
@@ -194,23 +195,23 @@ struct StageSearch<'a> {
     at_least: Rate,
     /// The best split so far, which may have another number of stages.
     best: TimedSplit,
-    /// The ranges of positions of the stages so far.
+    /// The stages that the search has placed so far, as ranges of positions.
     placed: Vec<Range<usize>>,
-    /// By number of stages so far: the costs of these stages.
+    /// For each number of stages: the cycles and bytes of the stages placed so far.
     taken: Vec<CostsSoFar>,
-    /// The number of slots that may still be evaluated.
+    /// The number of slots that may still be evaluated before the search gives up.
     left: u64,
 }
 
-/// The costs of the stages that the search has placed so far.
+/// The cycles and bytes of the stages that the search has placed so far.
 #[derive(Debug, Clone, Default)]
 struct CostsSoFar {
-    /// By kind of slot: the cycles of the busiest IPU among these stages.
+    /// For each kind of slot: the cycles of the busiest IPU among the stages placed so far.
     busiest: Vec<u128>,
     /// The most bytes that any IPU sends or receives: in slots with an even number, and in slots
     /// with an odd number.
     sent: [u128; 2],
-    /// The cycles of the longest weight update of any IPU.
+    /// The cycles of the longest weight update of any IPU among the stages placed so far.
     update: u128,
     peak: u64,
 }
@@ -327,12 +328,12 @@ impl<'a> StageSearch<'a> {
         Some(())
     }
 
-    /// Returns the costs of the stages so far.
+    /// Returns the cycles and bytes of the stages placed so far.
     fn so_far(&self) -> &CostsSoFar {
         &self.taken[self.placed.len()]
     }
 
-    /// Returns the position after the stages so far.
+    /// Returns the position after the stages placed so far.
     fn end(&self) -> usize {
         self.placed.last().map_or(0, |last| last.end)
     }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// differ from the profile.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// By number of the use: an index in `lives`. A model can have millions of uses, but few
+    /// For each use, by its number: an index in `lives`. A model can have millions of uses, but few
     /// distinct lives.
     of_uses: Vec<u32>,
     /// The parts of each distinct life. The first one has no parts and stands for variables that
@@ -24,7 +24,7 @@ pub(super) struct StageLives {
 #[derive(Debug)]
 pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
     pub(in crate::memory) places: Option<Places>,
-    /// A position that the stages must have too, if any.
+    /// A position that a stage must also have for this part to count; `None` for no such condition.
     pub(in crate::memory) with: Option<u32>,
     pub(in crate::memory) steps: Steps,
 }
@@ -48,7 +48,7 @@ impl PartInPlaces {
     }
 }
 
-/// Cuts off the steps from `end` on, if it is given.
+/// Returns the half-open `steps` without the steps from `end` on; all of them if `end` is `None`.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
@@ -254,7 +254,7 @@ fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
-/// Turns sets of positions with their steps into parts of a life.
+/// Turns each set of positions with its steps into a part of the life of a variable.
 fn listed(parts: Vec<StepsOfPositions>) -> impl Iterator<Item = PartInPlaces> {
     let parts = parts.into_iter();
     parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use users::KnownFlows;
 pub(super) use users::PassWindows;
 
-/// All flows of a model: groups of tensors that the same places (In, layers, Out) use in the same
-/// passes. Most data are shared by all pipelines that are tried.
+/// All *flows* of a model in a pipeline: groups of tensors that the same places (In, layers, Out)
+/// use in the same passes. Most of the data is shared by the pipelines that are tried for a model.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Flows {
     pub(super) pipeline: Pipeline,
@@ -34,25 +34,27 @@ pub(in crate::memory) struct Flows {
     pub(in crate::memory) places: u32,
     /// Whether Out, the last place, is in one position with In, on the first IPU.
     pub(super) out_is_first: bool,
-    /// The flows by their numbers.
+    /// All flows, by their numbers.
     pub(super) list: Arc<[Flow]>,
-    /// By number of the use (class and use set): the role of its variables in a pipeline.
+    /// For each use (class and use set), by its number: the role of its variables in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
-    /// The steps at which each place runs.
+    /// The steps at which the operations of each place run, in each pass.
     pub(super) windows: Arc<PassWindows>,
-    /// By number of the use: the steps at which each position needs its variables; only for uses
-    /// whose positions need them at different steps.
+    /// For some uses, by their numbers: the steps at which each position needs the variables.
+    /// Variables of other uses are needed whenever they are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// The runs of layers that may be recomputed.
+    /// The runs of neighbouring layers whose forward pass is repeated before their backward pass,
+    /// if layers are recomputed.
     segments: Arc<Segments>,
-    /// The gradients that end where accumulators take their values.
+    /// The gradients whose values accumulators take at the end of the passes, so that they are live
+    /// no longer.
     summed: Arc<SummedGradients>,
-    /// By number of the use: the steps at which its variables are live in stages of the pipeline;
-    /// `None` before [`Flows::in_pipeline`].
+    /// For each use, by its number: the steps at which its variables are live in stages of the
+    /// pipeline; `None` before [`Flows::in_pipeline`].
     lives: Option<Arc<StageLives>>,
 }
 
-/// The role in a pipeline of the variables of one use.
+/// The role that the variables of one use (class and use set) have in a pipeline.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
     /// Variables that flow between stages or are kept for the backward pass, with the number of
@@ -129,7 +131,8 @@ impl Flows {
         self.lives.as_ref()?.of(number)
     }
 
-    /// Returns the positions of `places`, in ascending order, each once.
+    /// Returns the positions in the layer order of `places`, ascending and without duplicates. Out
+    /// is in the position of In if it is on the first IPU.
     fn positions_of(&self, mut places: Vec<u32>) -> Vec<u32> {
         for place in &mut places {
             if self.out_is_first && *place == self.places - 1 {
@@ -178,7 +181,7 @@ impl Flows {
         }
     }
 
-    /// Returns the number of flows.
+    /// Returns the number of flows of the model.
     pub(in crate::memory) fn len(&self) -> usize {
         self.list.len()
     }
@@ -222,7 +225,7 @@ impl Flows {
         }
     }
 
-    /// Does a place have a backward pass?
+    /// Does a place (In, a layer or Out) have a backward pass?
     pub(super) fn goes_back(&self, place: u32) -> bool {
         self.windows.at(place).goes_back
     }
@@ -363,7 +366,7 @@ mod made {
     use super::*;
 
     impl Flows {
-        /// Flows of a test, as of a training model.
+        /// Makes flows of a training model for a test.
         pub(in crate::memory::pipeline) fn made(
             list: Vec<Flow>,
             pipeline: Pipeline,

@@ -15,7 +15,7 @@ use crate::model::{Model, PlaceSet, Placement, VariableUse};
 /// The half-open steps of an operation, and its places if the operation has places of its own.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// The steps and places of the operations of each group.
+/// For the operations of each group: their steps and their places (In, layers, Out).
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -122,9 +122,9 @@ impl<'a> OwnSteps<'a> {
 /// an update or a norm, use.
 #[derive(Debug, Default)]
 pub(super) struct SummedGradients {
-    /// By use set: whether an operation after both passes computes with its variables.
+    /// For each use set: whether an operation after both passes computes with its variables.
     is_used_after: Vec<bool>,
-    /// The first step after both passes.
+    /// The first step after both passes, which is the end of gradients.
     end: u32,
 }
 

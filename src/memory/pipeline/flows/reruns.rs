@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// The second run of a forward pass, right before the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
-    /// The place whose backward pass needs the tensors.
+    /// The place whose backward pass needs the recomputed tensors.
     place: u32,
     /// The place whose forward pass runs again. In runs again together with the first layer.
     runs: u32,
@@ -35,10 +35,10 @@ struct Rerun {
 /// the segment of the first layer. Out is not recomputed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// By place: the steps at which tensors that only its segment uses are free; `None` if all
-    /// tensors of the place are kept.
+    /// For each place: the steps between its passes, at which tensors that only its segment uses
+    /// are free; `None` if all tensors of the place are kept.
     gaps: Vec<Option<Steps>>,
-    /// By place: the first step of its backward pass; `None` if it is not recomputed.
+    /// For each place: the first step of its backward pass; `None` if the place is not recomputed.
     first_steps: Vec<Option<u32>>,
     reruns: Vec<Rerun>,
 }
@@ -207,10 +207,10 @@ pub(super) type Held = (Option<u32>, Steps);
 /// The steps at which variables of a flow are live, by the stages that count them.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    /// Live in every stage that counts the variables.
+    /// Steps at which the variables are live in every stage that counts them.
     pub(super) everywhere: Vec<Held>,
-    /// Live only in stages that have any of `others`.
+    /// Further steps at which the variables are live, in stages that have any of `others`.
     pub(super) beside: Vec<Held>,
-    /// The places, one of which a stage must have for `beside` to count.
+    /// The places that decide about `beside`: users of the variables besides their maker.
     pub(super) others: Vec<u32>,
 }

@@ -10,15 +10,16 @@ fn are_of_one_layer(place: u32, other: u32) -> bool {
     place.max(1) == other.max(1)
 }
 
-/// The passes in which a variable that is no parameter is live.
+/// The passes in which variables of a flow are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Life {
-    /// It is live in the forward pass only, or in both passes but not over the start of the
-    /// backward pass.
+    /// The variables are live in the forward pass only, or in both passes but not over the start of
+    /// the backward pass.
     Forward,
-    /// It is live at the last step of the forward pass and at the first step of the backward pass.
+    /// The variables are live at the last step of the forward pass and at the first step of the
+    /// backward pass.
     AcrossPasses,
-    /// It is live only from the start of the backward pass on.
+    /// The variables are live only from the start of the backward pass on.
     Backward,
 }
 
@@ -54,16 +55,17 @@ pub(in crate::memory::pipeline) struct Flow {
     /// The places that use the tensors in the backward pass and in updates, in ascending order.
     pub(in crate::memory::pipeline) backward: Box<[u32]>,
     pub(in crate::memory::pipeline) life: Life,
-    /// Whether the host sends the tensors.
+    /// Whether the tensors come from the host.
     pub(in crate::memory::pipeline) is_streamed: bool,
 }
 
-/// What a stage does with the tensors of a flow.
+/// What a stage does with the tensors of a flow: whether it keeps them, and the sums that they
+/// count for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// For each [`Quantity`], whether the bytes of the tensors count for it.
+    /// For each [`Quantity`]: whether the bytes of the tensors are added to this sum.
     pub(in crate::memory::pipeline) counts: [bool; QUANTITIES],
 }
 
@@ -91,11 +93,11 @@ pub(in crate::memory::pipeline) enum Quantity {
     GradientOut,
 }
 
-/// The number of quantities.
+/// The number of variants of [`Quantity`].
 pub(in crate::memory::pipeline) const QUANTITIES: usize = 8;
 
 impl Quantity {
-    /// All quantities, each at the index `quantity as usize`.
+    /// All quantities, each at the index `quantity as usize` of the list.
     const ALL: [Quantity; QUANTITIES] = [
         Quantity::Stash,
         Quantity::ForOut,

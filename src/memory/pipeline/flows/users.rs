@@ -11,13 +11,16 @@ use std::borrow::Cow;
 /// not.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
-/// Values by list of places; a lookup takes a slice without copying it.
+/// A map from lists of places to values, in which a slice of places can be looked up without a
+/// copy.
 type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
 
-/// All flows; each pair of forward and backward places has its flows once.
+/// All flows (tensors with the same users) so far. Each pair of lists of places, for the forward
+/// and for the backward pass, occurs once.
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
-    /// By forward places, then by backward places: the number of the first flow with these places.
+    /// For each list of forward places, then for each list of backward places: the number of the
+    /// first flow with these places.
     numbers: ByPlaces<ByPlaces<u32>>,
     /// The place of Out if it is on the first IPU; otherwise `None`.
     out: Option<u32>,
@@ -77,7 +80,7 @@ impl KnownFlows {
 #[derive(Debug, Default)]
 pub(in crate::memory::pipeline) struct PassWindows(Vec<PlaceSteps>);
 
-/// The steps at which the operations of one place run, in each pass.
+/// The steps at which the operations of one place (In, a layer or Out) run, in each pass.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory::pipeline) struct PlaceSteps {
     /// The first and the last step (inclusive) of forward operations that run in this place only;
