@@ -6,13 +6,13 @@ use super::lanes::{self, ByLane};
 use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Items that ranges have once if they contain any of several layers. An item is entered at each of
-/// its layers, for the ranges that start after the item's layer before: only these do not have it
-/// yet. Items are stored by the first start for which they are entered.
+/// Items, such as the bytes of a variable, that a range of layers has once if it contains any of
+/// the item's layers. There is an entry for each of these layers. It applies to ranges that start
+/// after the item's layer before: they gain the item when they grow to this layer.
 #[derive(Debug, Default)]
 pub(super) struct Entries<Item> {
-    /// For each start: pairs of a layer and an item that ranges from this start on gain at the
-    /// layer.
+    /// For each start: pairs of a layer and an item. Ranges that start here or later gain the item
+    /// when they grow to the layer.
     from: Vec<Vec<(u32, Item)>>,
     /// The number of entries for all starts.
     count: usize,
@@ -26,7 +26,7 @@ impl<Item: Copy> Entries<Item> {
         self.count = 0;
     }
 
-    /// Enters an item that ranges have if they contain any of `layers` (ascending).
+    /// Adds an item that a range gains at the first of `layers` (ascending) that it reaches.
     pub(super) fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
@@ -39,9 +39,9 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Enters an item that ranges have if they contain any of `layers` and also the layer `with`.
-    /// It is entered at the later of both. In ranges that start too late to contain both, `undo`
-    /// cancels it.
+    /// Adds an item that a range gains as soon as it contains both the layer `with` and any of
+    /// `layers` (ascending). For starts from which a range cannot contain both, `undo`, the inverse
+    /// of the item, cancels it.
     pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut enter = |start: u32, layer: u32, item| {
@@ -61,10 +61,10 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Are all entries stored? Entries beyond [`limits::ENTRIES`] are left out.
+    /// Returns an error if entries were left out because there are more than [`limits::ENTRIES`].
     ///
     /// # Errors
-    /// If there are more entries than any real tile has.
+    /// If the tiles have more variables or code than any real tile.
     pub(super) fn check(&self) -> Result<(), TooManyPlaces> {
         match self.count {
             ..=limits::ENTRIES => Ok(()),
@@ -72,8 +72,8 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns the layers and items whose entries are for ranges that start at `start` or later,
-    /// but not for ranges that start before.
+    /// Returns the entries for ranges from `start` on that do not apply to ranges that start
+    /// before: pairs of a layer, and an item that ranges gain when they grow to the layer.
     pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         let entries = self.from[start].iter();
         entries.map(|&(layer, item)| (layer as usize, item))
@@ -88,7 +88,7 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 /// tiles.
 #[derive(Debug, Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// The kind of each entry and its index in `bytes`.
+    /// The kind of the bytes, and their index in `bytes`.
     entries: Entries<(usize, u32)>,
     bytes: Vec<[u64; N]>,
     /// The bytes that every range has, whatever its positions.
@@ -108,7 +108,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Enters bytes of a kind that ranges have once if they contain any position of `set`.
+    /// Adds bytes of a kind that a range has once if it contains any position of `set`.
     pub(super) fn enter(
         &mut self,
         memory: &MemoryModel<'_>,

@@ -21,7 +21,8 @@ pub(super) struct CountedUses<'a> {
     /// The uses of variables with code in the classic memory model; in the full model the recorded
     /// bytes of code count instead.
     code: Option<&'a VariableGroups>,
-    /// For each use, by its number, the facts that depend neither on the tile nor on the stage.
+    /// For each use (class and use set), by its number, the facts that depend neither on the tile
+    /// nor on the stage.
     known: Arc<[KnownUse]>,
 }
 
@@ -109,10 +110,10 @@ impl<'a> CountedUses<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// Calls `visit` for each part of the liveness of a use's variables in stages: with the
-    /// positions whose stages count them and a position that these stages must have too (if any),
-    /// and with the half-open step ranges at which they are live there (`None` for all steps). Does
-    /// not call it for variables that are off the chip in the passes.
+    /// Calls `visit` for each part of the liveness of the variables of a use (class and use set) in
+    /// stages: with the positions whose stages count them and a position that these stages must
+    /// have too (if any), and with the half-open step ranges at which they are live there (`None`
+    /// for all steps). Does not call it for variables that are off the chip in the passes.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -134,8 +135,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the half-open step ranges at which the variables of a use are live in the profile;
-    /// `None` if they are live at every step.
+    /// Returns the half-open step ranges at which the variables of a use (class and use set) are
+    /// live in the profile; `None` if they are live at every step.
     #[inline]
     pub(super) fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let (class, classes) = (self.uses.known(number).class, &self.model.classes);

@@ -158,7 +158,8 @@ impl Overhead {
         }
     }
 
-    /// Adds to each total, by lane, the fragmentation on its tile of a stage that takes this total.
+    /// Adds to each total, by lane (tile), the fragmentation on its tile of a stage that takes this
+    /// total.
     pub(super) fn add_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,

@@ -10,8 +10,8 @@ pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// The bytes that are live at the first step of the window, by lane (tile).
     at_start: ByLane<u64, N>,
-    /// Pairs of a later step of the window and a change of the live bytes by lane, which wraps
-    /// around.
+    /// Pairs of a later step of the window and a change of the live bytes by lane (tile), which
+    /// wraps around.
     changes: Vec<(u32, [u64; N])>,
 }
 
@@ -31,7 +31,8 @@ impl<const N: usize> StepSums<N> {
         self.changes.clear();
     }
 
-    /// Adds `bytes` (by lane) at the steps of the half-open `ranges` that lie in the window.
+    /// Adds `bytes`, which has a number for each lane (tile), at the steps of the half-open
+    /// `ranges` that lie in the window.
     pub(super) fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -49,8 +50,8 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Iterates over pairs of a step and the live bytes by lane from this step on: for the first
-    /// step of the window, and for each later step with changes.
+    /// Iterates over pairs of a step and the live bytes by lane (tile) from this step on: for the
+    /// first step of the window, and for each later step with changes.
     pub(super) fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
@@ -67,7 +68,7 @@ impl<const N: usize> StepSums<N> {
         [first].into_iter().chain(changed)
     }
 
-    /// Returns the highest live bytes of any step, by lane.
+    /// Returns the highest live bytes of any step, by lane (tile).
     pub(super) fn highest(&mut self) -> [u64; N] {
         self.points().fold([0; N], |mut highest, (_, live)| {
             lanes::raise(&mut highest, &live);

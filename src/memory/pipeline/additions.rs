@@ -15,11 +15,11 @@ use std::ops::Range;
 /// (tile). The buffers are reused for the next tiles.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
-    /// The bytes of each flow, by the number of the flow.
+    /// The bytes of each flow (tensors with the same users), by the number of the flow.
     bytes: Vec<FlowBytes<N>>,
-    /// The numbers of the flows that have bytes on any of the tiles.
+    /// The numbers of the flows (tensors with the same users) that have bytes on any of the tiles.
     pub(super) met: Vec<u32>,
-    /// The bytes of accumulators by lane, with the positions whose stages count them.
+    /// The bytes of accumulators by lane (tile), with the positions whose stages count them.
     pub(super) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
@@ -57,7 +57,7 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    /// Adds the bytes of an accumulator, by lane, which stages with any of `places` count.
+    /// Adds the bytes of an accumulator, by lane (tile), which stages with any of `places` count.
     fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
         match self.accumulators.last_mut() {
             Some((last, sums)) if *last == places => lanes::add(sums, &bytes),
@@ -65,7 +65,7 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    /// Adds the bytes of one use to a flow, by lane.
+    /// Adds the bytes of one use to a flow (tensors with the same users), by lane (tile).
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
@@ -76,12 +76,13 @@ impl<const N: usize> TileFlows<N> {
         lanes::raise(&mut sums.largest, bytes);
     }
 
-    /// Returns the bytes of all variables of a flow, by lane.
+    /// Returns the bytes of all variables of a flow (tensors with the same users), by lane (tile).
     pub(super) fn bytes(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].all
     }
 
-    /// Returns the bytes of the largest variable of a flow, by lane.
+    /// Returns the bytes of the largest variable of a flow (tensors with the same users), by lane
+    /// (tile).
     pub(super) fn largest(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].largest
     }
@@ -103,19 +104,20 @@ pub(in crate::memory) struct Additions {
     pub(in crate::memory) forwarded: [u64; PHASES],
 }
 
-/// The role of some places (In, layers or Out), as one pipeline stage, in each flow.
+/// The role of some places (In, layers or Out), as one pipeline stage, in each flow (tensors with
+/// the same users).
 #[derive(Debug)]
 pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// The role in each flow, by the number of the flow; empty if the stage has no additions that
-    /// depend on flows.
+    /// The role in each flow (tensors with the same users), by the number of the flow; empty if the
+    /// stage has no additions that depend on flows.
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.
     waits: bool,
 }
 
-/// A stage with its role in each flow.
+/// A stage with its role in each flow (tensors with the same users).
 #[derive(Debug)]
 pub(in crate::memory) struct StageFlows {
     stage: PlacedStage,
@@ -125,7 +127,8 @@ pub(in crate::memory) struct StageFlows {
 }
 
 impl StageFlows {
-    /// Does the stage keep the tensors of a flow from its forward to its backward pass?
+    /// Does the stage keep the tensors of a flow (a group with the same users) from its forward to
+    /// its backward pass?
     pub(in crate::memory) fn keeps(&self, flow: u32) -> bool {
         self.own
             .by_flow
@@ -135,8 +138,8 @@ impl StageFlows {
 }
 
 impl Flows {
-    /// Returns the bytes that the pipeline adds to a stage, by lane of `tiles`. If the number of
-    /// stages after the stage is open, these are only the accumulators.
+    /// Returns the bytes that the pipeline adds to a stage, by lane (tile) of `tiles`. If the
+    /// number of stages after the stage is open, these are only the accumulators.
     pub(in crate::memory) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -169,7 +172,7 @@ impl Flows {
         })
     }
 
-    /// Determines the role of a stage in each flow.
+    /// Determines the role of a stage in each flow (tensors with the same users).
     pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         let roles = |places| match stage.after {
             Some(_) => self.stage_roles(places),
@@ -208,7 +211,8 @@ impl Flows {
         self.places - 1..self.places
     }
 
-    /// Determines the role of some places, as one pipeline stage, in each flow.
+    /// Determines the role of some places, as one pipeline stage, in each flow (tensors with the
+    /// same users).
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
         let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
         let roles = roles.collect();
@@ -224,7 +228,8 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes of the flows in which a stage with these roles takes part, by quantity.
+    /// Returns the bytes of the flows (tensors with the same users) in which a stage with these
+    /// roles takes part, by quantity.
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -249,9 +254,9 @@ impl Flows {
         transfers
     }
 
-    /// Returns by lane the bytes of the additional copies of tensors for micro-batches in flight,
-    /// in a stage with `depth` forward pipeline stages after it. If Out is on the same IPU and
-    /// takes tensors from the stage, the stage holds these for all pipeline stages between.
+    /// Returns by lane (tile) the bytes of the additional copies of tensors for micro-batches in
+    /// flight, in a stage with `depth` forward pipeline stages after it. If Out is on the same IPU
+    /// and takes tensors from the stage, the stage holds these for all pipeline stages between.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
@@ -260,7 +265,7 @@ impl Flows {
     }
 
     /// Does a stage with these positions (end exclusive) keep additional copies of the tensors of a
-    /// flow?
+    /// flow (a group with the same users)?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         let role = self.list[flow as usize].role_of(&self.places_of(positions), self);
         role.counts[Quantity::Stash as usize]
@@ -272,7 +277,7 @@ mod made {
     use super::*;
 
     impl TileFlows<1> {
-        /// Makes a tile with these bytes of each flow.
+        /// Makes a tile with these bytes of each flow (tensors with the same users).
         pub(in crate::memory::pipeline) fn made(bytes: impl Iterator<Item = u64>) -> Self {
             let mut made = Self::default();
             for (flow, bytes) in (0u32..).zip(bytes) {

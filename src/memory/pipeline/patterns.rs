@@ -21,13 +21,14 @@ pub(super) struct FlowStretch {
     pub(super) lasts: (u32, u32),
 }
 
-/// For each flow, the ranges of positions in which its bytes count, and the quantity that they
-/// count for.
+/// For each flow (tensors with the same users), the ranges of positions in which its bytes count,
+/// and the quantity that they count for.
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
-    /// For each flow, by its number: the ranges in which it counts.
+    /// For each flow (tensors with the same users), by its number: the ranges in which it counts.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// The role of Out in each flow, if Out is on the first IPU; otherwise `None`.
+    /// The role of Out in each flow (tensors with the same users), if Out is on the first IPU;
+    /// otherwise `None`.
     pub(super) out: Option<StageRoles>,
 }
 
@@ -41,7 +42,8 @@ impl Patterns {
     }
 }
 
-/// Returns the ranges of positions in which the bytes of a flow count for each quantity.
+/// Returns the ranges of positions in which the bytes of a flow (tensors with the same users) count
+/// for each quantity.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
@@ -71,7 +73,7 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
 }
 
 /// Returns the places (In, layers or Out, by number) whose loss at the start of a range can change
-/// the role of the range in a flow.
+/// the role of the range in a flow (tensors with the same users).
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let users = flow.forward.iter().chain(&flow.backward);
     let mut turns: Vec<u32> = users.copied().collect();
@@ -95,7 +97,7 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
 }
 
 /// Returns the places (In, layers or Out, by number) whose gain at the end of a range that begins
-/// with `start` can change the role of the range in a flow.
+/// with `start` can change the role of the range in a flow (tensors with the same users).
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
     let forward = &flow.forward[from(&flow.forward)..];

@@ -47,7 +47,7 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
 }
 
 impl<const N: usize> RangeAdditions<N> {
-    /// Loads the flows of some tiles.
+    /// Loads the flows (tensors with the same users) of some tiles.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -105,8 +105,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Adds the tensors of a flow at each place that keeps them from the forward to the backward
-    /// pass.
+    /// Adds the tensors of a flow (a group with the same users) at each place that keeps them from
+    /// the forward to the backward pass.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let kept = &flows.list[flow as usize];
         if kept.life == Life::AcrossPasses {
@@ -117,8 +117,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Starts an empty range before the position `start`; the flows of `tiles` must have been
-    /// loaded. Starts must come one after the other, from 0.
+    /// Starts an empty range before the position `start`; the flows (tensors with the same users)
+    /// of `tiles` must have been loaded. Starts must come one after the other, from 0.
     pub(in crate::memory) fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
             let bytes = &tiles.bytes(event.flow);
@@ -151,20 +151,20 @@ impl<const N: usize> RangeAdditions<N> {
         self.is_beside_out = self.start == 0 && !is_whole;
     }
 
-    /// Returns, by lane, the bytes that the pipeline adds to the range whatever the number of
-    /// stages after it: the accumulators.
+    /// Returns for each lane (tile) the bytes that the pipeline adds to the range whatever the
+    /// number of stages after it: the accumulators.
     pub(in crate::memory) fn least(&self) -> &[u64; N] {
         &self.accumulators.sums[0]
     }
 
-    /// Returns, by lane, the bytes of all copies of tensors that the range stashes for
+    /// Returns for each lane (tile) the bytes of all copies of tensors that the range stashes for
     /// micro-batches in flight, with `depth` forward pipeline stages after the range. They take
     /// these bytes in the update too.
     pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         flows.stash(depth, &self.range)
     }
 
-    /// Returns, by phase and then by lane, the bytes that the pipeline adds besides
+    /// Returns, by phase and then by lane (tile), the bytes that the pipeline adds besides
     /// [`RangeAdditions::least`] and [`RangeAdditions::copies`]: transfer buffers and forwarded
     /// tensors.
     pub(in crate::memory) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
@@ -180,7 +180,7 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Adds the changes of each quantity to its sum, by lane.
+/// Adds the changes of each quantity to its sum, by lane (tile).
 fn add<const N: usize>(
     sums: &mut [ByLane<u64, N>; QUANTITIES],
     changes: &[ByLane<u64, N>; QUANTITIES],

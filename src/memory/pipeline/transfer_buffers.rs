@@ -44,9 +44,9 @@ impl Transfers<1> {
     }
 }
 
-/// How a stage or place runs backward, and the bytes by lane that it keeps for the backward pass:
-/// those of its largest variable, or of all variables if another pipeline stage runs on the IPU
-/// between both passes ([`StageRoles::waits`](super::additions::StageRoles)).
+/// How a stage or place runs backward, and the bytes by lane (tile) that it keeps for the backward
+/// pass: those of its largest variable, or of all variables if another pipeline stage runs on the
+/// IPU between both passes ([`StageRoles::waits`](super::additions::StageRoles)).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kept<const N: usize> {
     pub(super) backward: BackwardPass,

@@ -135,8 +135,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// Returns, by lane, the highest live bytes of the range at any place of `window` (end
-    /// exclusive), or `known` if that is higher.
+    /// Returns for each lane (tile) the highest live bytes of the range at any place of `window`
+    /// (end exclusive), or `known` if that is higher.
     pub(super) fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
@@ -154,7 +154,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         highest
     }
 
-    /// Returns, by lane, the highest live bytes at the places of a block that lie in `window`.
+    /// Returns for each lane (tile) the highest live bytes at the places of a block that lie in
+    /// `window`.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;

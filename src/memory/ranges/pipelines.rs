@@ -46,8 +46,8 @@ pub(super) struct PipelineScratch<const N: usize> {
 }
 
 impl<const N: usize> PipelineScratch<N> {
-    /// Returns, by lane, the highest bytes of any phase that are added besides `least` and
-    /// `copies`.
+    /// Returns for each lane (tile) the highest bytes of any phase that are added besides `least`
+    /// and `copies`.
     fn in_any_phase(&self) -> [u64; N] {
         let mut highest = [0; N];
         self.phases
@@ -196,7 +196,7 @@ impl<'a> PipelineRanges<'a> {
     }
 
     /// Raises the peaks of a range to its bytes in the update, on any tile. `fixed` has its code
-    /// and its always-live variables by lane.
+    /// and its always-live variables by lane (tile).
     pub(super) fn raise_in_update<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -216,8 +216,8 @@ impl<'a> PipelineRanges<'a> {
         self.raise_least((start, last), &bytes, scratch);
     }
 
-    /// Returns, by lane, the bytes in a phase, without additions of the pipeline, above which a
-    /// tile raises a peak.
+    /// Returns for each lane (tile) the bytes in a phase, without additions of the pipeline, above
+    /// which a tile raises a peak.
     pub(super) fn threshold_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -315,15 +315,15 @@ impl RangePeaks<'_> {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// Returns, by lane, the bytes besides `least` above which a tile raises the lower bound of the
-    /// range.
+    /// Returns for each lane (tile) the bytes besides `least` above which a tile raises the lower
+    /// bound of the range.
     pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
         least.map(|least| first.saturating_sub(least))
     }
 
-    /// Returns, by lane, the bytes besides `least` and the additions in `columns` above which a
-    /// tile raises any column after the first.
+    /// Returns for each lane (tile) the bytes besides `least` and the additions in `columns` above
+    /// which a tile raises any column after the first.
     pub(super) fn lowest_column<const N: usize>(
         self,
         least: &[u64; N],

@@ -129,7 +129,7 @@ fn ranges_from<B: Bytes, const N: usize>(
 }
 
 /// Raises the peaks of a range in each phase to its live bytes plus `beside`, its bytes by lane
-/// that are the same in every phase.
+/// (tile) that are the same in every phase.
 fn raise_phases<B: Bytes, const N: usize>(
     range: Range<usize>,
     on_tiles: &OnTiles<'_, N>,

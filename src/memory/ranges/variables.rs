@@ -8,8 +8,8 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::PHASES;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// A live range of the variables of a use, as places (end exclusive). A place is a step at which a
-/// peak is possible, by its index in the list of such steps.
+/// A live range of the variables of a use (class and use set), as places (end exclusive). A place
+/// is a step at which a peak is possible, by its index in the list of such steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub(super) from: u32,

@@ -89,8 +89,8 @@ pub(super) struct LiveChanges {
     /// Starts in `rows` of two lists for each step: the rows that cease to be live before the step,
     /// and the rows that begin to be live at it. The last entry is the end of the last list.
     starts: Vec<u32>,
-    /// The rows of all lists, one list after the other. A row is an index of the variables of a
-    /// use.
+    /// The rows of all lists, one list after the other. A row is an index of the variables of a use
+    /// (class and use set).
     rows: Vec<u32>,
 }
 
@@ -125,13 +125,14 @@ impl LiveChanges {
         self.at(2 * step as usize + 1)
     }
 
-    /// Returns the rows of a list by its index.
+    /// Returns the rows of the list with this index. Each step has two lists: ends, then begins.
     fn at(&self, place: usize) -> &[u32] {
         &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 }
 
-/// Calls `visit` for each change, with the index of its list and its row.
+/// Calls `visit` for each begin and each end of a live range, with the index of its list in
+/// [`LiveChanges`] and with its row.
 fn each_change(live: &[(u32, u32, u32)], mut visit: impl FnMut(usize, u32)) {
     for &(from, to, row) in live {
         visit(2 * from as usize + 1, row);

@@ -138,9 +138,9 @@ impl<'a> StagesToCompute<'a> {
         flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
     }
 
-    /// Calls `visit` with the positions that count the variables of a use and with the half-open
-    /// steps at which they are live (`None` for all steps); several times if stages have them live
-    /// at different steps.
+    /// Calls `visit` with the positions that count the variables of a use (class and use set) and
+    /// with the half-open steps at which they are live (`None` for all steps); several times if
+    /// stages have them live at different steps.
     pub(super) fn each_row<'b>(
         &self,
         memory: &'b MemoryModel<'_>,

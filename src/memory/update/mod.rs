@@ -37,7 +37,7 @@ pub(in crate::memory) struct UpdatePhase {
     steps: Arc<[(u32, u32)]>,
 }
 
-/// The role of a use's variables in updates.
+/// The role of the variables of a use (class and use set) in updates.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct InUpdate {
     role: Option<UpdateRole>,
@@ -115,14 +115,15 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns the role of a use's variables in updates; `None` for a use of code.
+    /// Returns the role of the variables of a use (class and use set) in updates; `None` for a use
+    /// of code.
     fn of(&self, number: u32) -> Option<&InUpdate> {
         self.of_uses.get(number as usize)
     }
 }
 
 impl MemoryModel<'_> {
-    /// Are the variables of a use absent from the chip during both passes?
+    /// Are the variables of a use (class and use set) absent from the chip during both passes?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
         let in_update = self.update.as_ref().and_then(|update| update.of(number));

@@ -87,7 +87,8 @@ impl Updates {
         Ok(found)
     }
 
-    /// Returns the role of a use's variables in the update; `None` if they have none.
+    /// Returns the role of the variables of a use (class and use set) in the update; `None` if they
+    /// have none.
     pub(super) fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
         let kind = self.kinds[variable.set as usize];
         let is_parameter = model.classes.lasts(variable.class);

@@ -121,8 +121,8 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// Returns, by lane, the bytes of the range on `tiles` in both the passes and the update:
-    /// shares of optimizer state with their fragmentation.
+    /// Returns for each lane (tile) the bytes of the range on `tiles` in both the passes and the
+    /// update: shares of optimizer state with their fragmentation.
     pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
@@ -131,13 +131,14 @@ impl<const N: usize> RangeUpdates<N> {
         always
     }
 
-    /// Returns, by lane, the bytes of parameters in the range that are not live at some steps.
+    /// Returns for each lane (tile) the bytes of parameters in the range that are not live at some
+    /// steps.
     pub(in crate::memory) fn holes(&self) -> &[u64; N] {
         &self.lasting.sums[1]
     }
 
-    /// Returns, by lane, the highest bytes of any update in the range besides always-live
-    /// variables.
+    /// Returns for each lane (tile) the highest bytes of any update in the range besides
+    /// always-live variables.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
     }

@@ -73,9 +73,9 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// Returns the bytes of an update, by lane, besides always-live variables: first with landing
-    /// pads (buffers into which state is loaded) for all state, then with a pad for only one tensor
-    /// of state at a time.
+    /// Returns the bytes of an update, by lane (tile), besides always-live variables: first with
+    /// landing pads (buffers into which state is loaded) for all state, then with a pad for only
+    /// one tensor of state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -169,7 +169,7 @@ const SHARED_STATE: UpdateRole = UpdateRole::State {
     is_shared_out: true,
 };
 
-/// Adds the bytes of one use's variables, by lane, to the bytes of an update.
+/// Adds the bytes of one use's variables, by lane (tile), to the bytes of an update.
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
@@ -196,7 +196,8 @@ fn add_row<const N: usize>(
     }
 }
 
-/// Returns, by lane, the highest live bytes of tensors that an update makes at any of its steps.
+/// Returns for each lane (tile) the highest live bytes of tensors that an update makes at any of
+/// its steps.
 fn highest<const N: usize>(
     memory: &MemoryModel<'_>,
     rows: &[UpdateRow],
@@ -231,7 +232,8 @@ pub(in crate::memory) struct Updating {
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Computes the bytes in the update of a stage with these positions (end exclusive), by lane.
+    /// Computes the bytes in the update of a stage with these positions (end exclusive), by lane
+    /// (tile).
     pub(in crate::memory) fn in_stage(
         &self,
         memory: &MemoryModel<'_>,

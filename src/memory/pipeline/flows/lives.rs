@@ -11,16 +11,16 @@ use rustc_hash::FxHashMap;
 /// differ from the profile.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// For each use, by its number: an index in `lives`. A model can have millions of uses, but few
-    /// distinct lives.
+    /// For each use (class and use set), by its number: an index in `lives`. A model can have
+    /// millions of uses, but few distinct lives.
     of_uses: Vec<u32>,
-    /// The parts of each distinct life. The first one has no parts and stands for variables that
-    /// are live as in the profile.
+    /// For each distinct liveness of variables in stages: its parts. The first one has no parts,
+    /// and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
-/// Half-open steps at which variables are live in stages that have any of `places`; if that is
-/// `None`, in all stages that count the variables.
+/// A part of the liveness of variables: half-open steps at which they are live in stages that have
+/// any of `places` or, if that is `None`, in all stages that count the variables.
 #[derive(Debug)]
 pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
     pub(in crate::memory) places: Option<Places>,
@@ -29,8 +29,7 @@ pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
     pub(in crate::memory) steps: Steps,
 }
 
-/// A part of the life of a variable whose places are a list. In the result they are a set that
-/// several lives share.
+/// A part of the liveness of variables whose places are still a list, before they become a set.
 type PartInPlaces = PartOfLife<Vec<u32>>;
 
 impl PartInPlaces {
@@ -84,8 +83,8 @@ impl StageLives {
         Ok(Self { of_uses, lives })
     }
 
-    /// Returns the parts of the life of a use's variables; `None` if they are live as in the
-    /// profile.
+    /// Returns the parts of the liveness of the variables of a use (class and use set) in stages;
+    /// `None` if they are live as in the profile.
     #[inline]
     pub(super) fn of(&self, number: u32) -> Option<&[PartOfLife]> {
         match *self.of_uses.get(number as usize)? {
@@ -95,10 +94,10 @@ impl StageLives {
     }
 }
 
-/// The index of the life of variables that are live as in the profile.
+/// The index in [`StageLives::lives`] for variables that are live as in the profile.
 const AS_RECORDED: u32 = 0;
 
-/// The computation of lives, which stores each distinct result once.
+/// The computation of the liveness of variables in stages, which stores each distinct result once.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
@@ -115,8 +114,8 @@ struct Loading<'l> {
 }
 
 impl Loading<'_> {
-    /// Returns the index in `lives` for the variables of a use, whose life is stored there if it is
-    /// new.
+    /// Returns the index in `lives` of the liveness of the variables of a use (class and use set),
+    /// which is stored there if it is new.
     fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
@@ -150,8 +149,8 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the parts of the life of variables that are live at `steps`; empty if these are the
-    /// recorded ranges in all stages.
+    /// Returns the parts of the liveness of variables that are live at `steps`; empty if they are
+    /// live at the recorded ranges in all stages.
     fn parts(
         &self,
         of_flow: (&Flow, bool),
@@ -168,7 +167,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Returns the parts of the life of variables that positions need at different steps.
+    /// Returns the parts of the liveness of variables that positions need at different steps.
     fn own_parts(&self, of_flow: (&Flow, bool), own: &[StepsOfPosition]) -> Vec<PartInPlaces> {
         match self.again {
             None => listed(by_positions(own)).collect(),
@@ -176,7 +175,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Stores the parts of a life, and returns their index in `lives`.
+    /// Stores the parts of a liveness, and returns their index in `lives`.
     fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
         if parts.is_empty() {
             return Ok(AS_RECORDED);
@@ -199,7 +198,7 @@ impl Loading<'_> {
 }
 
 impl Flows {
-    /// Returns the parts of the life of variables that are live at `ranges`, if layers are
+    /// Returns the parts of the liveness of variables that are live at `ranges`, if layers are
     /// recomputed.
     fn again(
         &self,
@@ -221,8 +220,8 @@ impl Flows {
         all.filter(|part| !part.steps.is_empty()).collect()
     }
 
-    /// Returns the parts of the life of variables that positions need at the steps of `own`, if
-    /// layers are recomputed.
+    /// Returns the parts of the liveness of variables that each position needs at its steps in
+    /// `own`, if layers are recomputed.
     fn own_again(
         &self,
         runs: &Segments,
@@ -254,7 +253,7 @@ fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
-/// Turns each set of positions with its steps into a part of the life of a variable.
+/// Turns each set of positions with its steps into a part of the liveness of a variable.
 fn listed(parts: Vec<StepsOfPositions>) -> impl Iterator<Item = PartInPlaces> {
     let parts = parts.into_iter();
     parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))

@@ -34,7 +34,7 @@ pub(in crate::memory) struct Flows {
     pub(in crate::memory) places: u32,
     /// Whether Out, the last place, is in one position with In, on the first IPU.
     pub(super) out_is_first: bool,
-    /// All flows, by their numbers.
+    /// All flows (tensors with the same users), by their numbers.
     pub(super) list: Arc<[Flow]>,
     /// For each use (class and use set), by its number: the role of its variables in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
@@ -49,8 +49,8 @@ pub(in crate::memory) struct Flows {
     /// The gradients whose values accumulators take at the end of the passes, so that they are live
     /// no longer.
     summed: Arc<SummedGradients>,
-    /// For each use, by its number: the steps at which its variables are live in stages of the
-    /// pipeline; `None` before [`Flows::in_pipeline`].
+    /// For each use (class and use set), by its number: the steps at which its variables are live
+    /// in stages of the pipeline; `None` before [`Flows::in_pipeline`].
     lives: Option<Arc<StageLives>>,
 }
 
@@ -69,7 +69,8 @@ enum UseInPipeline {
 }
 
 impl Flows {
-    /// Finds the flows of `model` in `pipeline`. `end` is the first step after both passes.
+    /// Finds the flows (tensors with the same users) of `model` in `pipeline`. `end` is the first
+    /// step after both passes.
     pub(in crate::memory) fn new(
         (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
@@ -103,9 +104,9 @@ impl Flows {
         }
     }
 
-    /// Returns the flows in another pipeline. Only the steps at which tensors are live can differ,
-    /// if layers are recomputed in one of the pipelines. Sets of positions that this needs are
-    /// added to `sets`.
+    /// Returns the flows (tensors with the same users) in another pipeline. Only the steps at which
+    /// tensors are live can differ, if layers are recomputed in one of the pipelines. Sets of
+    /// positions that this needs are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -124,8 +125,8 @@ impl Flows {
         Ok(flows)
     }
 
-    /// Returns the parts of the liveness of a use's variables in stages; `None` if they are live as
-    /// in the profile.
+    /// Returns the parts of the liveness of the variables of a use (class and use set) in stages;
+    /// `None` if they are live as in the profile.
     #[inline]
     pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         self.lives.as_ref()?.of(number)
@@ -144,14 +145,15 @@ impl Flows {
         places
     }
 
-    /// Returns the role of a use's variables in a pipeline.
+    /// Returns the role of the variables of a use (class and use set) in a pipeline.
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
         let found = self.of_uses.get(number as usize);
         found.copied().unwrap_or(UseInPipeline::Other)
     }
 
-    /// Returns the number of the flow of a use; `None` if its variables do not flow.
+    /// Returns the number of the flow of a use (class and use set); `None` if its variables do not
+    /// flow.
     #[inline]
     pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
@@ -160,9 +162,9 @@ impl Flows {
         }
     }
 
-    /// Returns the pass in which stages send the variables of a use (0 forward, 1 backward), and
-    /// the first and the last place between which they are sent. Returns `None` if they have no
-    /// flow, or no user in that pass.
+    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use (class
+    /// and use set), and the first and the last place between which they are sent. Returns `None`
+    /// if they have no flow, or no user in that pass.
     pub(in crate::memory) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -172,7 +174,8 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Does an operation update the variables of a use? `None` if they are not weights.
+    /// Does an operation update the variables of a use (class and use set)? `None` if they are not
+    /// weights.
     pub(super) fn updates(&self, number: u32) -> Option<bool> {
         match self.of_use(number) {
             UseInPipeline::Accumulated(_) => Some(true),
@@ -186,8 +189,8 @@ impl Flows {
         self.list.len()
     }
 
-    /// Returns the bytes by lane of the accumulators that are added for a use's variables, which
-    /// have `bytes` by lane; `None` if none are added.
+    /// Returns the bytes by lane (tile) of the accumulators that are added for the variables of a
+    /// use (class and use set), which have `bytes` by lane; `None` if none are added.
     pub(in crate::memory) fn accumulators_of<const N: usize>(
         &self,
         number: u32,
@@ -248,7 +251,8 @@ impl Flows {
     }
 }
 
-/// Determines for each use the role of its variables in a pipeline. New flows are added to `known`.
+/// Determines for each use (class and use set) the role of its variables in a pipeline. New flows
+/// are added to `known`.
 fn of_uses(
     (model, placement): (&Model, &Placement),
     windows: &PassWindows,
@@ -331,8 +335,8 @@ impl Accumulator {
     }
 }
 
-/// Returns for each use the steps at which each position needs its variables; uses whose positions
-/// all need them whenever they are live are left out.
+/// Returns for each use (class and use set) the steps at which each position needs its variables;
+/// uses whose positions all need them whenever they are live are left out.
 fn own_steps(
     model: &Model,
     placement: &Placement,

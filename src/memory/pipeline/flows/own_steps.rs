@@ -39,8 +39,9 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns for each position that counts the variables of a use the steps at which it needs
-    /// them. The result is empty if all positions need them whenever they are live.
+    /// Returns for each position that counts the variables of a use (class and use set) the steps
+    /// at which it needs them. The result is empty if all positions need them whenever they are
+    /// live.
     pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<StepsOfPosition> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);

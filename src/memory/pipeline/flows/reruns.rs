@@ -18,7 +18,8 @@ use super::{Flow, Life, PassWindows};
 use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use std::collections::BTreeMap;
 
-/// The second run of a forward pass, right before the backward pass of `place`.
+/// A forward pass that runs a second time (recomputation), right before the backward pass of
+/// `place`.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
     /// The place whose backward pass needs the recomputed tensors.
@@ -92,16 +93,18 @@ impl Segments {
         }
     }
 
-    /// Returns the steps at which tensors that only the segment of `place` uses are free; `None` if
-    /// they are kept.
+    /// Returns the steps between both passes of a place at which tensors are free that only its
+    /// segment (the layer; In belongs to the first one) uses. `None` if the place keeps all
+    /// tensors.
     fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
         self.gaps.get(place as usize)?.as_deref()
     }
 
-    /// Returns the steps of forward passes that run again for the backward passes of places that
-    /// satisfy `is_of`, while variables that are live at `ranges` are held, without the steps of
-    /// `ranges`. Each entry has the place whose forward pass it is, which a stage must have for the
-    /// entry to count; `None` for steps of several places.
+    /// Returns the steps of recomputed forward passes during which variables must stay live, since
+    /// they are live (`ranges`) when the backward pass begins that needs the recomputation. Only
+    /// backward passes of places for which `is_of` is true count; steps in `ranges` are left out.
+    /// Each entry has the place whose forward pass it is, which a stage must have for the entry to
+    /// count, or `None` for steps of several places.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
@@ -122,8 +125,9 @@ impl Segments {
         held.collect()
     }
 
-    /// Returns the steps at which variables of a flow are live, if layers are recomputed: in every
-    /// stage that counts them, and additionally in stages that have certain users of the flow.
+    /// Returns the steps at which variables of a flow (tensors with the same users) are live, if
+    /// layers are recomputed: in every stage that counts them, and additionally in stages that have
+    /// certain users of the flow.
     pub(super) fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         match flow.life {
@@ -172,8 +176,8 @@ impl Segments {
         }
     }
 
-    /// Returns the steps of variables that are live at least as recorded in every stage, since only
-    /// backward passes free them.
+    /// Returns the steps of variables that are live as recorded in every stage that counts them,
+    /// and also during recomputed forward passes while they are needed.
     fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
         let mut everywhere = self.held(ranges, |_| true);
         everywhere.push((None, ranges.into()));
@@ -200,11 +204,12 @@ impl Segments {
     }
 }
 
-/// Steps at which variables are live. If there is a place, the steps only count in stages that have
-/// this place.
+/// Half-open steps at which variables are live, and a place that a stage must have for these steps
+/// to count; `None` if they count in every stage.
 pub(super) type Held = (Option<u32>, Steps);
 
-/// The steps at which variables of a flow are live, by the stages that count them.
+/// The steps at which variables of a flow (tensors with the same users) are live, by the stages
+/// that count them.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     /// Steps at which the variables are live in every stage that counts them.

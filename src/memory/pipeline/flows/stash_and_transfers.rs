@@ -10,7 +10,7 @@ fn are_of_one_layer(place: u32, other: u32) -> bool {
     place.max(1) == other.max(1)
 }
 
-/// The passes in which variables of a flow are live.
+/// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Life {
     /// The variables are live in the forward pass only, or in both passes but not over the start of
@@ -59,8 +59,8 @@ pub(in crate::memory::pipeline) struct Flow {
     pub(in crate::memory::pipeline) is_streamed: bool,
 }
 
-/// What a stage does with the tensors of a flow: whether it keeps them, and the sums that they
-/// count for.
+/// What a stage does with the tensors of a flow (a group with the same users): whether it keeps
+/// them, and the sums that they count for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
