@@ -28,11 +28,11 @@ use std::borrow::Borrow;
 struct NamedOperations {
     found: UnnamedOperations,
     steps: StepIndex,
-    /// In the order of `found.operations`.
+    /// The operations with their names, in the order of `found.operations`.
     operations: Vec<Operation>,
     /// The call paths whose contexts say which operations the outlined body replaced.
     paths_with_pairs: FxHashSet<Path>,
-    /// The first step of the backward pass; `None` for inference.
+    /// The liveness step at which the backward pass begins; `None` for inference.
     backward_start: Option<u32>,
     /// By label of `profile.variables.labels`: the label with the data of its contexts.
     labels: Vec<Label>,

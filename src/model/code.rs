@@ -89,7 +89,7 @@ pub struct OperationGroup {
     /// The first and the last step of the first operation of the group, both inclusive; `None` if
     /// it has no step.
     pub window: Option<(u32, u32)>,
-    /// Code and vertex state on each tile.
+    /// Bytes of code and vertex state of the group's programs, on each tile.
     pub code: GroupCode,
     /// The steps at which programs of the group copy from or to the host, ascending.
     pub host_copies: Vec<u32>,
@@ -143,11 +143,11 @@ pub(super) fn of_all(
 pub struct ProgramCluster {
     /// The use sets of the variables that the programs use, ascending.
     pub sets: Box<[u32]>,
-    /// Code and vertex state of the programs, on each tile.
+    /// Bytes of code and vertex state of the cluster's programs, on each tile.
     pub code: GroupCode,
 }
 
-/// Takes the place of a cluster's index for a program that is in no cluster.
+/// Sentinel in place of the index of a cluster: the program is in no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
 /// Divides the programs of each operation group into clusters. Returns the clusters of each group,

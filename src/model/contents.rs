@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 /// A deserialized model may have dangling indices, which the module `saved` checks for.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    /// The machine that the program was compiled for.
+    /// The IPUs that the program was compiled for, with their number of tiles and the memory of a
+    /// tile.
     pub target: Target,
     /// All operations, in the order of their first programs in the walk.
     pub operations: Vec<Operation>,
@@ -43,8 +44,8 @@ pub struct Model {
     /// Labels of weights and other persistent variables, which `use_sets` refers to. The first is
     /// empty, for variables without a label.
     pub labels: Vec<Label>,
-    /// By call of a function that is called from several places: a number that all calls of the
-    /// same function share. Without the calls whose contexts say which operations they replaced.
+    /// The calls of functions that are called from several places: for each call the number of its
+    /// function. Calls whose debug contexts say which operations they replaced have no entry.
     pub calls: Vec<u32>,
     /// The variables through which data flows from operations to later ones.
     pub flow: Flow,
@@ -54,21 +55,21 @@ pub struct Model {
     pub programs: Vec<OwnedProgram>,
     /// The bytes on each tile that the compiler recorded for the whole program.
     pub recorded: Recorded,
-    /// The first step of the backward pass; `None` for inference.
+    /// The liveness step at which the backward pass begins; `None` for inference.
     pub backward_start: Option<u32>,
     /// Properties of the recorded compilation that the memory of a pipeline depends on.
     pub recording: Recording,
     /// The cycles of the operations; `None` if the profile has no cycles.
     pub cycles: Option<OperationCycles>,
-    /// Version of the profile's report format.
+    /// Version of the report format in which the profile is written.
     pub version: FormatVersion,
     /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
     /// The tile and step with the most live bytes; `None` unless it was requested.
     pub memory_peak: Option<MemoryPeak>,
-    /// Warnings about unusual content of the files.
+    /// Warnings for the user about unusual content of the profile or the debug contexts.
     pub warnings: Vec<Warning>,
-    /// Contradictions between tables of the profile.
+    /// Places where tables of the profile contradict each other.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -88,7 +89,7 @@ impl Model {
         labels.any(|label| label.kind == TensorKind::Variable)
     }
 
-    /// Returns the label of the variables with use set `set`.
+    /// Returns the label (name, tensor and kind) of the variables that have use set `set`.
     pub fn label_of(&self, set: u32) -> &Label {
         &self.labels[self.use_sets.label(set) as usize]
     }

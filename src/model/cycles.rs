@@ -27,10 +27,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The source of the cycles of a model.
+/// Whether the cycles of a model were measured or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CycleSource {
-    /// Cycles that were measured in executed steps.
+    /// Cycles were measured while the program ran.
     Executed {
         /// Number of calls of `Engine::run` whose steps were measured (rows of the table `runs`). 0
         /// if the profile does not record it; then all steps count as one run.
@@ -51,7 +51,7 @@ impl fmt::Display for CycleSource {
     }
 }
 
-/// The cycles of all operations of a model.
+/// The cycles of all operations of a model, and of everything that belongs to no operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
     /// Whether all cycles here are executed or estimated.
@@ -71,9 +71,9 @@ pub struct OperationCycles {
 /// Cycles of compute sets and exchanges. Sums saturate at `u64::MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCycles {
-    /// Cycles of compute sets and exchanges in all passes.
+    /// All cycles of compute sets and exchanges, in all passes.
     pub all: u64,
-    /// The part of `all` that exchanges take.
+    /// The part of `all` that exchanges take; compute sets take the rest.
     pub exchange: u64,
     /// The part of `all` that runs at or after the start of the backward pass; 0 in inference.
     pub later: u64,
@@ -287,7 +287,7 @@ impl Visits<'_> {
 struct CycleSums {
     /// All sums except those of clusters.
     all: OperationCycles,
-    /// By operation and cluster: the cycles of the cluster.
+    /// By index of the operation and of the cluster in its group: the cycles of the cluster.
     by_cluster: BTreeMap<(u32, u32), WorkCycles>,
     /// All cycles added so far, which may exceed 64 bits.
     total: u128,

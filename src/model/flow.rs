@@ -58,7 +58,7 @@ pub struct FlowEdge {
 /// The node that writes variables, and the nodes that use them, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
-/// Takes the place of the producer of an edge if it is unknown.
+/// Sentinel in place of the index of a node: the producer of the edge is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
 /// Makes the error for a file whose steps use variables more often than those of any real model.
@@ -199,7 +199,7 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// Returns the distinct numbers in ascending order.
+/// Returns the numbers in ascending order, each once.
 pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
     let mut all: Vec<u32> = all.into_iter().collect();
     all.sort_unstable();
@@ -218,7 +218,7 @@ struct UsedStep {
 }
 
 impl UsedStep {
-    /// Returns whether the `next` step belongs to the same node.
+    /// Returns whether this step and the `next` one belong to the same node of the flow.
     fn is_with(&self, next: &Self) -> bool {
         self.call == next.call && (self.call.is_some() || self.operation == next.operation)
     }

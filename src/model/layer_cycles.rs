@@ -71,11 +71,11 @@ impl PassCycles {
 pub struct CyclesByLayer {
     /// Whether all cycles here are executed or estimated.
     pub source: CycleSource,
-    /// By position: cycles of all passes.
+    /// By position (In, each layer, Out): cycles of all passes.
     pub by_layer: Vec<u64>,
     /// By position: the part of `by_layer` that exchanges take; compute sets take the rest.
     pub exchange_by_layer: Vec<u64>,
-    /// By position: `by_layer` divided into passes.
+    /// By position (In, each layer, Out): the cycles of each pass, which add up to `by_layer`.
     pub passes_by_layer: Vec<PassCycles>,
     /// The part of the first position that belongs to Out (the operations after the last layer) if
     /// Out runs on the first IPU; otherwise 0.
@@ -83,7 +83,7 @@ pub struct CyclesByLayer {
     /// Cycles that belong to no position: of operations that count in every stage or in none, and
     /// of compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
-    /// The part of `unplaced` that exchanges take.
+    /// The part of `unplaced` that exchanges take; compute sets take the rest.
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
     pub other: u64,

@@ -10,11 +10,11 @@ use std::fmt;
 /// The rule that gave an operation its layer, or why it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// The name of the operation contains the layer.
+    /// The layer is in the name of the operation.
     Name,
     /// The operation only creates a tensor, so it has no layer.
     TensorFilter,
-    /// The inputs of the operation contain exactly one layer.
+    /// The layer is in the inputs of the operation, which contain exactly one.
     InputNames,
     /// The operation is a Call whose name and inputs contain no layer; it has the layer of the
     /// operation that follows it.
@@ -44,18 +44,18 @@ impl fmt::Display for Note {
 pub enum LayerOrder {
     /// Number layers by name, with numbers in names compared as numbers.
     Natural,
-    /// Number layers by the first operation of each in the program.
+    /// Number layers by the place of their first operations in the program.
     #[default]
     Steps,
 }
 
-/// The index of the pseudo-layer that has all operations without a layer.
+/// The index that means "no layer": index 0 of [`Layering::names`](super::Layering::names).
 pub const NO_LAYER: u32 = 0;
 
-/// The texts of the capture groups of a match, which identify a layer.
+/// The texts of the capture groups of a match. Matches with equal texts are of one layer.
 pub(super) type CaptureGroups = Vec<String>;
 
-/// Takes the place of the index of the first layer while the order of layers is unknown.
+/// Sentinel in place of the index of the first layer while the order of layers is unknown.
 pub(super) const FIRST_LAYER: u32 = u32::MAX;
 
 /// Finds the layer of each operation, from the last operation to the first. Returns the layer and

@@ -17,7 +17,7 @@ pub struct Layering {
     pub names: Vec<String>,
     /// By operation: the index of its layer in `names`; [`NO_LAYER`] (0) if it has none.
     pub layers: Vec<u32>,
-    /// By operation: the rule that gave it this layer or none.
+    /// By operation: the rule that gave it its layer, or the reason why it has none.
     pub notes: Vec<Note>,
     /// By layer, without index 0 of `names`: the full path of the layer's module, such as
     /// `bert.encoder.layer.3`; empty if the module is unknown.
@@ -31,7 +31,7 @@ pub struct Layering {
 /// Finds the layer that a text such as the name of a variable contains.
 #[derive(Debug, Clone, Default)]
 enum Finder {
-    /// No text contains the name of a layer.
+    /// The layers have no names by which a text could be compared.
     #[default]
     Nothing,
     /// A regex, and the index of each layer by the capture groups of a match.
@@ -272,7 +272,7 @@ impl Layering {
         self.names.len()
     }
 
-    /// Returns whether there are no layers.
+    /// Returns whether no layer was found.
     pub fn is_empty(&self) -> bool {
         self.names.len() == 1
     }
@@ -294,15 +294,15 @@ pub enum LayerSource {
     /// and from the modules otherwise.
     #[default]
     Best,
-    /// Take modules of the model as layers.
+    /// Make modules of the model layers, such as the blocks that its PyTorch code calls.
     Modules,
-    /// Find layers with [`DEFAULT_LAYER_REGEX`].
+    /// Find layers with [`DEFAULT_LAYER_REGEX`] only, as the original tool does.
     Original,
     /// Find layers with this regex in names and inputs of operations.
     Regex(Regex),
 }
 
-/// Options for finding layers.
+/// Options that determine what the layers of a model are.
 #[derive(Debug, Clone)]
 pub struct LayerOptions {
     /// Whether layers come from a regex or from modules.
@@ -331,7 +331,7 @@ impl Default for LayerOptions {
 }
 
 impl LayerOptions {
-    /// Takes modules of the model as layers.
+    /// Returns options with which the layers are modules of the model.
     pub fn modules() -> Self {
         Self {
             source: LayerSource::Modules,

@@ -10,7 +10,7 @@ use crate::profile::{Ipus, Programs};
 /// The layers that run on each IPU of a compiled pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayersByIpu {
-    /// The names of the layers, in the order of the layers.
+    /// The names of all layers, in the order in which they run.
     pub names: Vec<String>,
     /// By IPU: indices into `names` of its layers, ascending. A layer belongs to the IPU that has
     /// most of the vertices of its operations.
@@ -47,7 +47,7 @@ impl LayersByIpu {
         })
     }
 
-    /// Returns the names of the layers on an IPU.
+    /// Returns the names of the layers that run on IPU `ipu`.
     pub fn names_on(&self, ipu: u32) -> Vec<&str> {
         let layers = self.ipus[ipu as usize].iter();
         layers.map(|&layer| &*self.names[layer]).collect()

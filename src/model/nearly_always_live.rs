@@ -77,7 +77,7 @@ fn sentence<'a>(
     ))
 }
 
-/// Finds the steps at which equivalence classes are not live.
+/// Finds the steps at which variables of an equivalence class are not live.
 struct Missed<'a> {
     classes: &'a LiveClasses,
     /// By step: the number of steps before it that copy from or to the host; with one more entry

@@ -126,7 +126,7 @@ impl<'a> OperationContexts<'a> {
         context
     }
 
-    /// Returns the debug id of the context.
+    /// Returns the debug id of an operation context.
     pub(super) fn id(&self, context: OperationContext) -> u64 {
         self.debug_info.id(context.position)
     }
@@ -151,7 +151,7 @@ impl<'a> OperationContexts<'a> {
     }
 }
 
-/// All operations of a program tree before they get names.
+/// All operations of a program tree before they get names, with the walk that found them.
 pub(super) struct UnnamedOperations {
     pub(super) walk: Walk,
     /// By index of a visit in `walk.visits`: the operation of the visited program, as an index into
@@ -161,7 +161,7 @@ pub(super) struct UnnamedOperations {
     pub(super) groups: Vec<UnnamedGroup>,
 }
 
-/// Takes the place of an operation's index where a visited program belongs to no operation.
+/// Sentinel in place of the index of an operation: the visited program belongs to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
 /// An operation before it gets its name. The call path and the operation context together identify
@@ -253,7 +253,7 @@ pub(super) const NUMBER_BYTES: u64 = 16;
 /// A program that owns vertex state or exchange code, and the operation group that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedProgram {
-    /// `id` of the program in the table `programs`.
+    /// The program's `id` in the table `programs` of the profile.
     pub id: u64,
     /// Whether the program runs a compute set or an exchange.
     pub kind: OwnedKind,

@@ -15,11 +15,11 @@ pub struct ProfileLookup {
     /// By variable: the index of its use set in the model.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
-    /// By step: the program that runs and its operation.
+    /// The program that runs at each step, with its operation.
     pub programs: StepPrograms,
 }
 
-/// A place in the liveness report: a tile and a step.
+/// A tile and a liveness step, at which variables are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LivePlace {
     /// Number of the tile.
@@ -31,9 +31,9 @@ pub struct LivePlace {
 /// Sums over the variables that are live on one tile at one step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveVariables {
-    /// Number of live variables.
+    /// Number of variables that are live on the tile at the step.
     pub count: u64,
-    /// Bytes of all live variables on the tile.
+    /// Bytes of all variables that are live on the tile at the step.
     pub bytes: u64,
     /// The categories of live variables with their bytes on the tile, the largest first; categories
     /// without bytes are left out.
@@ -70,7 +70,7 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// The largest variables of each requested tile.
+/// The largest variables of each tile for which they were requested.
 #[derive(Debug)]
 pub struct TileLists<'a> {
     lookup: &'a ProfileLookup,
@@ -134,7 +134,7 @@ impl ProfileLookup {
         found.into_iter().map(|largest| largest.positions).collect()
     }
 
-    /// Returns the name of the category of a variable.
+    /// Returns the name of the category of a variable, such as `variable`.
     pub fn category_of(&self, variable: &TileVariable) -> &str {
         &self.variables.category_names[usize::from(variable.category)]
     }
@@ -156,7 +156,7 @@ impl ProfileLookup {
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
-    /// Joins a variable, its name, and the name of its category.
+    /// Returns a variable together with its name and the name of its category.
     pub fn named(&self, variable: &TileVariable, name: String) -> NamedVariable {
         NamedVariable {
             name: name.into(),

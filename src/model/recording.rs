@@ -18,7 +18,7 @@ const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 /// The kind of tensor that a variable holds, as the framework wrote it to the debug contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// No context records the kind.
+    /// The debug contexts do not record the kind.
     #[default]
     Unknown,
     /// A weight, or other state that training changes.
@@ -96,13 +96,13 @@ fn element_bytes(name: &str) -> Option<u8> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Framework {
-    /// PopART.
+    /// PopART without another framework.
     Popart,
     /// PyTorch through PopTorch.
     Poptorch,
-    /// PopXL.
+    /// PopXL, which builds PopART models from Python.
     Popxl,
-    /// TensorFlow, or JAX.
+    /// TensorFlow, or JAX: both compile with XLA.
     Tensorflow,
     /// Poplar and its libraries without a framework, or an unknown framework.
     #[default]
@@ -150,7 +150,7 @@ pub struct Recording {
     pub has_checkpoints: bool,
     /// Whether the model loads tensors, such as optimizer state, from memory outside the IPUs.
     pub loads_state: bool,
-    /// Whether the model gathers tensors from several replicas.
+    /// Whether the model gathers tensors, such as optimizer state, that are divided among replicas.
     pub gathers_state: bool,
 }
 

@@ -55,7 +55,7 @@ fn split_sets(
     }
 }
 
-/// A variable, and the use set of its partner.
+/// A variable, and the use set of its partner, such as a moment and the use set of its weight.
 type VariablePartner = (u32, u32);
 
 /// A compute set works on the whole model if it uses variables of at least this number of other use
@@ -98,7 +98,7 @@ fn partners(
     only.flatten().collect()
 }
 
-/// Everything that the search for partners reads.
+/// The data that the search for partners of variables reads.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
@@ -108,7 +108,7 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds the pairs in all compute sets of an operation group.
+    /// Finds the partners of variables in all compute sets of an operation group.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
         let programs = &self.profile.programs;
         let is_compute_set = |program: &u32| programs.compute_set(*program).is_some();
@@ -147,7 +147,7 @@ impl Pairing<'_> {
         self.is_shared(self.set_of[variable as usize])
     }
 
-    /// Iterates over the variables that `program` uses.
+    /// Iterates over the variables that `program` uses, by their index in the profile.
     fn used(&self, program: u32) -> impl Iterator<Item = u32> {
         let used = self.profile.variables_of(&[program]).into_iter();
         used.flatten().copied()

@@ -85,7 +85,7 @@ impl UseSetIndex {
 pub(super) enum Role {
     /// Vertices of the program read or write the variable.
     Computes,
-    /// An exchange writes the variable.
+    /// An exchange writes the variable, which is its last region.
     Destination,
     /// An exchange reads the variable, or code is copied to it.
     Reads,

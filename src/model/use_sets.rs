@@ -23,11 +23,11 @@ pub struct UseSets {
     partners: Vec<u32>,
 }
 
-/// The index of the use set of variables that no operation uses.
+/// Index of the use set without operation groups, which variables have that no operation uses.
 pub const NO_USERS: u32 = 0;
 
 impl Default for UseSets {
-    /// Returns the use sets with only the empty set.
+    /// Returns use sets that only contain the empty set.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
@@ -95,7 +95,7 @@ impl UseSets {
             && (self.labels[0], self.partners[0]) == (0, NO_USERS)
     }
 
-    /// Returns the number of sets, including the empty one.
+    /// Returns the number of use sets, including the empty one.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -112,7 +112,7 @@ impl UseSets {
         nodes.map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
-    /// Iterates over the groups of a set, the last first.
+    /// Iterates over the operation groups of a use set, the last first.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         let mut set = set;
         std::iter::from_fn(move || {
@@ -125,7 +125,7 @@ impl UseSets {
     }
 }
 
-/// By variable: the index of its use set; and the use sets.
+/// By variable: the index of its use set. And all use sets.
 pub(super) type Users = (Vec<u32>, UseSets);
 
 /// Finds the use set of each variable of the profile. Sets are numbered in the order of the first

@@ -122,7 +122,7 @@ impl VariableGroups {
         changed
     }
 
-    /// Returns only the groups that some operation uses.
+    /// Returns a copy without the groups that no operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
         let groups =

@@ -13,7 +13,7 @@ pub struct VariableUse {
     pub class: u32,
     /// The operation groups that use the variables, as an index into [`UseSets`](super::UseSets).
     pub set: u32,
-    /// Bytes of the variables over all tiles.
+    /// Bytes over all tiles of the variables with this class and use set.
     pub bytes: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct VariableUse {
 pub struct TileUse {
     /// Index into [`VariableGroups::uses`](super::VariableGroups::uses) of the class and use set.
     pub number: u32,
-    /// Bytes of the variables on the tile.
+    /// Bytes on the tile of the variables with this class and use set.
     pub bytes: u32,
 }
 

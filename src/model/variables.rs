@@ -102,9 +102,9 @@ fn recorded_code(
 /// The tile and step of the recorded program with the most live bytes, of data and code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
-    /// The tile; the lowest of several.
+    /// Number of the tile; the lowest of several with this peak.
     pub tile: u32,
-    /// The liveness step; the first of several on this tile.
+    /// Index of the liveness step; the first of several on this tile.
     pub step: u32,
     /// Bytes of all variables that are live on this tile at this step.
     pub bytes: u64,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// number is an index into [`CallPaths::nodes`].
 pub(super) type Path = u32;
 
-/// The call path without any Call.
+/// The call path of programs that run outside all Calls.
 pub(super) const EMPTY_PATH: Path = 0;
 
 /// All call paths, each stored once, as a shorter path and one more Call.
@@ -242,11 +242,11 @@ fn next_child(
     Some((path, next))
 }
 
-/// Takes the place of an index into [`Model::calls`](super::Model::calls) for an operation that is
-/// part of no call.
+/// Sentinel in place of an index into [`Model::calls`](super::Model::calls): the operation is part
+/// of no such call.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// The Calls of functions that are called from several places.
+/// The Calls of functions that are called from several places in the program.
 pub(super) struct CallSites {
     /// By call path: the shortest of its prefixes (the path included) that ends with a Call of such
     /// a function; `None` if no prefix does.

@@ -122,15 +122,15 @@ fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     (calls, paths)
 }
 
-/// The program that runs at each liveness step.
+/// The program that runs at each liveness step, with its name and operation.
 #[derive(Debug)]
 pub struct StepPrograms {
-    /// By step: index into `programs`.
+    /// By step: index into `programs` of the program that runs.
     of_step: Vec<u32>,
     programs: Vec<StepProgram>,
 }
 
-/// A program of the profile, with its name and operations.
+/// A program of the profile, with its name and the operations that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepProgram {
     /// Type of the program, such as `OnTileExecute` (table `program_types`).

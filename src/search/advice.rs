@@ -22,7 +22,7 @@ const MIN_SHARE: u64 = 1000;
 /// A change that frees memory on the tile that exceeds the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// What to change.
+    /// The change of the pipeline or the model.
     pub change: Change,
     /// The weight that the change is about; `null` if the change is not about a weight.
     pub weight: Option<String>,
@@ -47,7 +47,7 @@ pub enum Change {
     Interleaved,
     /// Run the operations of a weight in two parts, one after the other.
     SerializedWeight,
-    /// Lower the available memory proportion of operations.
+    /// Lower the available memory proportion of operations, so that they need fewer temporaries.
     MemoryProportion,
     /// Halve the number of samples in a micro-batch; the freed bytes are an estimate.
     HalfMicroBatch,
@@ -90,8 +90,8 @@ impl OverLimit {
 /// The stage that exceeds its limit most, and changes that would free memory there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceFor {
-    /// The layer that exceeds the limit most as a stage of its own, or else the stage of the split
-    /// that exceeds its limit most.
+    /// The layer that exceeds the limit most as a stage of its own or, if every layer fits, the
+    /// stage of the split that exceeds its limit most.
     #[serde(flatten)]
     pub stage: OverLimit,
     /// Changes that would free memory on the fullest tile of the stage, the most certain to help

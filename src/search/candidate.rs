@@ -6,16 +6,16 @@ use crate::solve::{Goal, Solution};
 use crate::time::StepTime;
 use std::cmp::Ordering;
 
-/// The best split of one pipeline on one number of IPUs.
+/// A candidate for the answer: the best split of one pipeline on one number of IPUs.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// The pipeline: its schedule, recomputation, place of optimizer state, and replicas.
     pub pipeline: Pipeline,
-    /// Number of IPUs of one replica.
+    /// Number of IPUs that the split may use, without replicas.
     pub ipus: usize,
     /// Whether the split fits. Otherwise it is the split with the lowest peak.
     pub fits: bool,
-    /// The split, with its score.
+    /// The stages of the split, with its score.
     pub solution: Solution,
     /// By stage: bytes on its fullest tile at the peak.
     pub peaks: Vec<u64>,

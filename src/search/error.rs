@@ -4,7 +4,7 @@ use crate::model::TooManyPlaces;
 use crate::solve::SolveError;
 use thiserror::Error;
 
-/// Error of a search that has no result.
+/// The error of a search that can give no answer.
 #[derive(Debug, Error)]
 pub enum SearchError {
     /// The layers share variables in more ways than in any real model.

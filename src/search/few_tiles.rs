@@ -9,10 +9,10 @@ use super::error::SearchError;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::solve::{self, Plan, Problem};
 
-/// The split with the lowest peak on a few tiles, in bytes.
+/// The lowest peak that a split has if only a few tiles are computed, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeakOnFewTiles {
-    /// Bytes of the split on the fullest of these tiles.
+    /// Bytes of the split with the lowest peak, on the fullest of these tiles.
     peak: u64,
     /// Bytes of its fullest stage after any layer beside a cut is moved to the other side of it;
     /// `None` if unknown.
@@ -73,7 +73,7 @@ fn with_margin(bytes: u64) -> u64 {
     bytes.saturating_add(bytes / 16)
 }
 
-/// Returns whether `costs` has the costs of all ranges.
+/// Returns whether `costs` has the bytes of all ranges of positions, however large.
 pub(super) fn has_all(costs: &RangeCosts) -> bool {
     costs.least(0..costs.layers()).is_some() || costs.layers() == 0
 }

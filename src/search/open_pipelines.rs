@@ -44,7 +44,7 @@ pub(super) struct OpenPipelines<'a> {
 
 /// The pipeline in which a request is answered, and how it was chosen.
 pub(super) struct ChosenPipeline {
-    /// Index of the pipeline in [`OpenPipelines`].
+    /// Index of the chosen pipeline in [`OpenPipelines`].
     pub(super) index: usize,
     /// Whether nothing fits for certain, so that the answer explains why.
     pub(super) is_refused: bool,
@@ -88,7 +88,8 @@ impl<'a> OpenPipelines<'a> {
         like.unwrap_or(self.usual()).in_pipeline(pipeline)
     }
 
-    /// Returns the request in the usual pipeline.
+    /// Returns the request in the usual pipeline: the framework's own, as far as options do not fix
+    /// it.
     pub(super) fn usual(&self) -> &PipelineCosts<'a> {
         &self.pipelines[0]
     }

@@ -27,7 +27,7 @@ const MAX_TRIED_STARTS: usize = 160;
 /// A request for a model, with all data that do not depend on the pipeline.
 #[derive(Debug)]
 pub struct Question {
-    /// The request of the user.
+    /// The request: number of IPUs, limits, goal, constraints and options.
     pub request: SearchRequest,
     /// Constraints of the request, and of weights that several positions use.
     pub constraints: Vec<Constraint>,
@@ -46,7 +46,7 @@ pub struct Question {
 pub struct PipelineCosts<'a> {
     /// The request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
-    /// The model in this pipeline.
+    /// The memory model in this pipeline.
     pub memory: MemoryModel<'a>,
     /// Number of IPUs of the answer. With [`IpuCount::UpTo`], the maximum until the number that the
     /// model needs is found.
@@ -57,7 +57,8 @@ pub struct PipelineCosts<'a> {
     /// than the limits if the request needs all ranges, or if nothing fits: then `ranges` has the
     /// ranges of the best split, and of this split with a layer moved over a cut.
     pub up_to: u64,
-    /// Number of stages up to which `ranges` are computed.
+    /// Number of stages for which `ranges` are computed: a stage may need more bytes the more
+    /// stages come after it.
     pub(super) stages: usize,
     /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
@@ -155,7 +156,7 @@ impl<'a> PipelineCosts<'a> {
         Ok(self.with(self.memory.in_pipeline(pipeline)?, times))
     }
 
-    /// Returns the request in this pipeline, without its costs.
+    /// Returns the request in this pipeline, without the costs that were computed.
     pub(super) fn without_costs(&self) -> Self {
         Self {
             on_few_tiles: self.on_few_tiles,
@@ -163,12 +164,12 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the request of the user.
+    /// Returns the request: number of IPUs, limits, goal, constraints and options.
     pub fn request(&self) -> &SearchRequest {
         &self.question.request
     }
 
-    /// Returns the pipeline of these costs.
+    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas).
     pub fn pipeline(&self) -> Pipeline {
         self.memory.pipeline()
     }
@@ -199,12 +200,13 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the problem for the solver on the number of IPUs of the answer.
+    /// Builds the problem for the solver (costs, limits, constraints and goal) on the number of
+    /// IPUs of the answer.
     pub fn problem(&self) -> Problem<'_> {
         self.problem_on(self.ipus)
     }
 
-    /// Returns the problem for the solver on `ipus` IPUs.
+    /// Builds the problem for the solver (costs, limits, constraints and goal) on `ipus` IPUs.
     pub(super) fn problem_on(&self, ipus: usize) -> Problem<'_> {
         let request = self.request();
         Problem {

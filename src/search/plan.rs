@@ -29,7 +29,7 @@ pub struct Front {
     pub ipus: usize,
     /// Numbers of IPUs of a replica that were tried, ascending.
     pub numbers: Vec<usize>,
-    /// Pipelines that were tried.
+    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that were tried.
     pub pipelines: Vec<Pipeline>,
 }
 
@@ -223,8 +223,8 @@ fn undominated(mut all: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-/// Removes configurations on `ipus` IPUs, except some of the fastest and those with the lowest
-/// peak.
+/// Removes configurations on `ipus` IPUs, except the fastest ones (fewer than
+/// [`Effort::MAX_SPLITS`]) and those with the lowest peak.
 fn leave_few(kept: &mut Vec<Candidate>, ipus: usize) {
     let of_number = kept.iter().filter(|found| found.ipus == ipus);
     let lowest = of_number.map(|found| found.solution.score.peak).min();

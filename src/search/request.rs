@@ -15,7 +15,7 @@ use std::str::FromStr;
 /// compute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchOptions {
-    /// Memory of each tile to keep free.
+    /// Memory on each tile that the split must leave free.
     pub reserve: Reserve,
     /// Whether the integer program or the search of the original tool finds the split.
     pub solver: Solver,
@@ -41,7 +41,7 @@ pub struct SearchOptions {
     pub what_if: bool,
 }
 
-/// The request of a search in one model.
+/// The request of a search in one model: IPUs, limits, goal and constraints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
     /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
@@ -63,7 +63,7 @@ pub struct SearchRequest {
 }
 
 impl SearchRequest {
-    /// Returns the highest limit of any IPU, in bytes on each tile.
+    /// Returns the highest limit of any IPU: maximum bytes of a stage on each tile.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
     }
@@ -101,7 +101,7 @@ impl IpuCount {
     /// spans: a larger number is a mistake.
     pub const MAX: usize = 4096;
 
-    /// Returns the maximum number of stages of a split.
+    /// Returns the number of IPUs, or with `UpTo` the maximum.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
@@ -124,7 +124,7 @@ impl FromStr for IpuCount {
     }
 }
 
-/// The algorithm that finds a split.
+/// The algorithm that finds the best split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Solver {
     /// Use the integer program, which proves that the split is the best.
@@ -135,12 +135,12 @@ pub enum Solver {
     Greedy,
 }
 
-/// An amount of memory on each tile to keep free.
+/// An amount of memory on each tile that a split must leave free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserve {
-    /// Keep this number of bytes free.
+    /// Leave this number of bytes free.
     Bytes(u64),
-    /// Keep this share of the tile's memory free, in thousandths of a per cent.
+    /// Leave this share of the tile's memory free, in thousandths of a per cent.
     PerCent(u64),
 }
 
@@ -151,7 +151,7 @@ impl Default for Reserve {
 }
 
 impl Reserve {
-    /// Returns the bytes to keep free of `memory` bytes, rounded up.
+    /// Returns how many of `memory` bytes to keep free, rounded up.
     pub fn of(self, memory: u64) -> u64 {
         match self {
             Reserve::Bytes(bytes) => bytes,

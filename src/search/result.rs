@@ -21,7 +21,7 @@ use std::ops::Range;
 pub struct SearchResult<'a> {
     /// The request in the pipeline of the answer, with the costs of ranges in it.
     pub costs: PipelineCosts<'a>,
-    /// The best split, or why none fits.
+    /// The answer of the solver: the best split, or why none fits.
     pub answer: Answer,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
@@ -47,10 +47,10 @@ pub struct SearchResult<'a> {
     pub estimate: Option<Estimate>,
 }
 
-/// The answer of the solver.
+/// The answer of the solver: the best split, or why none fits.
 #[derive(Debug)]
 pub enum Answer {
-    /// A split fits.
+    /// A split fits in all limits and constraints.
     Best {
         /// The best split or, if the user gave one, that split.
         solution: Box<Solution>,
@@ -58,7 +58,7 @@ pub enum Answer {
         /// if the user gave a split, or if no split was requested.
         fewest_ipus: Option<usize>,
     },
-    /// No split fits.
+    /// No split fits in all limits and constraints.
     Refused(Box<Refused>),
     /// The split that the search of the original tool finds, which proves nothing.
     Greedy(Greedy),
@@ -70,7 +70,8 @@ pub struct Refused {
     /// The proof that no split fits, with the smallest number of stages that would fit in any open
     /// pipeline.
     pub infeasible: Infeasible,
-    /// The ranges of positions of the proof, each with the bytes on its fullest tile.
+    /// The ranges of positions that the proof names because they exceed the limits, each with the
+    /// bytes on its fullest tile.
     pub over_limit: Vec<OverLimit>,
     /// The best split on the smallest number of IPUs that the framework supports and on which the
     /// model fits; `None` if it fits on no number.
@@ -98,7 +99,7 @@ fn fewest_ipus(
 }
 
 impl Answer {
-    /// Builds the answer if the split `solution` fits.
+    /// Builds the answer for a request that a split fits: `solution`.
     pub(super) fn of_best(
         costs: &PipelineCosts<'_>,
         solution: Solution,
@@ -114,7 +115,7 @@ impl Answer {
         })
     }
 
-    /// Builds the answer if no split fits, without advice.
+    /// Builds the answer for a request that no split fits, still without advice.
     pub(super) fn refused(
         costs: &PipelineCosts<'_>,
         mut infeasible: Infeasible,
@@ -205,7 +206,7 @@ impl SearchResult<'_> {
     }
 }
 
-/// Maximum number of samples in a micro-batch that is tried.
+/// Maximum number of samples that is tried when the largest micro-batch is searched.
 const MAX_SAMPLES: u64 = 1 << 20;
 
 /// All bytes and cycles of stages are estimates for another micro-batch than the profile's. Only a

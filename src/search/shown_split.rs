@@ -13,7 +13,7 @@ pub struct ShownSplit {
     /// The range of positions of each stage, ends exclusive; empty if there is no split, or if none
     /// was requested.
     pub stages: Vec<Range<usize>>,
-    /// By stage: its memory.
+    /// Memory of each stage, by tile.
     pub memory: Vec<StageMemory>,
     /// Whether the split keeps all limits and constraints, and includes every position.
     pub fits: bool,

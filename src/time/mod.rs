@@ -35,9 +35,9 @@ pub struct StepOptions {
     pub micro_batches: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
-    /// Number of samples in a micro-batch; `None` if unknown.
+    /// Number of samples in the profile's micro-batch; `None` if unknown.
     pub micro_batch: Option<u64>,
-    /// Number of replicas that run side by side.
+    /// Number of replicas of the model that run side by side.
     pub replicas: u64,
     /// Bytes per second that an IPU loads from memory off the chip, or stores there; `None` if
     /// unknown.
@@ -74,7 +74,7 @@ pub struct StageTimes {
     /// Cycles of Out if it runs on the first IPU, where they are part of the first position;
     /// otherwise `None`.
     out_in_first: Option<Passes>,
-    /// Whether Out is the last position.
+    /// Whether the last position is Out (it is not if Out runs on the first IPU).
     has_out: bool,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
@@ -218,7 +218,7 @@ impl StageTimes {
         }
     }
 
-    /// Returns the times of the model in another pipeline.
+    /// Returns the times of the model in another pipeline, with equal cycles of positions.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,

@@ -26,7 +26,7 @@ pub(crate) enum PassOrder {
     /// Forward through all stages, then backward; the last stage runs each pass in a slot of its
     /// own.
     Apart,
-    /// Only forward through all stages.
+    /// Only forward, through all stages: inference.
     Forward,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct SlotKind {
 /// All slots of a step, grouped by the stages that work in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
-    /// The kinds of slots, in no particular order.
+    /// The kinds of slots: for each combination of working stages, in no particular order.
     pub kinds: Vec<SlotKind>,
 }
 
@@ -159,7 +159,8 @@ fn active_passes(
         .map(|(_, work)| work)
 }
 
-/// Returns the passes of a micro-batch, in order.
+/// Returns the passes through which each micro-batch goes, in order: which stage runs forward or
+/// backward in each.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let forward = |stage: usize| (Some(stage), None);
     let backward = |stage: usize| (None, Some(stage));

@@ -35,7 +35,7 @@ pub(super) struct Calls {
     of_operations: Vec<Vec<u32>>,
     /// By module: its path in the model's code; empty if the path is uncertain.
     paths: Vec<Box<str>>,
-    /// By module: how often it is called.
+    /// By module: number of runs of consecutive operations that it calls.
     runs: Vec<u32>,
 }
 

@@ -38,11 +38,11 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     forward.map(|(number, _)| number).collect()
 }
 
-/// Takes the place of the index of an operation that is not in the forward pass.
+/// Sentinel in place of the index of an operation: it is not in the forward pass.
 const NONE: usize = usize::MAX;
 
 impl<'a> Evidence<'a> {
-    /// Returns no data for each of `operations` operations.
+    /// Returns evidence without any parameters, bytes or data flow, for `operations` operations.
     pub(super) fn nothing(operations: usize) -> Self {
         Self {
             parameters: vec![Vec::new(); operations],
@@ -186,7 +186,8 @@ impl RunSums {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
 
-    /// Returns the bytes of all operations.
+    /// Returns the bytes of all operations: of all variables that the forward pass uses, over all
+    /// tiles.
     pub(super) fn all_bytes(&self) -> u64 {
         self.bytes[self.bytes.len() - 1]
     }
@@ -197,7 +198,8 @@ impl RunSums {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
-    /// Returns whether a run has more than 1/[`LARGE`] of all bytes.
+    /// Returns whether a run of operations has more than 1/[`LARGE`] of the bytes of all
+    /// operations.
     pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
         self.bytes(operations) > self.all_bytes() / LARGE
     }

@@ -136,7 +136,8 @@ impl ForwardModules {
         }
     }
 
-    /// Returns the nodes of each layer, in the order of the program.
+    /// Chooses the modules that are layers. Returns the nodes of the module tree of each layer, in
+    /// the order of the program.
     fn choose(&self) -> Vec<Vec<usize>> {
         if self.forward.is_empty() {
             return Vec::new();
@@ -173,7 +174,7 @@ impl ForwardModules {
         of_run.any(|edge| to.contains(&edge.1))
     }
 
-    /// Returns the range of operations of consecutive nodes.
+    /// Returns the range of operations that consecutive nodes of the module tree have together.
     fn run(&self, nodes: &[usize]) -> Range<usize> {
         let operations = |node: usize| &self.tree.nodes[node].operations;
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end

@@ -10,11 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// One run of a module, a row of the tree that `--list-layers` shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModuleRow {
-    /// Number of modules that contain this module.
+    /// Number of modules that contain this module: its indentation in the list.
     pub(crate) depth: usize,
     /// Path of the module, without the path of the module that contains it.
     pub(crate) name: String,
-    /// Number of its operations in the forward pass.
+    /// Number of operations of the forward pass that this run of the module has.
     pub(crate) operations: usize,
     /// Bytes over all tiles of the variables that these operations are the first to use.
     pub(crate) bytes: u64,

@@ -45,7 +45,7 @@ pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Removes the separators around a component.
+/// Returns a component of a path without the separators around it.
 pub(super) fn bare(component: &str) -> &str {
     component.trim_matches(SEPARATORS)
 }
@@ -71,7 +71,7 @@ pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
     modules.take(COMPONENTS)
 }
 
-/// A scope whose modules are found in the name of a parameter.
+/// The modules of a scope, located in the name of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alignment<'a> {
     parameter: &'a str,
@@ -103,7 +103,7 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
-/// The path of the modules that call an operation.
+/// The path in the module tree of the modules that call an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,

@@ -143,7 +143,7 @@ impl Tree {
         runs
     }
 
-    /// Returns the components of the path of a node.
+    /// Returns the path of the module that a node stands for, as components.
     pub(super) fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..

@@ -236,8 +236,8 @@ impl ModuleLayers {
         (is_released != self.is_released).then(|| self.released(is_released))
     }
 
-    /// Returns the layers that keep at least one operation when those with `is_released` belong to
-    /// In or Out.
+    /// Returns the layers after releasing operations to In or Out. `is_released` has an entry for
+    /// each operation of the forward pass; layers without other operations are removed.
     fn released(&self, is_released: Vec<bool>) -> Self {
         let is_left = |layer: &ModuleLayer| is_released[layer.run.clone()].contains(&false);
         let mut layers = self.layers.clone();

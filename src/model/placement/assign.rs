@@ -125,9 +125,10 @@ fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// By operation: its level by the flow of data.
+    /// By operation: the level (In, a layer or Out) that the flow of data gives it.
     of_operation: Vec<Reach>,
-    /// By parameter of the flow: the levels that share it; empty unless several do.
+    /// By parameter of the flow, such as a weight: the levels that share it; empty unless several
+    /// do.
     shared: Vec<Vec<Level>>,
     /// Indices of operations from the first one with a layer to the last one with a layer before
     /// the backward pass.

@@ -41,18 +41,18 @@ pub use weights::{Untied, WeightTie};
 use clap::ValueEnum;
 use std::fmt;
 
-/// The rules by which the memory of a stage is computed.
+/// The rules that determine which memory a stage needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
-    /// Count everything that the compiler recorded.
+    /// The full model: count all memory that the compiler recorded.
     #[default]
     Full,
-    /// Count only the bytes that the original tool counted.
+    /// The classic model: count only the bytes that the original tool counted.
     Classic,
 }
 
 impl Rules {
-    /// Returns the name of the rules as in options and reports.
+    /// Returns the name of the rules in options and reports: `full` or `classic`.
     pub fn name(self) -> &'static str {
         match self {
             Rules::Full => "full",
@@ -85,7 +85,7 @@ pub struct PlacementOptions {
 /// Why an operation counts at its places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The name or the inputs of the operation contain its layer.
+    /// The name or the inputs of the operation contain the name of its layer.
     Layer,
     /// The operation is in a function that is called from several places, and the data that flows
     /// through this call determines its place.
@@ -112,8 +112,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns whether an operation with this reason has a place of its own, which does not follow
-    /// from the variables of other operations.
+    /// Returns false for [`Reason::Touched`] and [`Reason::EveryStage`], and true for all other
+    /// reasons, which give an operation a place of its own.
     pub(crate) fn is_own(self) -> bool {
         match self {
             Reason::Layer
@@ -168,21 +168,21 @@ pub struct Placement {
     pub rules: Rules,
     /// The order of In, the layers and Out.
     pub positions: Positions,
-    /// By operation: the places at which it counts, and why.
+    /// By operation: the places (In, layers, Out) at which it counts, and the reason.
     pub operations: Vec<OperationPlace>,
-    /// Weights that several places use, with the most bytes first.
+    /// Weights that several places use, which binds these places to one IPU; the largest first.
     pub ties: Vec<WeightTie>,
     /// The place sets to which all other fields refer, except `by_pass`.
     pub sets: PlaceSets,
     /// By use set: the places of the operations that use its variables, by pass. Its sets have Out
     /// as a separate place even if it runs on the first IPU.
     pub(crate) by_pass: PassPlaces,
-    /// By operation group: the places at which its code counts.
+    /// By operation group: the places (In, layers, Out) at which its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
     /// By operation group: the places at which the code of each of its clusters counts; empty if
     /// the code counts as a whole.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
-    /// By use set: the places at which its variables count.
+    /// By use set: the places (In, layers, Out) at which the bytes of its variables count.
     pub(crate) counted: Vec<PlaceSet>,
     /// By use set: the places that use its variables. `None` if these are the same as in `counted`,
     /// as in the full model.
@@ -217,7 +217,7 @@ impl Placement {
         (count(out), count(0) + count(out))
     }
 
-    /// Returns, by use set, the places that use its variables.
+    /// Returns, by use set, the places (In, layers, Out) that use its variables.
     pub(crate) fn sharing(&self) -> &[PlaceSet] {
         self.sharing.as_ref().unwrap_or(&self.counted)
     }

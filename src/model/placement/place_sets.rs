@@ -5,7 +5,7 @@ use crate::model::flow::ascending;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The place of In, the operations before the layers.
+/// Number of the place In, the operations before the layers.
 pub(super) const IN: u32 = 0;
 
 /// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A type of its own, because
@@ -93,7 +93,7 @@ impl PlaceSets {
         id
     }
 
-    /// Returns the set of a single place.
+    /// Returns the set that has only `place`.
     pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }

@@ -45,18 +45,18 @@ impl PseudoLayers {
     }
 }
 
-/// What a position stands for; displayed as its name.
+/// The name of a position: In, Out, None, or a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PositionName<'a> {
-    /// All operations without a layer (classic model).
+    /// The position of all operations without a layer (classic model).
     None,
-    /// Operations that run before the layers.
+    /// The position of operations that run before the layers.
     In,
     /// Operations that run before and after the layers, all on the first IPU.
     InAndOut,
-    /// The layer with this name.
+    /// The position of the layer with this name.
     Layer(&'a str),
-    /// Operations that run after the layers.
+    /// The position of operations that run after the layers.
     Out,
 }
 
@@ -87,7 +87,7 @@ impl Positions {
         }
     }
 
-    /// Returns the number of positions.
+    /// Returns the number of positions: of layers, In, and Out if it has its own position.
     pub fn len(&self) -> usize {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
@@ -112,7 +112,7 @@ impl Positions {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// Returns which positions there are besides the layers.
+    /// Returns which positions exist besides the layers: None, In and Out, or both in one.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
@@ -131,7 +131,7 @@ impl Positions {
         }
     }
 
-    /// Returns the names of all positions, in their order.
+    /// Returns the names of all positions (In, layers, Out), in their order.
     pub fn names(&self) -> Vec<String> {
         let names = (0..self.len()).map(|position| self.name(position).to_string());
         names.collect()

@@ -11,16 +11,16 @@ use gradients::ForwardSizes;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Index into the list of In, the layers in the order in which they first run, and Out.
+/// A level: index into the list of In, the layers in the order in which they first run, and Out.
 pub(super) type Level = u32;
 
 /// The level (In, a layer or Out) of a node of the flow, an operation or a parameter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The level is not found yet.
+    /// No level (In, a layer or Out) is found yet.
     #[default]
     Unknown,
-    /// Exactly this level.
+    /// This level (In, a layer or Out) and no other.
     At(Level),
     /// All levels that share a parameter, an index into [`Flow::parameters`](crate::model::Flow).
     Shared(u32),
@@ -31,7 +31,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// Returns the level if there is exactly one.
+    /// Returns the level if it is a single one; otherwise `None`.
     fn level(self) -> Option<Level> {
         match self {
             Reach::At(level) => Some(level),
@@ -70,8 +70,8 @@ pub(super) struct Levels<'a> {
     parameter_found: Vec<Reach>,
     /// By parameter: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By node: the nearest level from which data reaches it, and the nearest that data reaches
-    /// from it, both within its phase.
+    /// By parameter, such as a weight: the levels that share it, ascending; empty unless several
+    /// do.
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
@@ -133,7 +133,7 @@ impl<'a> Levels<'a> {
             .map(|&edge| &edges[edge as usize])
     }
 
-    /// Returns the edges that begin at a node.
+    /// Returns the edges whose variables a node writes.
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
         let edges = &self.model.flow.edges;
         let node = node as u32;
@@ -199,7 +199,7 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Iterates over the nodes of a phase without a seed, in order.
+    /// Iterates over the nodes of a phase to which no name gives a level, in order.
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let is_open = |&node: &usize| self.phases[node] == phase && self.seeds[node].is_none();
         let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
