@@ -1,9 +1,9 @@
 // The report as its schema has it: written by `BLESS=1 cargo test json_schema::`.
 declare namespace Json {
-  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: TiedWeightFacts[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
+  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
   type Advice = { change: Change; frees: number; is_enough: boolean; weight?: string | null; };
-  type AdviceFacts = { bytes: number; changes: Advice[]; largest: LiveVariable[]; layers: (string | null)[]; tile: number; };
+  type AdviceFor = { bytes: number; changes: Advice[]; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
   type BestSplit = { change: number; command: string; cut_bytes: number; ends: number[]; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; is_shortest: boolean; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
@@ -47,7 +47,7 @@ declare namespace Json {
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
   type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
-  type OverLimit = { bytes: number; layers: (string | null)[]; step?: number | null; tile: number; };
+  type OverLimit = { bytes: number; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
   type PassCycles = { backward: number; forward: number; recomputed: number; update: number; };
   type Peak = { bytes: number; step: number; };
@@ -62,12 +62,13 @@ declare namespace Json {
   type ProvenObjective = { dynamic_program: string; integer_program: string; objective: Objective; };
   type Provenance = { app?: any; arguments: string[]; compiled?: string | null; files: Files; framework?: any; layer_name_regex?: string | null; memory_model: string; options?: BuildOption[] | null; poplar?: string | null; popliner: string; target: TargetFacts; };
   type PseudoLayers = "none-first" | "in-and-out" | "out-with-in";
+  type Range_of_uint = { end: number; start: number; };
   type Range_of_uint32 = { end: number; start: number; };
   type Recompute = "none" | "stage" | "layer";
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
   type Recording = { accumulates: boolean; framework: Framework; gathers_state: boolean; has_checkpoints: boolean; loads_state: boolean; recomputes: boolean; };
-  type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
+  type Refusal = { advice?: AdviceFor | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; largest_variables: LiveVariable[]; limit: number; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline";
   type RelaxationFacts = { constraints: string[]; stages: ((string | null)[])[]; weights: string[]; };
   type Row = { at: string; cells: Cell[]; };
@@ -88,7 +89,6 @@ declare namespace Json {
   type Sweep = { compares_pipelines: boolean; limit: number; rows: BestSplit[]; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
-  type TiedWeightFacts = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
   type TileAtSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; tile: number; variables: VariableAtSteps[]; };
   type TileCategory = { bytes: number[]; name: string; overlapped: number[]; };
   type TileMap = { categories: TileCategory[]; left_out: number; variables?: TileVariables | null; };
@@ -97,6 +97,7 @@ declare namespace Json {
   type TileVariables = { kinds: VariableKind[]; largest: (([number, number])[])[]; most: number; tiles: number[]; };
   type VariableAtSteps = { bytes: number; category: string; is_always_live: boolean; layers: (string | null)[]; live: ([number, number])[]; name: string; };
   type VariableKind = { always_live: boolean; category: string; name: string; };
+  type WeightTie = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
   type WhatIf = { arguments: string[]; best: SplitEnds[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
   type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
 }
