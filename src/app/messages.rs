@@ -9,8 +9,8 @@ use crate::wording::capital;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes the messages of a run up to the requested level. A message that cannot be written is no
-/// error.
+/// Writes the messages of a run to standard error, up to the requested level. A message that cannot
+/// be written is no error.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,

@@ -28,13 +28,13 @@ pub(super) struct Outputs<'a> {
     /// The requested tables of the model, such as that of `--operation-breakdown`; with `--fit`,
     /// the tables of the compilation.
     pub(super) tables: Vec<Table>,
-    /// The tables of `--diagnose`.
+    /// The tables of `--diagnose`; none if it was not requested.
     pub(super) diagnosis: Vec<Table>,
     /// The result of the greedy search of the original tool, if that search was requested.
     pub(super) greedy: Option<Greedy>,
     pub(super) report: Report,
     pub(super) commands: Commands<'a>,
-    /// The earlier report that `--compare` names.
+    /// The earlier report that `--compare` names; `None` without that option.
     pub(super) earlier: Option<Report>,
 }
 

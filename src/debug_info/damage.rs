@@ -113,7 +113,8 @@ pub struct Truncation {
 }
 
 impl Truncation {
-    /// Returns the words of the message before the offset.
+    /// Returns how the reading stopped, in words that precede the offset in the message: `malformed
+    /// before` or `cut off at`.
     fn how(&self) -> &'static str {
         if self.damaged {
             "malformed before"
@@ -122,7 +123,8 @@ impl Truncation {
         }
     }
 
-    /// Returns the words of the message about what is missing.
+    /// Returns which data are missing, in the words of the message, such as `later contexts are
+    /// lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -151,7 +153,7 @@ pub(super) struct Anomalies {
     pub without_id: usize,
     /// Number of entries of `contexts` that are not maps.
     pub no_maps: usize,
-    /// Number of keys and values of a wrong type.
+    /// Number of keys and values in contexts that have a wrong type.
     pub mistyped: usize,
     /// Number of contexts whose name is beyond the end of a complete string table.
     pub names_outside: usize,

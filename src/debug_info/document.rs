@@ -17,17 +17,17 @@ pub(super) struct Collected {
     /// The kept texts of all contexts, one context after the other: each with its meaning and its
     /// number in `texts`.
     pub fields: Vec<(ContextField, u32)>,
-    /// The kept texts, each distinct text once.
+    /// The texts of contexts that are kept, each distinct text once.
     pub texts: Interner,
     /// The entries of the string table.
     pub names: Texts,
     /// Buffers for the context that is being read.
     draft: Draft,
-    /// Whether the key `contexts` was read.
+    /// Whether the top-level key `contexts` was read.
     pub saw_contexts: bool,
-    /// Whether the key `stringTable` was read.
+    /// Whether the top-level key `stringTable` was read.
     pub saw_table: bool,
-    /// Whether a key was read that Poplar does not write.
+    /// Whether a top-level key was read that Poplar does not write.
     pub saw_other_key: bool,
     /// Counts of anomalies so far.
     pub anomalies: Anomalies,

@@ -3,25 +3,25 @@
 /// The software that wrote a debug context, from the context's key `layer`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SoftwareLayer {
-    /// Poplar: variables, compute sets and programs.
+    /// Poplar wrote the context, for a variable, a compute set or a program.
     Poplar,
-    /// PopLibs.
+    /// The PopLibs libraries wrote the context, for a call of one of their functions.
     Poplibs,
-    /// The builder of PopART.
+    /// The builder of PopART wrote the context, for a call that adds a node to the ONNX graph.
     PopartBuilder,
-    /// The ONNX graph that PopART read.
+    /// PopART wrote the context for a node of the ONNX graph that it read.
     Onnx,
-    /// PopART itself.
+    /// PopART wrote the context for an operation or a tensor of its own.
     Popart,
-    /// PopTorch.
+    /// PopTorch wrote the context, for an operation of the user's model.
     Poptorch,
-    /// PopXL.
+    /// PopXL wrote the context, for an operation of the user's model.
     Popxl,
-    /// TensorFlow or JAX: an operation before XLA compiles it.
+    /// TensorFlow or JAX wrote the context, for an operation before XLA compiles it.
     XlaOp,
-    /// XLA: an instruction of its intermediate language HLO.
+    /// XLA wrote the context, for an instruction of its intermediate language HLO.
     HloInstruction,
-    /// Software that is not listed here, or a context without the key `layer`.
+    /// Other software wrote the context, or the context has no key `layer`.
     Other,
 }
 
@@ -91,7 +91,7 @@ pub enum ContextField {
     RecomputeType,
 }
 
-/// A key of a context whose value is read.
+/// A key of a debug context whose value is read; all other keys are skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ContextKey {
     Id,
@@ -103,11 +103,15 @@ pub(super) enum ContextKey {
     Text(TextKey),
 }
 
-/// The set of software layers whose contexts mean `field` by this key, as bits (see
-/// `SoftwareLayer::bit`).
+/// A key of a context whose value is a text or a list of texts: the field in which the value is
+/// kept, and the software layers that write the key. No key has two meanings within one layer, so
+/// the category of the context does not matter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TextKey {
+    /// The field in which the value is kept.
     pub field: ContextField,
+    /// The set of software layers whose contexts mean `field` by this key, as bits (see
+    /// `SoftwareLayer::bit`).
     layers: u16,
 }
 

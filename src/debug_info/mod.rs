@@ -37,7 +37,7 @@ pub struct DebugInfo {
     /// The kept texts of all contexts, one context after the other: each with its meaning and its
     /// number in `texts`.
     fields: Vec<(ContextField, u32)>,
-    /// The kept texts, each distinct text once.
+    /// The texts of contexts that are kept, each distinct text once.
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
     names: Texts,

@@ -56,7 +56,7 @@ pub(super) struct Interner {
     texts: Texts,
     /// Hashes texts with a random key, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
-    /// Number of the first text with each hash.
+    /// Maps the hash of a text to its number, or to that of the first text with this hash.
     by_hash: FxHashMap<u64, u32>,
 }
 

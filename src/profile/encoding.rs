@@ -81,10 +81,12 @@ pub struct ValueRun {
     pub value: u64,
 }
 
-/// Number of literal values that follow.
+/// Iterates over the runs of a run-length list without expanding them. Each literal value is a run
+/// of one value; empty runs are skipped.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
+    /// Number of literal values that follow.
     literals: u64,
 }
 

@@ -32,7 +32,7 @@ pub struct Program {
     pub id: u64,
     /// Name of the program; mostly empty.
     pub name: Box<str>,
-    /// The work of the program.
+    /// The kind of work that the program does.
     pub kind: ProgramKind,
     /// Id of the program's row in the table of its type; `None` if the type has no table.
     pub(super) variant_index: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Program {
     pub regions: Arc<[u64]>,
 }
 
-/// The work of a program, as far as memory is concerned.
+/// The kind of work that a program does, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
     /// The program runs the compute set at this position in [`Programs::compute_sets`].

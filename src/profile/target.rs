@@ -16,11 +16,12 @@ use std::path::Path;
 /// Version of the report format of a profile (`version_info`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FormatVersion {
-    /// First number; 3 since profiles are SQLite.
+    /// The first number of the version, such as 3 in 3.8.0; it is 3 since profiles are SQLite
+    /// files.
     pub major: u64,
-    /// Second number.
+    /// The second number of the version, such as 8 in 3.8.0.
     pub minor: u64,
-    /// Third number.
+    /// The third number of the version, such as 0 in 3.8.0.
     pub point: u64,
 }
 

@@ -259,9 +259,9 @@ pub(super) type LabelKey = (u64, Option<u64>);
 /// tiles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableLabel {
-    /// Base name (`vars_string_table`), without prefix and suffix.
+    /// Base name of the tensor (table `vars_string_table`), without prefix and suffix.
     pub name: String,
-    /// Ids of the debug contexts (`debug_ids`).
+    /// Ids of the debug contexts of the tensor (table `debug_ids`).
     pub debug_ids: Vec<u64>,
     /// Whether the table `debug_ids` has no debug context for the tensor. In a real profile every
     /// variable of a tensor has a list there, even if the list says that there is no context.

@@ -86,7 +86,8 @@ impl Witness {
         })
     }
 
-    /// Returns the name of the total of which the difference is a share.
+    /// Returns the name of the total of which [`Contradiction::share`] is a percentage, such as
+    /// `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
             Self::Rows => "all",

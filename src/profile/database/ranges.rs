@@ -28,9 +28,9 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// have other work too. More would waste memory, since the lists of each range have spare capacity.
 const RANGES: u64 = 16;
 
-/// The rows of one range of a table.
+/// The result of reading one range of a table.
 struct ScannedRange<T> {
-    /// The value that was filled with the rows of the range.
+    /// The value to which the rows of the range were added.
     filled: T,
     /// Rowid of the first row at or after the start of the range; `None` if the table ends before
     /// it.
