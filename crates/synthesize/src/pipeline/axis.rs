@@ -1,4 +1,5 @@
-//! The time of an IPU: all its parts, step by step.
+//! Lays out the time of an IPU: all its parts, step by step. A part is one pass of a stage over one
+//! micro-batch.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,14 +9,14 @@ use super::graph::Pass;
 use super::options::Recompute;
 use crate::liveness::Steps;
 
-/// In what way steps run.
+/// The way in which steps run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// With all others of a pass.
+    /// The steps run with all other steps of a pass.
     Pass(Pass),
-    /// Again before the backward pass, in the part of the stage with this number.
+    /// The steps run again before the backward pass, in the part of the stage with this number.
     Rerun(usize),
-    /// FIFOs take in and give out tensors; each has a step.
+    /// FIFOs take in and give out tensors; each FIFO has a step.
     Fifo,
 }
 
@@ -24,7 +25,7 @@ pub(super) struct Segment {
     part: usize,
     pub start: u32,
     pub kind: Kind,
-    /// The steps of the one-IPU compilation; of FIFOs: their numbers.
+    /// The steps of the compilation for one IPU; for FIFOs, their numbers.
     pub steps: Steps,
 }
 
@@ -34,18 +35,18 @@ impl Segment {
     }
 }
 
-/// All parts of an IPU, one after the other. A moment is a step of any of them, counted from the
-/// first one on.
+/// All parts of an IPU, one after the other. A moment is a step of any part, counted from the first
+/// part on.
 pub(super) struct Axis {
     pub parts: Vec<Part>,
     pub segments: Vec<Segment>,
     /// The micro-batch that is followed. It starts when all stages run, and runs of all kinds
-    /// follow those of it.
+    /// follow its own runs.
     pub micro_batch: u32,
 }
 
 impl Axis {
-    /// The axis of these parts; `fifos` has by run the number of FIFOs that run with it.
+    /// Lays out these parts. `fifos` has, by run, the number of FIFOs that run with it.
     pub fn new(
         compiled: &Compilation,
         fifos: &HashMap<Run, u32>,
@@ -70,7 +71,7 @@ impl Axis {
         }
     }
 
-    /// The part that is this run of the micro-batch.
+    /// Returns the part that is this run of the micro-batch.
     pub fn part(&self, run: Run) -> usize {
         let mut parts = self.parts.iter();
         let part = parts.position(|part| part.run == run && part.micro_batch == self.micro_batch);
@@ -82,15 +83,16 @@ impl Axis {
         first..self.segments.partition_point(|other| other.part <= part)
     }
 
-    /// When a part starts; the end of all for the part that follows the last one.
+    /// Returns the moment at which a part starts; the end of all parts for the part after the last
+    /// one.
     pub fn start(&self, part: usize) -> u32 {
         let segment = self.segments.get(self.segments_of(part).start);
         let end = self.segments.last().map_or(0, Segment::end);
         segment.map_or(end, |segment| segment.start)
     }
 
-    /// The segment of a part that runs a step in this way. The steps that run again for a
-    /// backward part may stand in the forward part before it.
+    /// Returns the segment of a part in which a step runs in this way. The steps that run again for
+    /// a backward part may be in the forward part before it.
     pub fn segment(&self, part: usize, kind: Kind, step: u32) -> Option<usize> {
         let found = self.segments_of(part).find(|&segment| {
             let segment = &self.segments[segment];
@@ -105,19 +107,19 @@ impl Axis {
         }
     }
 
-    /// The moment of the first FIFO of a part.
+    /// Returns the moment of the first FIFO of a part.
     pub fn fifos(&self, part: usize) -> Option<u32> {
         let mut segments = self.segments[self.segments_of(part)].iter();
         let fifos = segments.find(|segment| segment.kind == Kind::Fifo);
         fifos.map(|segment| segment.start)
     }
 
-    /// The moment of the copies between IPUs at the end of a time.
+    /// Returns the moment of the copies between IPUs at the end of a time of the schedule.
     pub fn after_time(&self, time: u32) -> u32 {
         self.start(self.parts.partition_point(|part| part.time <= time))
     }
 
-    /// The part after this one that is any of these runs.
+    /// Returns the next part after this one that is any of these runs.
     pub fn next(&self, part: usize, runs: [Run; 2]) -> Option<usize> {
         let mut later = part + 1..self.parts.len();
         later.find(|&next| runs.contains(&self.parts[next].run))
@@ -128,9 +130,8 @@ impl Axis {
         earlier.find(|&before| self.parts[before].run == run)
     }
 
-    /// The moment of a step that a variable of a segment reaches, where it lives
-    /// longer than its last use: it may reach into the next segment if that goes
-    /// on with the steps of this one.
+    /// Returns the moment of a step up to which a variable of a segment lives if it outlives its
+    /// last use: it may reach into the next segment, if that continues the steps of this one.
     pub fn reach(&self, segment: usize, step: u32) -> u32 {
         let here = &self.segments[segment];
         if step <= here.steps.1 {
@@ -148,7 +149,7 @@ impl Axis {
 }
 
 impl Compilation<'_> {
-    /// The steps of a run in the order in which they run, with this number of FIFOs.
+    /// Returns the steps of a run in the order in which they run, with this number of FIFOs.
     fn run_steps(&self, run: Run, fifos: Option<&u32>) -> Vec<(Kind, Steps)> {
         let (stage, pass) = run;
         let mut run_steps = match pass {
@@ -167,7 +168,7 @@ impl Compilation<'_> {
         run_steps
     }
 
-    /// The steps of a stage in a pass: up to those of the stage that comes next.
+    /// Returns the steps of a stage in a pass: up to the steps of the stage that comes next.
     fn steps(&self, (stage, pass): Run) -> Steps {
         let graph = self.graph;
         let divides_steps =
@@ -188,7 +189,7 @@ impl Compilation<'_> {
         )
     }
 
-    /// The backward steps of a stage with those that run again in between.
+    /// Returns the backward steps of a stage, with the steps that run again between them.
     fn backward(&self, stage: u32) -> Vec<(Kind, Steps)> {
         let (mut at, end) = self.steps((stage, Pass::Backward));
         let first = |positions: &Range<u32>| {
@@ -213,7 +214,8 @@ impl Compilation<'_> {
         run_steps
     }
 
-    /// The forward steps that run again: of a whole stage all that it has.
+    /// Returns the forward steps that run again: all forward steps of the stage if stages are
+    /// recomputed as a whole.
     fn again(&self, stage: u32, part: &Range<u32>) -> Steps {
         match self.options.recompute {
             Recompute::Stage => self.steps((stage, Pass::Forward)),

@@ -1,5 +1,5 @@
-//! A pipelined compilation: its stages and the IPUs that run them, what runs again, and the walk
-//! of micro-batches through the stages.
+//! Defines a pipelined compilation: its stages and the IPUs that run them, the parts that run
+//! again, and the walk of micro-batches through the stages.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) type Run = (u32, Pass);
 /// One pass of a stage over one micro-batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
-    /// When it runs. Copies between IPUs stand between two times.
+    /// The time of the schedule at which it runs. Copies between IPUs are made between two times.
     pub time: u32,
     pub run: Run,
     pub micro_batch: u32,
@@ -25,13 +25,15 @@ pub(super) struct Compilation<'a> {
     pub options: &'a PipelineOptions,
     /// By stage: its positions.
     pub stages: Vec<Range<u32>>,
-    /// By stage: the parts of it that run again, each as a whole, in the order of the forward pass.
+    /// By stage: the ranges of its positions that run again, each as a whole, in the order of the
+    /// forward pass.
     pub reruns: Vec<Vec<Range<u32>>>,
     pub routes: Vec<Route<'a>>,
 }
 
 impl<'a> Compilation<'a> {
-    /// Cuts that are no position, or leave a stage empty, do not count.
+    /// Divides a graph into stages. Cuts that are no position, or leave a stage empty, do not
+    /// count.
     pub fn new(graph: &'a Graph, cuts: &[u32], options: &'a PipelineOptions) -> Self {
         let positions = graph.layers + 2;
         let end = positions - u32::from(options.out_on_first);
@@ -55,13 +57,13 @@ impl<'a> Compilation<'a> {
         compiled
     }
 
-    /// A name after that of a tensor, of a variable that PopART and TensorFlow name differently.
+    /// Returns the name of a tensor followed by the one of `names` that PopART or TensorFlow uses.
     pub fn name(&self, names: [&str; 2], tensor: &str) -> String {
         let name = names[usize::from(self.options.schedule.has_fifo())];
         name.replace("{}", tensor)
     }
 
-    /// The number of stages.
+    /// Returns the number of stages.
     pub fn count(&self) -> u32 {
         self.stages.len() as u32
     }
@@ -74,7 +76,7 @@ impl<'a> Compilation<'a> {
         if stage < self.ipus() { stage } else { 0 }
     }
 
-    /// The stages of an IPU.
+    /// Returns the stages of an IPU.
     pub fn on_ipu(&self, ipu: u32) -> Vec<u32> {
         let stages = 0..self.count();
         stages.filter(|&stage| self.ipu(stage) == ipu).collect()
@@ -91,9 +93,9 @@ impl<'a> Compilation<'a> {
         places.fold(Places::NONE, |all, one| all | one)
     }
 
-    /// Whole stages run again but the last one, or single layers, In with the first one; Out, which
-    /// comes after the last checkpoint, does not. Parts that the backward pass does not use are
-    /// left out.
+    /// Returns the positions of a stage that run again: the whole stage unless it is the last one,
+    /// or each layer by itself, In with the first layer. Out, which comes after the last
+    /// checkpoint, does not run again. Parts that the backward pass does not use are left out.
     fn reruns_of(&self, stage: u32) -> Vec<Range<u32>> {
         let positions = self.stages[stage as usize].clone();
         let mut parts = match self.options.recompute {
@@ -119,8 +121,8 @@ impl<'a> Compilation<'a> {
         runs.collect()
     }
 
-    /// How many times pass before this run of a micro-batch. PopART runs both passes of the last
-    /// stage at the same time, one after the other.
+    /// Returns the number of times of the schedule before this run of a micro-batch. PopART runs
+    /// both passes of the last stage at the same time, one after the other.
     fn number(&self, (stage, pass): Run) -> u32 {
         let last = self.count() - 1;
         let turning = u32::from(self.options.schedule != Schedule::Popart);
@@ -130,7 +132,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Times from one micro-batch to the next.
+    /// Returns the number of times from one micro-batch to the next.
     fn period(&self) -> u32 {
         match (self.options.schedule, self.is_training()) {
             (Schedule::Sequential, true) => 2 * self.count(),
@@ -140,13 +142,13 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// When a run takes place. A micro-batch needs one time for each run.
+    /// Returns the time at which a run takes place. A micro-batch needs one time for each run.
     pub fn time(&self, run: Run, micro_batch: u32) -> u32 {
         micro_batch * self.period() + self.number(run)
     }
 
-    /// The parts that an IPU runs for this number of micro-batches, in order. At the same time
-    /// PopART runs forward before backward, TensorFlow backward before forward.
+    /// Returns the parts that an IPU runs for this number of micro-batches, in order. At the same
+    /// time PopART runs forward before backward, TensorFlow backward before forward.
     pub fn parts(&self, ipu: u32, micro_batches: u32) -> Vec<Part> {
         let runs = self.runs(self.on_ipu(ipu)).into_iter();
         let parts = runs.flat_map(|run| {
@@ -169,8 +171,8 @@ impl<'a> Compilation<'a> {
         parts
     }
 
-    /// The runs whose copies to other IPUs are made at the end of a time: all that are copied then
-    /// when the pipeline is full, whether or not they run now.
+    /// Returns the runs whose copies to other IPUs are made at the end of a time: all copies of a
+    /// full pipeline at that time, whether or not the runs take place now.
     pub fn copied(&self, time: u32) -> Vec<Run> {
         let mut runs = self.runs(0..self.count());
         runs.retain(|&run| self.number(run) % self.period() == time % self.period());

@@ -1,4 +1,4 @@
-//! From when to when the copies of a tensor live on an IPU.
+//! Computes from when to when the copies of a tensor live on an IPU.
 
 use super::axis::Axis;
 use super::compilation::Run;
@@ -10,13 +10,13 @@ pub(super) struct Copy {
     pub name: String,
     pub from: u32,
     pub to: u32,
-    /// The segment of the tensor's last use, where this is the copy used last:
-    /// it is this one that some tiles keep longer or write again.
+    /// The segment of the tensor's last use, if this is the copy that is used last. Some tiles keep
+    /// this copy longer or write it again.
     pub tail: Option<usize>,
 }
 
 impl Stay<'_> {
-    /// All copies for the micro-batch of the axis, but for those in rings.
+    /// Returns all copies for the micro-batch of the axis, except for those in rings.
     pub fn copies(&self, axis: &Axis) -> Vec<Copy> {
         let name = self.route.tensor.name.as_str();
         let takers = self.takers.iter().enumerate();
@@ -48,12 +48,12 @@ impl Stay<'_> {
         self.compiled.options.schedule.has_fifo()
     }
 
-    /// The moment when a run copies to other IPUs.
+    /// Returns the moment at which a run copies to other IPUs.
     fn copied(&self, axis: &Axis, run: Run) -> u32 {
         axis.after_time(self.compiled.time(run, axis.micro_batch))
     }
 
-    /// The copy that the IPU makes or receives.
+    /// Returns the copy that the IPU makes or receives.
     fn first(&self, axis: &Axis) -> Option<Copy> {
         let (home, _) = self.home;
         let name = &self.route.tensor.name;
@@ -82,8 +82,8 @@ impl Stay<'_> {
         Some(copy)
     }
 
-    /// A kept tensor stays where it is, if one copy is enough, or until it is
-    /// in the FIFO. A stash takes it while it is there anyway.
+    /// Extends the life of a kept copy: it stays where it is if one copy is enough, or until it is
+    /// in the FIFO. A stash takes it while it is live anyway.
     fn keep(&self, axis: &Axis, copy: &mut Copy) {
         let Some(last) = self.takers.last() else {
             return;
@@ -98,7 +98,7 @@ impl Stay<'_> {
         }
     }
 
-    /// The moment after the FIFO has taken in the tensor.
+    /// Returns the moment after the FIFO has taken in the tensor.
     fn taken_in(&self, axis: &Axis, last: Run) -> u32 {
         let (home, _) = self.home;
         let part = axis.part(home);
@@ -110,7 +110,7 @@ impl Stay<'_> {
         fifos.map_or(axis.start(part + 1), |first| first + self.fifo + 1)
     }
 
-    /// The moment when a FIFO gives out what a part needs.
+    /// Returns the moment at which a FIFO gives out the tensor that a part needs.
     fn given_out(&self, axis: &Axis, part: usize) -> Option<u32> {
         let at = match self.compiled.options.early_fifo {
             true => axis.before(part, self.home.0)?,
@@ -119,8 +119,8 @@ impl Stay<'_> {
         Some(axis.fifos(at)? + self.fifo)
     }
 
-    /// The copy that a later run works on: what a FIFO gives out, or what is
-    /// restored from the stash.
+    /// Returns the copy that a later run uses: the copy that a FIFO gives out, or that is restored
+    /// from the stash.
     fn restored(&self, axis: &Axis, taker: &Uses, is_last: bool) -> Option<Copy> {
         let used = self.used(axis, taker)?;
         let part = axis.part(taker.0);
@@ -133,7 +133,7 @@ impl Stay<'_> {
         Some(Copy { from, ..used })
     }
 
-    /// A copy that lives from the first of these uses to the last one.
+    /// Returns a copy that lives from the first of these uses to the last one.
     fn used(&self, axis: &Axis, (run, uses): &Uses) -> Option<Copy> {
         let part = axis.part(*run);
         let end = self.route.tensor.end();

@@ -1,19 +1,19 @@
-//! How the profile of a pipelined compilation is written, and what it has that
-//! nothing in the compilation for one IPU tells.
+//! Defines how the profile of a pipelined compilation is written, and the code in it that the
+//! compilation for one IPU does not have.
 
 use crate::overhead::category;
 use crate::random::topic;
 use crate::settings::Settings;
 
-/// How a profile is written.
+/// The form of a profile: the tables and replicas that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProfileForm {
-    /// Whether the variables are there.
+    /// Whether the profile has the tables of variables, with rows or without.
     pub lowered: LoweredVariables,
-    /// Replicas that the model was compiled for, at least 1.
+    /// Number of replicas that the model was compiled for, at least 1.
     pub replicas: u32,
-    /// Whether the tiles of all replicas are listed, one replica after the other;
-    /// without it those of the first one. The target counts those of all.
+    /// Whether the profile lists the tiles of all replicas, one replica after the other, rather
+    /// than those of the first. The target counts the tiles of all replicas in both cases.
     pub lists_replicas: bool,
     /// Adds an execution: two runs, in each of which every operation runs once on
     /// each of its IPUs, then everything is exchanged between neighbours. Each IPU
@@ -22,7 +22,7 @@ pub struct ProfileForm {
 }
 
 impl ProfileForm {
-    /// One replica with its variables, and nothing else.
+    /// The form of one replica with its variables, and nothing else.
     pub const PLAIN: Self = Self {
         lowered: LoweredVariables::Listed,
         replicas: 1,
@@ -31,7 +31,7 @@ impl ProfileForm {
     };
 }
 
-/// The tables of variables that `autoReport.outputLoweredVars` left.
+/// The tables of variables that the option `autoReport.outputLoweredVars` left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoweredVariables {
     /// All rows are there.
@@ -42,13 +42,14 @@ pub enum LoweredVariables {
     Missing,
 }
 
-/// Code that a pipeline adds to an IPU, always live and no operation's: its category, the kind of
-/// exchange in its name, its bytes on the first IPU, on each one between, and on the last one, and
-/// up to how many more some tiles have.
+/// Code that a pipeline adds to an IPU, which is always live and belongs to no operation: its
+/// category, the kind of exchange in its name, its bytes on the first IPU, on each one between, and
+/// on the last one, and the maximum number of further bytes on some tiles.
 pub(super) type Planted = (usize, &'static str, [u64; 3], u64);
 
-/// Small beside what a layer has, and different for each IPU: code of exchanges between IPUs, of
-/// host exchanges that each IPU repeats, and, last, of taking tensors out of a stash of PopART.
+/// Code that is small beside that of a layer, and different for each IPU: code of exchanges between
+/// IPUs, of host exchanges that each IPU repeats, and, last, of taking tensors out of a stash of
+/// PopART.
 pub(super) const PLANTED: [Planted; 3] = [
     (
         category::GLOBAL_EXCHANGE_CODE,
@@ -65,7 +66,7 @@ pub(super) const PLANTED: [Planted; 3] = [
     ),
 ];
 
-/// The bytes of planted code on each tile of an IPU among this number of IPUs.
+/// Returns the bytes of planted code on each tile of an IPU in a pipeline of this number of IPUs.
 pub(super) fn planted_on_tiles(
     (category, _, [first, middle, last], more): Planted,
     settings: &Settings,

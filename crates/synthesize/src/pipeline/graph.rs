@@ -1,4 +1,4 @@
-//! A compilation for one IPU, as plainly as the simulation needs it.
+//! Describes a compilation for one IPU, in as much detail as the simulation of pipelines needs.
 
 use super::updates::{Held, Update, held, updates};
 use crate::cycles;
@@ -32,13 +32,14 @@ pub(super) struct Graph {
     pub passes: [Vec<Option<Steps>>; 2],
     pub classes: Vec<Ranges>,
     pub tensors: Vec<Tensor>,
-    /// Weights that get an accumulator in a pipeline.
+    /// The weights that get an accumulator in a pipeline.
     pub weights: Vec<Held>,
-    /// By tile: variables that come and go and are no tensors.
+    /// By tile: the variables that are neither always live nor tensors.
     pub locals: Vec<Vec<Local>>,
     pub updates: Vec<Update>,
-    /// The cycles of each position in forward pass, backward pass and update, by one run of each
-    /// program. Programs of several positions count in equal parts, and those of none nowhere.
+    /// The cycles of each position in forward pass, backward pass and update, for one run of each
+    /// program. Cycles of programs of several positions count in equal parts, cycles of programs of
+    /// no position not at all.
     pub cycles: [Vec<u64>; 3],
 }
 
@@ -47,10 +48,10 @@ pub(super) struct Graph {
 pub(super) struct Local {
     pub places: Places,
     pub variable: Variable,
-    /// The number of the update that makes it and alone uses it.
+    /// The number of the update that makes it and is its only user.
     pub made_by: Option<usize>,
-    /// Whether it is a gradient that lives until the update. With accumulators in the profile
-    /// gradients are gone before.
+    /// Whether it is a gradient that lives until the update. If the profile has accumulators,
+    /// gradients are freed before.
     pub is_gradient: bool,
 }
 
@@ -58,9 +59,9 @@ pub(super) struct Local {
 pub(super) struct Tensor {
     pub name: String,
     pub from_host: bool,
-    /// All uses; the first one in time makes it.
+    /// All uses; the first one in time makes the tensor.
     pub uses: Vec<Use>,
-    /// With the tile of each.
+    /// Its variables, each with its tile.
     pub on_tiles: Vec<(u32, Variable)>,
 }
 
@@ -104,7 +105,7 @@ impl Graph {
         }
     }
 
-    /// The end of the forward pass.
+    /// Returns the end of the forward pass.
     pub fn turn(&self) -> u32 {
         self.backward_start.unwrap_or(self.update)
     }
@@ -116,7 +117,7 @@ impl Graph {
         }
     }
 
-    /// The first step of these positions in a pass, and the end of the last one.
+    /// Returns the first step of these positions in a pass, and the end of their last step.
     pub fn steps(&self, pass: Pass, positions: impl Iterator<Item = u32>) -> Option<Steps> {
         let steps = positions.filter_map(|position| self.passes[pass as usize][position as usize]);
         steps.reduce(both)
@@ -139,7 +140,7 @@ fn both(one: Steps, other: Steps) -> Steps {
     (one.0.min(other.0), one.1.max(other.1))
 }
 
-/// The number of an operation's pass; 2 is that of the updates.
+/// Returns the number of an operation's pass: 0 forward, 1 backward, 2 update.
 fn pass_number(phase: Phase) -> Option<usize> {
     match phase {
         Phase::Embedding | Phase::Forward | Phase::Head => Some(0),

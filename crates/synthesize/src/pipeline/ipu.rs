@@ -1,5 +1,5 @@
-//! The content of each tile of an IPU over time: the moments of a period of the steady state, then
-//! the steps before the first micro-batch and after the last one.
+//! Computes the content of each tile of an IPU over time: the moments of a period of the steady
+//! state, then the steps before the first micro-batch and after the last one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub(super) struct Variable<'a> {
     pub when: When<'a>,
 }
 
-/// When a variable is live.
+/// The moments at which a variable is live.
 pub(super) enum When<'a> {
     /// At these moments, counted from the start of a period.
     At(&'a [Range<u32>]),
@@ -95,8 +95,8 @@ impl<'a> Ipu<'a> {
         }
     }
 
-    /// Goes through all variables that the IPU has beside those that are always live in the
-    /// one-IPU compilation too.
+    /// Visits all variables that the IPU has, except for those that are always live in the
+    /// compilation for one IPU too.
     pub fn visit(&self, mut each: impl FnMut(Variable)) {
         self.locals(&mut each);
         self.accumulators(&mut each);
@@ -126,8 +126,8 @@ impl<'a> Ipu<'a> {
         }
     }
 
-    /// Variables of single operations: those that are live together are one. Where state is
-    /// elsewhere, replicas share out what an update makes.
+    /// Visits the variables of single operations; variables that are live together are visited as
+    /// one. If state is elsewhere, replicas share the variables that an update makes.
     fn locals(&self, each: &mut impl FnMut(Variable)) {
         let mut lives = HashMap::new();
         for (tile, locals) in self.compiled.graph.locals.iter().enumerate() {
@@ -157,14 +157,14 @@ impl<'a> Ipu<'a> {
         }
     }
 
-    /// The number of replicas that share out a variable.
+    /// Returns the number of replicas that share a variable.
     fn sharing(&self, local: &Local) -> u64 {
         let Compilation { graph, options, .. } = self.compiled;
         let update = local.made_by.map(|update| &graph.updates[update]);
         update.map_or(1, |update| graph.sharing(update, options.elsewhere))
     }
 
-    /// State that comes and goes, and what replicas gather.
+    /// Visits the state that is loaded and stored, and the variables that replicas gather.
     fn updates(&self, each: &mut impl FnMut(Variable)) {
         let Compilation { graph, options, .. } = self.compiled;
         for update in &graph.updates {
@@ -205,13 +205,13 @@ impl<'a> Ipu<'a> {
 
 /// Moments.
 impl Ipu<'_> {
-    /// Moments of the period.
+    /// Returns the number of moments of the period.
     fn period(&self) -> u32 {
         self.window.end - self.window.start
     }
 
-    /// Adds the moments of the period at which something lives that lives from one moment of the
-    /// axis to another for each micro-batch.
+    /// Adds the moments of the period at which a variable lives that lives, for each micro-batch,
+    /// from one moment of the axis to another.
     fn fold(&self, from: u32, to: u32, lives: &mut Vec<Range<u32>>) {
         let [mut from, to] = [from, to].map(|moment| moment - self.window.start);
         while from < to {
@@ -222,8 +222,8 @@ impl Ipu<'_> {
         }
     }
 
-    /// The moments of steps outside of both passes. Where state is elsewhere, each step has one
-    /// before it, for loads, and two after it, for what replicas gather and for stores.
+    /// Returns the moments of steps outside of both passes. If state is elsewhere, each step has
+    /// one moment before it, for loads, and two after it, for gathering by replicas and for stores.
     fn once(&self, from: u32, to: u32) -> Range<u32> {
         let base = self.period();
         match self.compiled.options.elsewhere.is_any() {
@@ -232,9 +232,9 @@ impl Ipu<'_> {
         }
     }
 
-    /// The moments when variables of single operations with this class live; gradients are summed
-    /// up when the passes end at the latest. If a body is listed for each call, its variables live
-    /// at the calls of this IPU alone.
+    /// Returns the moments at which variables of single operations with this class live; gradients
+    /// are summed up at the latest when the passes end. If a body is listed for each call, its
+    /// variables live only at the calls of this IPU.
     fn steps(&self, (class, is_gradient): (u32, bool)) -> Vec<Range<u32>> {
         let ranges = &self.compiled.graph.classes[class as usize];
         let is_own = |&&(from, to): &&Steps| {
@@ -267,8 +267,8 @@ impl Ipu<'_> {
         lives
     }
 
-    /// The moments when a copy of a tensor lives on a tile where it has this
-    /// class: it may live longer than to the end of its uses, or again.
+    /// Returns the moments at which a copy of a tensor lives on a tile where it has this class: it
+    /// may outlive its uses, or live again.
     fn lives(&self, end: u32, class: u32, copy: &Copy) -> Vec<Range<u32>> {
         let ranges = &self.compiled.graph.classes[class as usize];
         let later = ranges.iter().filter(|range| range.1 > end);
@@ -295,8 +295,8 @@ impl Ipu<'_> {
     }
 }
 
-/// Numbers the FIFOs that run together. Gives their number by the run that they stand at the end of
-/// (forward) or at the start of (backward).
+/// Numbers the FIFOs that run together. Returns the number of FIFOs at the end of each forward run
+/// and at the start of each backward run.
 fn number_fifos(compiled: &Compilation, stays: &mut [Stay]) -> HashMap<Run, u32> {
     let mut fifos = HashMap::new();
     if compiled.options.schedule.has_fifo() {

@@ -1,4 +1,4 @@
-//! A planted model, and what its pipelined compilations need.
+//! Computes the memory of pipelined compilations of a planted model.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +18,27 @@ pub struct PipelineModel {
     pub(super) places: PlaceTruth,
 }
 
-/// The memory of one IPU. The last four fields are empty where the pipeline was only simulated,
+/// The true memory of one IPU. The last four fields are empty if the pipeline was only simulated,
 /// and no profile was written.
 #[derive(Debug, Default)]
 pub struct StageTruth {
-    /// By tile: the most bytes that are live at any time, all counted, with planted code.
+    /// By tile: the most bytes that are live at any moment, with all variables and planted code.
     pub tiles: Vec<u64>,
     /// By tile: bytes at used addresses that no variable explains.
     pub gaps: Vec<u64>,
-    /// By tile: bytes of rings of stashed tensors, always allocated.
+    /// By tile: bytes of rings of stashed tensors, which are always allocated.
     pub stash: Vec<u64>,
-    /// By tile: bytes of accumulators of weights, which the model may have without a pipeline
-    /// too, always allocated.
+    /// By tile: bytes of accumulators of weights, which the model may have without a pipeline too;
+    /// always allocated.
     pub accumulators: Vec<u64>,
-    /// By tile and name of the category, where there are any: bytes that are always live, and
-    /// those that are live at the first of its fullest steps.
+    /// By tile and name of the category (only categories with bytes): the bytes that are always
+    /// live, and the bytes that are live at the first of the fullest steps of the tile.
     pub categories: Vec<BTreeMap<&'static str, u64>>,
-    /// By name of the category and tile: bytes of planted code, which is always live and of no
-    /// operation, and which the compilation for one IPU does not tell.
+    /// By name of the category and tile: bytes of planted code, which is always live, belongs to no
+    /// operation, and is not in the compilation for one IPU.
     pub planted: BTreeMap<&'static str, Vec<u64>>,
-    /// Cycles in the execution, if there is one, over all runs: in compute sets, and in
-    /// exchanges with other IPUs without what it waited for them.
+    /// Cycles of the execution over all runs, if there is one: in compute sets, and in exchanges
+    /// with other IPUs without the waiting time.
     pub cycles: u64,
 }
 
@@ -51,15 +51,15 @@ impl PipelineModel {
         }
     }
 
-    /// The memory of places on one IPU.
+    /// Returns the true memory of places on one IPU.
     pub fn places(&self) -> &PlaceTruth {
         &self.places
     }
 
-    /// The memory by IPU of the pipelined compilation with these cuts: positions before which there is
-    /// one, where In is 0, the layers come from 1 on, and Out is the last. Cuts
-    /// that leave a stage empty do not count, nor does one before Out where it
-    /// goes to the first IPU.
+    /// Returns the true memory of each IPU of the pipelined compilation with these cuts: the
+    /// positions before which there is a cut, where In is at 0, the layers are at 1 and up, and Out
+    /// is last. Cuts that leave a stage empty do not count, nor does a cut before Out if Out runs
+    /// on the first IPU.
     pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> Vec<StageTruth> {
         let compiled = Compilation::new(&self.graph, cuts, options);
         let stages = Ipu::all(&compiled).map(|ipu| self.stage(&ipu, options));

@@ -1,4 +1,4 @@
-//! The options of a pipelined compilation.
+//! Defines the options of a pipelined compilation.
 
 /// The order in which micro-batches go through the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,47 +14,47 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Whether what is kept goes through a FIFO, which gives out the oldest
-    /// tensor and takes in the newest in its place.
+    /// Returns whether kept tensors go through a FIFO, which gives out the oldest tensor and takes
+    /// in the newest in its place.
     pub(super) fn has_fifo(self) -> bool {
         matches!(self, Self::TfGrouped | Self::TfInterleaved)
     }
 }
 
-/// What of the forward pass runs again before the backward pass.
+/// The part of the forward pass that runs again before the backward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recompute {
-    /// Nothing.
+    /// Nothing runs again.
     None,
-    /// The whole stage, but for the last one.
+    /// The whole stage runs again, except for the last stage.
     Stage,
-    /// One layer after the other, each right before its backward pass.
+    /// One layer after the other runs again, each right before its backward pass.
     Layer,
 }
 
-/// Where the state of the optimizer is between two steps, if not on the chip.
+/// The place of the optimizer state between two steps, if it does not stay on the chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Is it outside the IPUs?
+    /// Whether the state is outside the IPUs.
     pub is_off_chip: bool,
-    /// How many replicas share it out; 1 where none do.
+    /// Number of replicas over which the state is sharded; 1 if it is not sharded.
     pub replicas: u64,
 }
 
 impl Elsewhere {
-    /// State that stays where it is.
+    /// The state stays on the chip.
     pub const NOT: Self = Self {
         is_off_chip: false,
         replicas: 1,
     };
 
-    /// Is any state elsewhere?
+    /// Returns whether any state is elsewhere.
     pub fn is_any(self) -> bool {
         self.is_off_chip || self.replicas > 1
     }
 }
 
-/// All that is asked of a pipelined compilation, beside the cuts.
+/// All options of a pipelined compilation, except for the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineOptions {
     /// The order of the micro-batches.
@@ -76,12 +76,12 @@ pub struct PipelineOptions {
     /// while the tensors of this IPU wait. Without it an IPU has the steps of its own
     /// operations, and no outlined bodies.
     pub all_steps: bool,
-    /// Where the state of the optimizer is.
+    /// The place of the optimizer state between two steps.
     pub elsewhere: Elsewhere,
 }
 
 impl PipelineOptions {
-    /// This schedule and this recomputation, and none of the rest.
+    /// Returns options with this schedule and this recomputation, and nothing else.
     pub fn new(schedule: Schedule, recompute: Recompute) -> Self {
         Self {
             schedule,
@@ -94,7 +94,7 @@ impl PipelineOptions {
         }
     }
 
-    /// Whether stages that run again do so at the end of the forward part.
+    /// Returns whether stages that run again do so at the end of the forward part.
     pub(super) fn early_reruns(&self) -> bool {
         self.schedule.has_fifo() && self.early_fifo && self.recompute == Recompute::Stage
     }

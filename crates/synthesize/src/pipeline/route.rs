@@ -1,5 +1,5 @@
-//! Where a tensor is made, which stages it goes through, who uses it where, and which runs of an
-//! IPU keep it.
+//! Follows a tensor: where it is made, through which stages it goes, which operations use it in
+//! each stage, and which runs of an IPU keep it.
 
 use super::axis::Kind;
 use super::compilation::{Compilation, Part, Run};
@@ -9,10 +9,10 @@ pub(super) struct Route<'a> {
     pub tensor: &'a Tensor,
     pub maker: Use,
     pub made: Run,
-    /// All uses, that of the maker among them, with the run of each.
+    /// All uses with their runs, including the use by its maker.
     uses: Vec<(Run, Use)>,
-    /// The last stage that copies between IPUs bring it to; the maker's where no
-    /// other IPU needs it.
+    /// The last stage to which copies between IPUs bring it; the maker's stage if no other IPU
+    /// needs it.
     far: u32,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Route<'a> {
         (one.min(other)..=one.max(other)).contains(&stage)
     }
 
-    /// The run that sends the tensor to a stage; none where it is made.
+    /// Returns the run that sends the tensor to a stage; `None` where it is made.
     pub fn sender(&self, (stage, pass): Run) -> Option<Run> {
         if (stage, pass) == self.made {
             return None;
@@ -69,27 +69,27 @@ impl<'a> Route<'a> {
     }
 }
 
-/// A run that has a tensor, with all that uses it there.
+/// A run that has a tensor, with all uses of the tensor in that run.
 pub(super) type Uses = (Run, Vec<(Kind, Use)>);
 
-/// A tensor on an IPU, which keeps it for later runs over the same micro-batch.
+/// A tensor on an IPU, which keeps it for later runs of the same micro-batch.
 pub(super) struct Stay<'a> {
     pub compiled: &'a Compilation<'a>,
     pub route: &'a Route<'a>,
-    /// The run that makes or receives it.
+    /// The run that makes or receives the tensor.
     pub home: Uses,
-    /// Later runs that take what was kept, in their order.
+    /// The later runs that use the kept tensor, in their order.
     pub takers: Vec<Uses>,
-    /// The run that makes it again.
+    /// The run that makes the tensor again.
     pub remade: Option<Uses>,
-    /// Copies beside the one that is worked on.
+    /// Number of copies beside the one that is in use.
     pub slots: u32,
-    /// Its number among the FIFOs that run together.
+    /// Number of the tensor among the FIFOs that run together.
     pub fifo: u32,
 }
 
 impl<'a> Stay<'a> {
-    /// None if the IPU never has the tensor.
+    /// Follows the tensor on an IPU; `None` if the IPU never has it.
     pub fn new(
         compiled: &'a Compilation,
         route: &'a Route<'a>,
@@ -127,15 +127,15 @@ impl<'a> Stay<'a> {
         Some(stay)
     }
 
-    /// The number of the part of a stage that runs a use again.
+    /// Returns the number of the part of a stage that runs a use again.
     fn part_again(&self, stage: u32, usage: &Use) -> Option<usize> {
         let mut parts = self.compiled.reruns[stage as usize].iter();
         parts.position(|part| part.contains(&usage.position))
     }
 
-    /// Whether the backward run of the stage that made a tensor makes it again: it
-    /// runs the maker again, and the tensor does not flow on to what runs later in
-    /// this stage, which would make it a checkpoint.
+    /// Returns whether the backward run of the stage that made a tensor makes it again: it runs the
+    /// maker again, and the tensor does not flow on to operations that run later in this stage,
+    /// which would make it a checkpoint.
     fn is_remade(&self, (stage, pass): Run) -> bool {
         let Route {
             made, maker, uses, ..
@@ -147,8 +147,8 @@ impl<'a> Stay<'a> {
         pass == Pass::Backward && made_here && part.is_some() && stays
     }
 
-    /// The uses of a run: those of what it runs again, then its own. The maker is
-    /// one of them only where it makes the tensor again.
+    /// Returns the uses in a run: first those in the parts that it runs again, then its own. The
+    /// maker is one of them only if it makes the tensor again.
     fn uses(&self, (stage, pass): Run, is_remade: bool) -> Vec<(Kind, Use)> {
         let is_other = |usage: &Use| *usage != self.route.maker;
         let mut uses = Vec::new();

@@ -43,7 +43,7 @@ pub(super) fn updates(plan: &Plan) -> Vec<Update> {
     updates.collect()
 }
 
-/// The tensors of weights in these states that an operation uses.
+/// Returns the tensors of weights in these states that an operation uses.
 fn held_by(plan: &Plan, op: usize, states: &[State]) -> Vec<Held> {
     let groups = plan.groups.iter().enumerate();
     let groups = groups.filter(|(_, group)| match group.mark {
@@ -77,7 +77,7 @@ pub(super) struct Taken {
     pub loaded: u64,
     /// Shares of weights and gradients while the operation runs.
     pub shares: u64,
-    /// The gathered weights with the shares that they come from, when it is done.
+    /// The gathered weights with the shares from which they are gathered, after the operation.
     pub gathered: u64,
 }
 
@@ -113,7 +113,8 @@ impl Graph {
         taken
     }
 
-    /// State that leaves a tile, and the shares of it that stay on this replica.
+    /// Returns the bytes of state that leave a tile, and the bytes of their shares that stay on
+    /// this replica.
     pub fn moved(&self, tile: usize, places: Places, elsewhere: Elsewhere) -> (u64, u64) {
         let state = self.updates.iter().flat_map(|update| &update.state);
         let (mut left, mut shares) = (0, 0);
@@ -128,16 +129,16 @@ impl Graph {
         (left, shares)
     }
 
-    /// The number of replicas that share out an update.
+    /// Returns the number of replicas that share an update.
     pub fn sharing(&self, update: &Update, elsewhere: Elsewhere) -> u64 {
         let state = update.state.iter();
         let replicas = state.filter_map(|state| self.replicas_of(state, elsewhere));
         replicas.max().unwrap_or(1)
     }
 
-    /// The number of replicas that share out the state that is elsewhere; none where it stays.
-    /// TensorFlow moves state with 32 elements for each replica, PopART state of two elements out
-    /// of the IPUs, and shares out 8,192. Moments have 32 bits.
+    /// Returns the number of replicas that share the state that is elsewhere; `None` if it stays.
+    /// TensorFlow moves state with 32 elements for each replica, PopART moves state of two elements
+    /// out of the IPUs, and shards state of 8,192. Moments have 32 bits.
     fn replicas_of(&self, state: &Held, elsewhere: Elsewhere) -> Option<u64> {
         let elements = state.on_tiles.iter().sum::<u64>() / 4;
         let (least_off_chip, least_shared) = match self.is_tensorflow {
