@@ -56,7 +56,7 @@ pub use build::{Detail, Inputs, Peaks};
 pub use diagnosis::tables as diagnosis;
 pub use fit::{
     Against, AgainstError, CutElsewhere, Fit, FitInputs, IpuFit, MatchedBy, NamedBytes,
-    RecordedTileFacts, StageAgainst, TileParts,
+    PartAgainst, RecordedTileFacts, StageAgainst, TileParts,
 };
 pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};

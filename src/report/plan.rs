@@ -185,10 +185,9 @@ pub(super) fn recommended(report: &Report) -> Option<String> {
         (Schedule::None, _) => String::new(),
         (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),
     };
-    let replicas = match row.state.is_sharded() {
-        true => format!(", {}", counted(row.replicas, "replica")),
-        false => String::new(),
-    };
+    let is_sharded = row.state.is_sharded();
+    let replicas = is_sharded.then(|| format!(", {}", counted(row.replicas, "replica")));
+    let replicas = replicas.unwrap_or_default();
     let why = match (&row.step, plan.max_ipus) {
         (None, _) => "the fewest IPUs".to_string(),
         (Some(_), 1) => "the fastest on 1 IPU".to_string(),

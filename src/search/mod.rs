@@ -116,10 +116,9 @@ fn in_pipelines<'a>(
     let best = answer
         .best()
         .filter(|_| matches!(answer, Answer::Best { .. }));
-    let plan = match asks.plan {
-        true => Some(plan::front(&open, (&costs, best), progress)?),
-        false => None,
-    };
+    let plan = asks
+        .plan
+        .then(|| plan::front(&open, (&costs, best), progress));
     Ok(SearchResult {
         without_recomputation: costs.peak_without_recomputation(&shown.stages)?,
         answer,
@@ -128,7 +127,7 @@ fn in_pipelines<'a>(
         alternatives,
         sweep,
         open_pipelines: open.len(),
-        plan,
+        plan: plan.transpose()?,
         estimate: None,
         costs,
     })
@@ -143,10 +142,10 @@ impl PipelineCosts<'_> {
         progress: &Progress,
     ) -> Result<(Answer, Vec<Self>), SearchError> {
         let is_refused = chosen.is_refused;
-        let mut others = match is_refused {
-            true => self.alternatives()?,
-            false => Vec::new(),
-        };
+        let mut others = Vec::new();
+        if is_refused {
+            others = self.alternatives()?;
+        }
         self.compute_with(is_refused, &mut others, progress)?;
         self.count_ipus()?;
         let limit = self.request().highest_limit();

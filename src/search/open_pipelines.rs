@@ -335,17 +335,16 @@ impl PipelineCosts<'_> {
     pub(super) fn swept_ipus(&self) -> Vec<usize> {
         let request = self.request();
         let is_open = self.question.tries_all_ranges || matches!(request.ipus, IpuCount::UpTo(_));
-        let most = match is_open && request.limits.len() <= 1 {
-            true => TRIED_IPUS
-                .min(self.memory.most_stages())
-                .min(self.positions()),
-            false => 0,
-        };
+        let mut most = self.ipus;
+        if is_open && request.limits.len() <= 1 {
+            let stages = self.memory.most_stages().min(self.positions());
+            most = most.max(TRIED_IPUS.min(stages));
+        }
         let is_tried = |&ipus: &usize| {
             let is_near = ipus.is_power_of_two() || ipus.abs_diff(self.ipus) <= 1;
             request.options.sweep || ipus <= TRIED_IPUS || is_near
         };
-        (1..=self.ipus.max(most)).filter(is_tried).collect()
+        (1..=most).filter(is_tried).collect()
     }
 
     /// Returns the best split on each of `numbers` IPUs, which are ascending; where none fits, the

@@ -103,10 +103,10 @@ fn stage_times(
         memory.cut_bytes_by_pass(),
         request.options.step,
     );
-    Ok(Some(match memory.is_training() {
-        true => times.streaming(&memory.streamed_state()?),
-        false => times,
-    }))
+    if !memory.is_training() {
+        return Ok(Some(times));
+    }
+    Ok(Some(times.streaming(&memory.streamed_state()?)))
 }
 
 impl<'a> PipelineCosts<'a> {
@@ -238,28 +238,30 @@ impl<'a> PipelineCosts<'a> {
         peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
-    /// Returns up to which bytes (first) and for how many stages (second) the answer needs the
-    /// costs of ranges. `is_refused` says whether nothing fits.
-    fn reach(&self, is_refused: bool) -> (u64, usize) {
-        let (request, needs_all) = (self.request(), self.question.needs_all_ranges);
-        let tries_all = self.question.tries_all_ranges;
-        let highest = request.highest_limit();
-        let limit = if needs_all || tries_all {
+    /// Returns the bytes up to which the answer needs the costs of ranges. `is_refused` says whether
+    /// nothing fits.
+    fn needed_bytes(&self, is_refused: bool) -> u64 {
+        let highest = self.request().highest_limit();
+        if self.question.needs_all_ranges || self.question.tries_all_ranges {
             u64::MAX
         } else if is_refused {
             let peak = self.on_few_tiles;
             peak.map_or(u64::MAX, |peak| peak.limit_beyond(highest))
         } else {
             highest
-        };
-        let stages = if needs_all || is_refused {
+        }
+    }
+
+    /// Returns the number of stages for which the answer needs the costs of ranges. `is_refused` says
+    /// whether nothing fits.
+    fn needed_stages(&self, is_refused: bool) -> usize {
+        if self.question.needs_all_ranges || is_refused {
             self.more_stages()
-        } else if tries_all {
+        } else if self.question.tries_all_ranges {
             self.swept_ipus().last().copied().unwrap_or(0)
         } else {
-            request.ipus.highest()
-        };
-        (limit, stages)
+            self.request().ipus.highest()
+        }
     }
 
     /// Finds the lowest peak of any split on a few tiles, and stores it in `on_few_tiles`.
@@ -292,7 +294,10 @@ impl<'a> PipelineCosts<'a> {
         others: &mut [Self],
         progress: &Progress,
     ) -> Result<(), SearchError> {
-        let (limit, stages) = self.reach(is_refused);
+        let (limit, stages) = (
+            self.needed_bytes(is_refused),
+            self.needed_stages(is_refused),
+        );
         let mut all: Vec<&mut Self> = others.iter_mut().collect();
         if self.up_to < limit || self.stages < stages {
             self.up_to = self.up_to.max(limit);

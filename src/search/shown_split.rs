@@ -41,10 +41,9 @@ impl ShownSplit {
             && stages.len() <= costs.ipus
             && broken.is_empty()
             && by_ipu.all(|(ipu, stage)| stage.max_tile_bytes() <= costs.limit_of(ipu));
-        let single = match request.options.split && !fits {
-            true => costs.positions_over_limit(),
-            false => Vec::new(),
-        };
+        let is_over = request.options.split && !fits;
+        let single = is_over.then(|| costs.positions_over_limit());
+        let single = single.unwrap_or_default();
         let positions = single.iter().map(|range| range.start);
         Ok(Self {
             too_large: positions.zip(costs.memory.stages(&single)).collect(),

@@ -92,10 +92,8 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(found).filter(|found| found.costs.request().options.split);
-        let shared = match inputs.is_full() {
-            true => inputs.memory.ties(),
-            false => Vec::new(),
-        };
+        let shared = inputs.is_full().then(|| inputs.memory.ties());
+        let shared = shared.unwrap_or_default();
         Self {
             cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
             pipeline: inputs.pipeline(found),

@@ -49,6 +49,16 @@ pub struct ComparedBytes {
     pub total: Option<u64>,
 }
 
+/// By how many bytes a layer grew, below 0 if it shrank. Of two growths, the larger one is that with
+/// more bytes on the fullest tile, or if these are equal over all tiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Growth {
+    /// Later less earlier bytes on the fullest tile.
+    pub fullest_tile: i128,
+    /// Later less earlier bytes over all tiles.
+    pub total: i128,
+}
+
 impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
     /// number.
@@ -83,13 +93,13 @@ impl<'a> Comparison<'a> {
         before != Some(false) && now == Some(false)
     }
 
-    /// Returns the layers that need more bytes than before on their fullest tile or over all tiles:
-    /// their names, and both differences in this order.
-    pub fn grown(&self) -> impl Iterator<Item = (&str, i128, i128)> {
+    /// Returns the layers that need more bytes than before on their fullest tile or over all tiles,
+    /// each with its name.
+    pub fn grown(&self) -> impl Iterator<Item = (&str, Growth)> {
         self.layers.iter().filter_map(|layer| {
-            let (tile, total) = layer.growth()?;
+            let growth = layer.growth()?;
             let name = &layer.now.as_ref()?.layers;
-            (tile > 0 || total > 0).then_some((&**name, tile, total))
+            (growth.fullest_tile > 0 || growth.total > 0).then_some((&**name, growth))
         })
     }
 }
@@ -101,11 +111,12 @@ impl BytesChange {
         [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
     }
 
-    /// Returns by how many bytes a layer grew on its fullest tile and over all tiles, below 0 if it
-    /// shrank; `None` for a new or removed layer, and for a stage.
-    pub fn growth(&self) -> Option<(i128, i128)> {
-        let tile = self.both(|memory| Some(memory.fullest_tile));
-        Some((more(tile)?, more(self.both(|memory| memory.total))?))
+    /// Returns the growth of a layer; `None` for a new or removed layer, and for a stage.
+    pub fn growth(&self) -> Option<Growth> {
+        Some(Growth {
+            fullest_tile: more(self.both(|memory| Some(memory.fullest_tile)))?,
+            total: more(self.both(|memory| memory.total))?,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The comparison of two reports as tables, and in one line.
 
-use super::{BytesChange, ComparedBytes, Comparison, more};
+use super::{BytesChange, ComparedBytes, Comparison, Growth, more};
 use crate::report::cell::Cell;
 use crate::report::fields::table;
 use crate::report::table::Table;
@@ -55,10 +55,8 @@ impl Comparison<'_> {
     /// its limit and its peak.
     pub(super) fn verdict_table(&self) -> Table {
         let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
-        let numbers = match self.reports.iter().any(has_step) {
-            true => &VERDICT[..],
-            false => &VERDICT[..VERDICT.len() - 2],
-        };
+        let hidden = 2 * usize::from(!self.reports.iter().any(has_step));
+        let numbers = &VERDICT[..VERDICT.len() - hidden];
         let cell = |report: &Report, cell: NumberOfSplit| {
             let split = report.split.as_ref();
             split.map_or(Cell::Empty, |split| cell(report, split))
@@ -130,15 +128,14 @@ impl Comparison<'_> {
 
     fn growth(&self, look: &TextStyle) -> String {
         let count = self.grown().count();
-        let Some((layer, tile, total)) = self.grown().max_by_key(|&(_, tile, total)| (tile, total))
-        else {
+        let Some((layer, growth)) = self.grown().max_by_key(|&(_, growth)| growth) else {
             return "no layer grew".to_string();
         };
         let amount = |bytes: i128| look.units.amount(u64::try_from(bytes).unwrap_or(0));
-        let by = if tile > 0 {
-            format!("{} on its fullest tile", amount(tile))
+        let by = if growth.fullest_tile > 0 {
+            format!("{} on its fullest tile", amount(growth.fullest_tile))
         } else {
-            format!("{} over all tiles", amount(total))
+            format!("{} over all tiles", amount(growth.total))
         };
         let name = printable(layer);
         format!("layers that grew: {count}, most of all {name} by {by}")
@@ -155,7 +152,7 @@ fn kind(layer: &BytesChange) -> &'static str {
     match (&layer.before, layer.growth()) {
         (None, _) => "new",
         (_, None) => "gone",
-        (_, Some((tile, total))) if tile > 0 || (tile == 0 && total > 0) => "grew",
+        (_, Some(growth)) if growth > Growth::default() => "grew",
         _ => "shrank",
     }
 }

@@ -33,23 +33,22 @@ impl Against {
             return Err(AgainstError::NoStages);
         }
         let ipus = fit.of_replica();
-        let (pairs, matched_by) = pairs(&split.stages, ipus);
+        let matched = MatchedStages::new(&split.stages, ipus);
         let facts = prediction.pipeline.as_ref();
         let adds_accumulators = facts.is_some_and(|pipeline| !pipeline.recording.accumulates);
         // Only these parts are distinguished from other variables on both sides: accumulators that
         // the profile of one IPU has are among its variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
-        let stages = pairs
-            .iter()
-            .map(|(stage, ipu)| StageAgainst::new(stage, ipu, shared));
+        let stages = matched.pairs.iter();
+        let stages = stages.map(|(stage, ipu)| StageAgainst::new(stage, ipu, shared));
         let stages: Vec<_> = stages.collect();
-        let cut_elsewhere = cut_elsewhere(split, ipus, &pairs, matched_by);
+        let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
         let reserves = stages.iter().map(|stage| stage.reserve);
         let reserve = reserves.max().filter(|_| cut_elsewhere.is_none());
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
-            matched_by,
+            matched_by: matched.by,
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
             cut_elsewhere,
@@ -63,6 +62,19 @@ impl Against {
     pub fn nearest_to_limit(&self) -> Option<&StageAgainst> {
         self.stages.iter().min_by_key(|stage| stage.free)
     }
+}
+
+/// One kind of contents of a stage's fullest tile, as predicted and as recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartAgainst {
+    /// The name of the kind of contents, such as `vertex code`.
+    pub name: &'static str,
+    /// Predicted bytes.
+    pub predicted: u64,
+    /// Recorded bytes.
+    pub recorded: u64,
+    /// Recorded less predicted bytes.
+    pub difference: i64,
 }
 
 impl StageAgainst {
@@ -85,28 +97,26 @@ impl StageAgainst {
         }
     }
 
-    /// Returns each kind of contents of the fullest tile, such as `stash`: its name, its predicted
-    /// bytes, its recorded bytes, and recorded less predicted bytes.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = (&'static str, u64, u64, i64)> {
+    /// Returns each kind of contents of the fullest tile, in the order of tables.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartAgainst> {
         let recorded = self.recorded_parts.named();
         let parts = self.predicted_parts.named().into_iter().zip(recorded);
-        parts.map(|((name, predicted), (_, recorded))| {
-            let difference = free_bytes(recorded, predicted);
-            (name, predicted, recorded, difference)
+        parts.map(|((name, predicted), (_, recorded))| PartAgainst {
+            name,
+            predicted,
+            recorded,
+            difference: free_bytes(recorded, predicted),
         })
     }
 
-    /// Returns the kind of contents that contributes most to the difference on the fullest tile:
-    /// its name, and its recorded less predicted bytes. It is the largest one of the same sign as
-    /// the whole difference, the first one of a tie. `None` if the fullest tile is as full as
-    /// predicted.
-    pub fn worst_part(&self) -> Option<(&'static str, i64)> {
-        let named = self
-            .parts()
-            .map(|(name, _, _, difference)| (name, difference));
-        let same_way = |part: &(_, i64)| part.1 != 0 && part.1.signum() == self.difference.signum();
-        let off = named.rev().filter(same_way);
-        off.max_by_key(|(_, difference)| difference.unsigned_abs())
+    /// Returns the kind of contents that contributes most to the difference on the fullest tile: of
+    /// those that differ with the same sign, the one with the largest difference, the first one of a
+    /// tie. `None` if the fullest tile is as full as predicted.
+    pub fn worst_part(&self) -> Option<PartAgainst> {
+        let sign = self.difference.signum();
+        let parts = self.parts().rev();
+        let off = parts.filter(|part| part.difference != 0 && part.difference.signum() == sign);
+        off.max_by_key(|part| part.difference.unsigned_abs())
     }
 }
 
@@ -122,28 +132,36 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
     layers.map(String::as_str).collect()
 }
 
-/// Matches the predicted stages with recorded IPUs. Returns the pairs in the order of the stages,
-/// and how they were matched. A stage is matched with the IPU that runs most of its layers. Stages
-/// without layers on any IPU, such as a stage of only In or Out, are matched with the remaining
-/// IPUs in order.
-fn pairs<'a>(stages: &'a [Stage], ipus: &'a [IpuFit]) -> (Vec<(&'a Stage, &'a IpuFit)>, MatchedBy) {
-    let mut left: Vec<&IpuFit> = ipus.iter().collect();
-    let by_layers = stages.iter().map(|stage| {
-        let all = left.iter().enumerate().rev();
-        let all = all.map(|(place, ipu)| (place, common(stage, ipu)));
-        let best = all.max_by_key(|&(_, layers)| layers);
-        let (place, _) = best.filter(|&(_, layers)| layers > 0)?;
-        Some(left.remove(place))
-    });
-    let by_layers: Vec<Option<&IpuFit>> = by_layers.collect();
-    let matched_by = match by_layers.iter().any(Option::is_some) {
-        true => MatchedBy::Layers,
-        false => MatchedBy::Order,
-    };
-    let mut left = left.into_iter();
-    let pairs = stages.iter().zip(by_layers);
-    let pairs = pairs.filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
-    (pairs.collect(), matched_by)
+/// The stages of a prediction, in order, each with the IPU that runs it.
+struct MatchedStages<'a> {
+    pairs: Vec<(&'a Stage, &'a IpuFit)>,
+    by: MatchedBy,
+}
+
+impl<'a> MatchedStages<'a> {
+    /// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU that runs
+    /// most of its layers. Stages without layers on any IPU, such as a stage of only In or Out, are
+    /// matched with the remaining IPUs in order.
+    fn new(stages: &'a [Stage], ipus: &'a [IpuFit]) -> Self {
+        let mut left: Vec<&IpuFit> = ipus.iter().collect();
+        let by_layers = stages.iter().map(|stage| {
+            let all = left.iter().enumerate().rev();
+            let all = all.map(|(place, ipu)| (place, common(stage, ipu)));
+            let best = all.max_by_key(|&(_, layers)| layers);
+            let (place, _) = best.filter(|&(_, layers)| layers > 0)?;
+            Some(left.remove(place))
+        });
+        let by_layers: Vec<Option<&IpuFit>> = by_layers.collect();
+        let by_layer = by_layers.iter().flatten().next();
+        let by = by_layer.map_or(MatchedBy::Order, |_| MatchedBy::Layers);
+        let mut left = left.into_iter();
+        let pairs = stages.iter().zip(by_layers);
+        let pairs = pairs.filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
+        Self {
+            pairs: pairs.collect(),
+            by,
+        }
+    }
 }
 
 /// Compares the cuts of the prediction with the cuts of the compilation; `None` if no cut is known
@@ -151,17 +169,20 @@ fn pairs<'a>(stages: &'a [Stage], ipus: &'a [IpuFit]) -> (Vec<(&'a Stage, &'a Ip
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],
-    pairs: &[(&Stage, &IpuFit)],
-    matched_by: MatchedBy,
+    matched: &MatchedStages<'_>,
 ) -> Option<CutElsewhere> {
     let differs = |(stage, ipu): &&(&Stage, &IpuFit)| {
         let mut predicted: Vec<&str> = stage.named_layers().collect();
         let mut recorded = named_layers(ipu);
         predicted.sort_unstable();
         recorded.sort_unstable();
-        matched_by == MatchedBy::Layers && predicted != recorded
+        matched.by == MatchedBy::Layers && predicted != recorded
     };
-    let stages = pairs.iter().filter(differs).map(|(stage, _)| stage.stage);
+    let stages = matched
+        .pairs
+        .iter()
+        .filter(differs)
+        .map(|(stage, _)| stage.stage);
     let stages: Vec<u32> = stages.collect();
     let has_other_count = ipus.len() != split.stages.len();
     (has_other_count || !stages.is_empty()).then(|| CutElsewhere {

@@ -12,7 +12,7 @@ pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use against::AgainstError;
+pub use against::{AgainstError, PartAgainst};
 pub use build::FitInputs;
 
 use crate::profile::CodeKind;

@@ -135,11 +135,10 @@ fn stage(stage: &StageAgainst) -> String {
         return on + ": as predicted";
     }
     let share = signed_share(stage.difference, stage.predicted);
-    let worst = stage
-        .worst_part()
-        .map_or(String::new(), |(part, difference)| {
-            format!(", most of all {part}: {}", more_or_less(difference))
-        });
+    let worst = stage.worst_part().map_or(String::new(), |part| {
+        let by = more_or_less(part.difference);
+        format!(", most of all {}: {by}", part.name)
+    });
     format!(
         "{on}: {} than predicted ({share}){worst}",
         more_or_less(stage.difference)

@@ -80,7 +80,7 @@ const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
     ForPeople "Of the predicted" Text (|stage, _, _| signed_share(stage.difference, stage.predicted).into()),
     Always "Reserve" Bytes (.reserve),
     Always "Free" Free (.free),
-    Always "Most of it" Text (|stage, _, _| stage.worst_part().map(|(part, _)| part).into()),
+    Always "Most of it" Text (|stage, _, _| stage.worst_part().map(|part| part.name).into()),
     Always "All tiles predicted" Bytes (.predicted_total),
     Always "All tiles recorded" Bytes (.recorded_total),
     Always "Difference of all tiles" Change (.total_difference),
@@ -109,18 +109,17 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let stages = against.flat_map(|against| &against.stages);
     let parts = stages.flat_map(|stage| {
-        let used = stage
-            .parts()
-            .filter(|(_, predicted, recorded, _)| predicted.max(recorded) > &0);
+        let parts = stage.parts();
+        let used = parts.filter(|part| part.predicted.max(part.recorded) > 0);
         used.map(move |part| (stage, part))
     });
-    table!("against-parts", parts, |(stage, (part, predicted, recorded, difference))| {
+    table!("against-parts", parts, |(stage, part)| {
         Count "Stage": stage.stage,
         Count "IPU": stage.ipu,
-        Text "Part": part,
-        Bytes "Predicted": predicted,
-        Bytes "Recorded": recorded,
-        Change "Difference": difference,
+        Text "Part": part.name,
+        Bytes "Predicted": part.predicted,
+        Bytes "Recorded": part.recorded,
+        Change "Difference": part.difference,
     })
 }
 

@@ -170,7 +170,10 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
         assert_eq!(predicted.total(), stage.predicted);
         let difference = stage.recorded as i64 - stage.predicted as i64;
         assert_eq!(stage.difference, difference);
-        assert_eq!(stage.parts().map(|part| part.3).sum::<i64>(), difference);
+        assert_eq!(
+            stage.parts().map(|part| part.difference).sum::<i64>(),
+            difference
+        );
         let global = (
             predicted.global_exchange_code,
             recorded.global_exchange_code,
