@@ -1,10 +1,9 @@
 //! The live bytes of stages and of the whole model at each liveness step.
 
 use super::pipeline::PHASES;
-use super::stage::meets;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::{EVERYWHERE, PlaceSet, meets};
 use rayon::prelude::*;
 use std::ops::Range;
 

@@ -51,6 +51,7 @@ use live_steps::CountedUses;
 use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;
+use steps::covering;
 use update::UpdatePhase;
 
 /// A model whose operations are assigned to layers, prepared for computing the memory of stages.
@@ -192,7 +193,7 @@ impl<'a> MemoryModel<'a> {
         match self.rules {
             Rules::Full => self.all_steps(),
             Rules::Classic if layers.end <= 1 => self.windows[NO_LAYER as usize],
-            Rules::Classic => join(&self.windows[layers.start.max(1)..layers.end]),
+            Rules::Classic => covering(&self.windows[layers.start.max(1)..layers.end]),
         }
     }
 
@@ -215,12 +216,6 @@ impl<'a> MemoryModel<'a> {
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }
-}
-
-/// Returns the first and the last step that cover all of `windows`; `None` if there is no window.
-fn join(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
-    let windows = windows.iter().flatten().copied();
-    windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 /// Returns the half-open range of steps of each phase of a stage. Without a backward pass only the
@@ -253,7 +248,7 @@ fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
         };
         let group = &model.operation_groups[operation.group as usize];
         let window = &mut windows[place as usize];
-        *window = join(&[*window, group.window]);
+        *window = covering(&[*window, group.window]);
     }
     windows
 }

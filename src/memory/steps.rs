@@ -154,6 +154,12 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
     found.into_iter().collect()
 }
 
+/// Returns the first and the last step that cover all of `windows`; `None` if there is no window.
+pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
+    let windows = windows.iter().flatten().copied();
+    windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,6 +47,7 @@ pub use layers_by_ipu::LayersByIpu;
 pub use modules::ModuleCalls;
 pub(crate) use modules::ModuleLayers;
 pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
+pub(crate) use placement::meets;
 pub use placement::{
     EVERYWHERE, LayerNames, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
     Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,

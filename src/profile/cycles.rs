@@ -9,6 +9,7 @@
 use super::cells::Cells;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
+use super::error::or_warn;
 use super::ids::{Ids, of_ipu, position};
 use super::{ProgramKind, Programs, Target};
 use crate::limits;
@@ -60,19 +61,6 @@ impl Cycles {
             repeats: or_warn(repeats, "counts of loops", warnings),
         }
     }
-}
-
-/// Returns the value that was read. After an error, returns the default, and adds the warning that
-/// `what` is left out.
-pub(super) fn or_warn<T: Default>(
-    read: Result<T, FileError>,
-    what: &str,
-    warnings: &mut Vec<Warning>,
-) -> T {
-    read.unwrap_or_else(|error| {
-        warnings.push(Warning::new(format!("{what} are left out: {error}")));
-        T::default()
-    })
 }
 
 /// Stands for the position of the program of a step without a program.

@@ -1,7 +1,7 @@
 //! Creates the errors about a cell of `profile.pop`, and about a part of the file that SQLite
 //! cannot read.
 
-use crate::message::{FileError, PROFILE_AGAIN};
+use crate::message::{FileError, PROFILE_AGAIN, Warning};
 
 /// The problem of an id that several rows have.
 pub(super) const DUPLICATE: &str = "duplicate id";
@@ -55,4 +55,17 @@ pub(super) fn no_variables() -> FileError {
 /// Returns the error that a table has no row, although it must have one.
 pub(super) fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
+}
+
+/// Returns the value that was read. After an error, returns the default, and adds the warning that
+/// `what` is left out.
+pub(super) fn or_warn<T: Default>(
+    read: Result<T, FileError>,
+    what: &str,
+    warnings: &mut Vec<Warning>,
+) -> T {
+    read.unwrap_or_else(|error| {
+        warnings.push(Warning::new(format!("{what} are left out: {error}")));
+        T::default()
+    })
 }

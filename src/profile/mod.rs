@@ -25,14 +25,15 @@ pub use compiled::{
     BytesByName, CompiledProfile, Ipus, LiveByIpu, LiveOnTile, PipelineName, VariableSums,
 };
 pub(crate) use compiled::{Deltas, LIVE_BY_STEP, summed_by_step};
-use cycles::or_warn;
 pub use cycles::{Cycles, Executed};
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
 pub(crate) use open::companions;
-pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
-pub(crate) use recorded::{CATEGORIES, TILES};
+pub use program_types::ProgramKind;
+pub use programs::{ComputeSet, Program, Programs, VertexType};
+pub(crate) use recorded::CATEGORIES;
 pub use recorded::{CodeKind, Recorded, RecordedCategory, RecordedTile, Regions};
+pub(crate) use target::TILES;
 pub use target::{BuildInfo, ChosenOption, FormatVersion, Outline, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
@@ -41,6 +42,7 @@ pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 use crate::message::{FileError, Warning};
 use crate::progress::Progress;
 use database::Database;
+use error::or_warn;
 use std::path::Path;
 
 /// All data of a `profile.pop` for one IPU that the analysis uses.

@@ -1,12 +1,44 @@
 //! Reads the tables with details of each type of program (`program_type_*`).
 
-use super::ProgramKind;
 use super::cells::Cells;
 use super::database::Database;
 use super::ids::{Ids, position};
+use super::tile_bytes::TileBytes;
 use crate::message::FileError;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+/// The kind of work that a program does, as far as memory is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// The program runs the compute set at this position in [`Programs::compute_sets`](super::Programs::compute_sets).
+    OnTileExecute(u32),
+    /// The program moves data between tiles of one IPU; with the bytes of its exchange code on each
+    /// tile.
+    DoExchange(TileBytes),
+    /// The program calls a function, whose body is the program at this position in
+    /// [`Programs::all`](super::Programs::all).
+    Call(u32),
+    /// The program does anything else; with the name of its type in `program_types`.
+    Other(Box<str>),
+}
+
+impl ProgramKind {
+    /// Returns whether the program moves data between tiles or IPUs, from its first region set to
+    /// its last.
+    pub fn is_exchange(&self) -> bool {
+        match self {
+            ProgramKind::DoExchange(_) => true,
+            ProgramKind::Other(name) => &**name == "GlobalExchange",
+            ProgramKind::OnTileExecute(_) | ProgramKind::Call(_) => false,
+        }
+    }
+
+    /// Returns whether the program copies data from or to the host, or begins or ends such a copy.
+    pub fn is_stream_copy(&self) -> bool {
+        matches!(self, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
+    }
+}
 
 /// The rows of the `program_type_*` tables, by the id with which `programs.variant_index` refers to
 /// them.

@@ -4,7 +4,7 @@
 use super::Target;
 use super::database::Database;
 use super::ids::{Ids, position};
-use super::program_types::Details;
+use super::program_types::{Details, ProgramKind};
 use super::tile_bytes::TileBytes;
 use crate::message::FileError;
 use rustc_hash::FxHashSet;
@@ -48,38 +48,6 @@ pub struct Program {
     /// destination of an exchange, the regions of a host exchange, or the destination of a code
     /// copy. A region set without a row is empty.
     pub regions: Arc<[u64]>,
-}
-
-/// The kind of work that a program does, as far as memory is concerned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProgramKind {
-    /// The program runs the compute set at this position in [`Programs::compute_sets`].
-    OnTileExecute(u32),
-    /// The program moves data between tiles of one IPU; with the bytes of its exchange code on each
-    /// tile.
-    DoExchange(TileBytes),
-    /// The program calls a function, whose body is the program at this position in
-    /// [`Programs::all`].
-    Call(u32),
-    /// The program does anything else; with the name of its type in `program_types`.
-    Other(Box<str>),
-}
-
-impl ProgramKind {
-    /// Returns whether the program moves data between tiles or IPUs, from its first region set to
-    /// its last.
-    pub fn is_exchange(&self) -> bool {
-        match self {
-            ProgramKind::DoExchange(_) => true,
-            ProgramKind::Other(name) => &**name == "GlobalExchange",
-            ProgramKind::OnTileExecute(_) | ProgramKind::Call(_) => false,
-        }
-    }
-
-    /// Returns whether the program copies data from or to the host, or begins or ends such a copy.
-    pub fn is_stream_copy(&self) -> bool {
-        matches!(self, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
-    }
 }
 
 /// A compute set: vertices that all tiles execute in parallel.

@@ -1,8 +1,8 @@
 //! Reads the memory that Poplar recorded, with which the model is compared.
 
-use super::Target;
 use super::database::Database;
 use super::error::cell;
+use super::target::{TILES, Target};
 use super::tile_bytes::TileBytes;
 use crate::message::FileError;
 use serde::{Deserialize, Serialize};
@@ -100,16 +100,6 @@ impl RecordedTile {
         let variables = self.always_live.saturating_add(self.not_always_live);
         self.total.saturating_sub(variables)
     }
-}
-
-/// The table of the recorded memory of tiles.
-pub(crate) const TILES: &str = "memory_by_tile";
-
-/// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
-pub(super) fn listed_tiles(database: &Database) -> Result<u64, FileError> {
-    let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
-    let last = tiles.into_iter().max();
-    Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// Largest position that a category of variables may have.

@@ -2,10 +2,8 @@
 //! profile; and a summary of it for users who have several profiles.
 
 use super::cells::Cells;
-use super::cycles::or_warn;
 use super::database::Database;
-use super::error::{cell, no_row};
-use super::recorded::{TILES, listed_tiles};
+use super::error::{cell, no_row, or_warn};
 use crate::limits;
 use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Warning};
 use crate::progress::Progress;
@@ -95,6 +93,16 @@ fn only_row<T>(
         ))),
         (None, _) => Err(no_row(table)),
     }
+}
+
+/// The table of the recorded memory of tiles.
+pub(crate) const TILES: &str = "memory_by_tile";
+
+/// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
+pub(super) fn listed_tiles(database: &Database) -> Result<u64, FileError> {
+    let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
+    let last = tiles.into_iter().max();
+    Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The machine that a model was compiled for (`target_info`).

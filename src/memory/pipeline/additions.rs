@@ -7,8 +7,7 @@ use super::{PlacedStage, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
-use crate::memory::stage::meets;
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::{EVERYWHERE, PlaceSet, meets};
 use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane

@@ -2,9 +2,8 @@
 
 use super::Recompute;
 use crate::memory::MemoryModel;
-use crate::memory::stage::meets;
 use crate::message::Warning;
-use crate::model::{EVERYWHERE, Framework};
+use crate::model::{EVERYWHERE, Framework, meets};
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 

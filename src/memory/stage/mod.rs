@@ -17,7 +17,7 @@ pub use parts::Parts;
 use super::code::by_tile;
 use super::pipeline::{Flows, PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::{EVERYWHERE, PlaceSet, meets};
 use peaks::StagePeak;
 use rayon::prelude::*;
 use stages_to_compute::{StagesToCompute, Wanted};
@@ -327,11 +327,4 @@ impl MemoryModel<'_> {
         let wanted = self.code.iter().filter(|item| is_wanted(item.set));
         by_tile(wanted, &(0..self.model.target.num_tiles))
     }
-}
-
-/// Does a range of positions contain any of these places?
-pub(in crate::memory) fn meets(places: &[u32], range: &Range<usize>) -> bool {
-    places
-        .iter()
-        .any(|&place| range.contains(&(place as usize)))
 }

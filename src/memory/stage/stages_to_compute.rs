@@ -1,10 +1,9 @@
 //! The stages that are computed together, and the variables that each of them counts.
 
-use super::meets;
 use crate::memory::pipeline::{Flows, PHASES, PlacedStage, Recompute, StageFlows};
 use crate::memory::update::UpdatePhase;
 use crate::memory::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::{EVERYWHERE, PlaceSet, meets};
 use std::ops::Range;
 
 /// Which bytes of stages are computed.

@@ -47,7 +47,11 @@ impl Placement {
         }
         let layered = layers_of_groups(model, layering, &mut sets);
         let layered_sets = of_sets(&model.use_sets, &layered, &mut sets);
-        let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
+        let by_pass = PassPlaces::new(
+            model,
+            operations.iter().map(OperationPlace::own),
+            sets.clone(),
+        )?;
         Ok(Self {
             rules: Rules::Full,
             positions,
@@ -90,7 +94,11 @@ impl Placement {
         let layered = layers_of_groups(model, layering, &mut sets);
         let counted = of_sets(&model.use_sets, &layered, &mut sets);
         let sharing = of_sets(&model.use_sets, &of_group, &mut sets);
-        let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
+        let by_pass = PassPlaces::new(
+            model,
+            operations.iter().map(OperationPlace::own),
+            sets.clone(),
+        )?;
         Ok(Self {
             rules: Rules::Classic,
             positions: Positions::new(layering, PseudoLayers::NoneFirst),

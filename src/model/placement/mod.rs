@@ -33,6 +33,7 @@ mod used_places;
 mod variables;
 mod weights;
 
+pub(crate) use place_sets::meets;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{LayerNames, PositionName, Positions, PseudoLayers};
 pub use used_places::PassPlaces;
@@ -154,6 +155,12 @@ pub struct OperationPlace {
 }
 
 impl OperationPlace {
+    /// Returns the places of the operation if they are its own; `None` if it has none, or has those
+    /// of the variables that it uses.
+    fn own(&self) -> Option<PlaceSet> {
+        self.reason.is_own().then_some(self.places)
+    }
+
     /// Returns whether the operation has no place, so that each of its programs counts at the
     /// places of the variables that the program uses.
     pub(crate) fn is_open(&self) -> bool {

@@ -3,6 +3,7 @@
 use crate::limits;
 use crate::model::flow::ascending;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Number of the place In, the operations before the layers.
@@ -25,6 +26,13 @@ pub const NOWHERE: PlaceSet = PlaceSet(0);
 
 /// The set of variables, code or operations that count in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
+
+/// Returns whether a range of positions has one of `places`.
+pub(crate) fn meets(places: &[u32], range: &Range<usize>) -> bool {
+    places
+        .iter()
+        .any(|&place| range.contains(&(place as usize)))
+}
 
 /// All sets of places (In, layers, Out) that a placement refers to. The places of a set are in
 /// ascending order.

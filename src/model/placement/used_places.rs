@@ -1,7 +1,6 @@
 //! Finds the places of operation groups, of the variables that they use, and of the groups that use
 //! each use set.
 
-use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
 use crate::model::operations::NUMBER_BYTES;
@@ -111,22 +110,22 @@ pub struct PassPlaces {
 }
 
 impl PassPlaces {
-    /// Unites the places of all operations by use set and pass. `operations` refers to `sets`.
+    /// Unites the places of all operations by use set and pass. `own` has the places of each
+    /// operation, as a set of `sets`; `None` for an operation without a place of its own.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub(super) fn new(
         model: &Model,
-        operations: &[OperationPlace],
+        own: impl Iterator<Item = Option<PlaceSet>>,
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
         let none = || vec![NOWHERE; model.operation_groups.len()];
         let (mut forward, mut backward) = (none(), none());
-        for (operation, place) in model.operations.iter().zip(operations) {
+        for (operation, own) in model.operations.iter().zip(own) {
             let group = operation.group as usize;
-            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
-                continue;
-            }
+            let own = own.filter(|_| !model.operation_groups[group].only_streams());
+            let Some(places) = own else { continue };
             let (is_forward, is_backward) = match operation.pass {
                 Pass::Forward => (true, false),
                 Pass::Backward | Pass::Update => (false, true),
@@ -135,7 +134,7 @@ impl PassPlaces {
             for (of_group, is_in_pass) in [(&mut forward, is_forward), (&mut backward, is_backward)]
             {
                 if is_in_pass {
-                    of_group[group] = sets.union(of_group[group], place.places);
+                    of_group[group] = sets.union(of_group[group], places);
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! Finds the IPUs and replicas that a profile lists, and the tiles of each IPU.
 
 use crate::message::{FileError, PROFILE_AGAIN};
+use crate::profile::RecordedTile;
 use crate::profile::database::Database;
 use crate::profile::error::{cell, no_row};
-use crate::profile::recorded::{TILES, listed_tiles};
-use crate::profile::{RecordedTile, Target};
+use crate::profile::target::{TILES, Target, listed_tiles};
 use std::ops::Range;
 
 /// The IPUs that a profile lists. Tiles are numbered across all of them.

@@ -15,8 +15,9 @@ pub(super) use live::by_step as live_by_step;
 pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, summed_by_step};
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
-use super::cycles::{or_warn, read_cycles_by_ipu};
+use super::cycles::read_cycles_by_ipu;
 use super::database::Database;
+use super::error::or_warn;
 use super::recorded::Recorded;
 use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Regions, Target};
 use crate::message::{FileError, Warning};

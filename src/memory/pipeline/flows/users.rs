@@ -1,8 +1,7 @@
 //! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass.
 
 use super::{Flow, Life};
-use crate::memory::join;
-use crate::memory::steps::{Steps, merged};
+use crate::memory::steps::{Steps, covering, merged};
 use crate::model::{Model, Pass, Placement, Positions};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -145,7 +144,7 @@ impl PassWindows {
                 Pass::Backward => &mut steps.backward,
                 Pass::Update | Pass::Both => continue,
             };
-            *known = join(&[*known, Some(window)]);
+            *known = covering(&[*known, Some(window)]);
         }
         for steps in &mut found {
             steps.bodies = merged(std::mem::take(&mut steps.bodies));

@@ -3,9 +3,8 @@
 
 use super::*;
 use crate::memory::pipeline::flows::Life;
-use crate::memory::stage::meets;
 use crate::memory::testing::share;
-use crate::model::{EVERYWHERE, Pass};
+use crate::model::{EVERYWHERE, Pass, meets};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;

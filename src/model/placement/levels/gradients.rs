@@ -1,12 +1,6 @@
 //! Finds the levels of gradient operations without names by the sizes of tensors.
 
-use super::{Level, Levels, Phase};
-use rustc_hash::FxHashSet;
-
-/// For each node of the forward pass with a level: the level, the bytes of the largest tensor that
-/// it uses, and the bytes of the largest tensor that it makes, over all tiles.
-#[derive(Debug, Default)]
-pub(super) struct ForwardSizes(FxHashSet<(Level, u64, u64)>);
+use super::{ForwardSizes, Level, Levels, Phase};
 
 impl Levels<'_> {
     /// Collects the sizes of tensors of all nodes of the forward pass that have a level.
@@ -18,7 +12,7 @@ impl Levels<'_> {
             let made = self.largest_made(node)?;
             is_forward.then_some((level, used, made))
         };
-        ForwardSizes((0..self.found.len()).filter_map(size).collect())
+        (0..self.found.len()).filter_map(size).collect()
     }
 
     /// Returns whether `node` can be the gradient of a node of the forward pass at `level`: it
@@ -33,7 +27,7 @@ impl Levels<'_> {
             phase.is_some_and(|&phase| phase != Phase::Forward)
         };
         let mut gradients = self.inputs(node).filter(|edge| is_gradient(edge.from));
-        gradients.any(|edge| self.forward_sizes.0.contains(&(level, made, edge.bytes)))
+        gradients.any(|edge| self.forward_sizes.contains(&(level, made, edge.bytes)))
     }
 
     fn largest_made(&self, node: usize) -> Option<u64> {

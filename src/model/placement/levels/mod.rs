@@ -7,8 +7,7 @@ mod phases;
 
 use crate::model::flow::ascending;
 use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
-use gradients::ForwardSizes;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
@@ -55,6 +54,10 @@ enum Phase {
     /// an update, or a recomputed operation.
     Late,
 }
+
+/// For each node of the forward pass with a level: the level, the bytes of the largest tensor that
+/// it uses, and the bytes of the largest tensor that it makes, over all tiles.
+type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
 /// The levels of all nodes of the flow of data, while they are being found.
 pub(super) struct Levels<'a> {
