@@ -30,8 +30,8 @@ pub struct Model {
     pub operation_groups: Vec<OperationGroup>,
     /// The steps at which each equivalence class of variables is live.
     pub classes: LiveClasses,
-    /// The lowered variables that hold data, by tile; those with the same class and use set are one
-    /// group. Includes variables that no operation uses. Most of the model's size.
+    /// The lowered variables that hold data, in groups of the variables of a tile that have one
+    /// class and one use set. Includes variables that no operation uses. Most of the model's size.
     pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state and are used by an operation: the
     /// targets of copies of code.

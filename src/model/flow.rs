@@ -61,7 +61,7 @@ type EdgeEnds = (u32, Box<[u32]>);
 /// Sentinel in place of the index of a node: the producer of the edge is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Makes the error for a file whose steps use variables more often than those of any real model.
+/// Returns the error for a file whose steps use variables more often than in any real model.
 fn too_much() -> FileError {
     FileError::new(format!(
         "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times or \

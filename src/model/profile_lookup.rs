@@ -157,7 +157,7 @@ impl ProfileLookup {
     }
 
     /// Returns a variable together with its name and the name of its category.
-    pub fn named(&self, variable: &TileVariable, name: String) -> NamedVariable {
+    pub fn with_name(&self, variable: &TileVariable, name: String) -> NamedVariable {
         NamedVariable {
             name: name.into(),
             category: self.category_of(variable).into(),

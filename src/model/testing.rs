@@ -1,18 +1,18 @@
-//! Parts of the models that tests make by hand.
+//! Builds small models for tests.
 
 use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
 use crate::analysis::Analysis;
 use crate::profile::{LiveClasses, Recorded, Target};
 use std::path::Path;
 
-/// The model of a fixture.
+/// Reads the profile and contexts of a fixture, and builds its model.
 pub(crate) fn fixture(name: &str) -> Model {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
     read.expect(name).model
 }
 
-/// An operation of an operation group, without anything from contexts.
+/// Returns an operation of operation group `group`, with default values for all that contexts give.
 pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     Operation {
         group,
@@ -29,8 +29,8 @@ pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     }
 }
 
-/// A model without operations and variables, on one IPU with this number of
-/// tiles.
+/// Returns a model without operations and variables, on one IPU with `tiles` tiles of
+/// `bytes_per_tile` bytes.
 pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
     Model {
         target: Target {

@@ -132,7 +132,7 @@ impl MemoryPeak {
         let live = live.filter(|variable| classes.is_live(variable.class, step));
         let live: Vec<_> = live.collect();
         let named = live.iter().zip(lookup.names(live.iter())?);
-        let named = named.map(|(variable, name)| lookup.named(variable, name));
+        let named = named.map(|(variable, name)| lookup.with_name(variable, name));
         Ok(Self {
             tile,
             step,

@@ -61,9 +61,9 @@ impl StepIndex {
     }
 
     /// Returns the first and the last step, both inclusive, of an operation with these programs on
-    /// call path `path`; `None` if no step runs them. A function body may be listed once, or once
-    /// for each call: only the steps count whose innermost Calls match the end of `path` the
-    /// furthest.
+    /// call path `path`; `None` if no step runs them. If the profile lists a function body once for
+    /// each call, only the steps of this call count: those whose innermost Calls agree with the end
+    /// of `path` the longest.
     pub(super) fn window(
         &self,
         programs: &[u32],

@@ -115,7 +115,7 @@ impl Slots {
 
 impl SlotKind {
     /// Returns the cycles of one slot, which are those of the IPU with the most work; `None` if
-    /// they overflow. `by_ipu` is space for a number per IPU.
+    /// they overflow. Uses `by_ipu` (one entry per IPU) for sums.
     fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
         by_ipu.fill(0);
         for (number, (ipu, stage)) in stages.iter().enumerate() {
@@ -255,9 +255,9 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies of a step whose even and odd slots wait for these bytes.
-    /// The second argument has the number of slots and of micro-batches. `None` if the clock
-    /// frequency is unknown and bytes are copied.
+    /// Returns the cycles of all copies of a step in which each even slot waits for the first
+    /// number of bytes, and each odd slot for the second. The second argument has the number of
+    /// slots and of micro-batches. `None` if bytes are copied but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],

@@ -38,13 +38,13 @@ const ALL: [Order; 6] = [
     order(PassOrder::Forward, None),
 ];
 
-/// PopART pipeline of equal stages: `part` cycles forward, twice that backward and, if recomputed,
-/// `part` again.
+/// Returns the times of a PopART pipeline of equal stages: `part` cycles forward, twice that
+/// backward and, if recomputed, `part` again.
 fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
     stages_of(&vec![[part, 2 * part]; stages], recompute)
 }
 
-/// PopART pipeline of stages with these forward and backward cycles.
+/// Returns the times of a PopART pipeline whose stages have these forward and backward cycles.
 fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
     let pipeline = Pipeline {
         schedule: Schedule::Popart,
@@ -54,13 +54,14 @@ fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
     times_of(passes, (pipeline, true), Some(CLOCK))
 }
 
-/// Times of a model that only runs forward and sends nothing; `cycles` by position.
+/// Returns the times of a model that only runs forward and sends nothing, from its cycles by
+/// position.
 pub(crate) fn forward_times(cycles: &[u64]) -> StageTimes {
     let passes: Vec<[u64; 2]> = cycles.iter().map(|&forward| [forward, 0]).collect();
     times_of(&passes, (Pipeline::default(), false), None)
 }
 
-/// Times of stages with these forward and backward cycles.
+/// Returns the times of a pipeline whose stages have these forward and backward cycles.
 fn times_of(
     passes: &[[u64; 2]],
     pipeline: (Pipeline, bool),
@@ -92,7 +93,7 @@ fn times_of(
     StageTimes::new(&cycles, &positions, pipeline, sent, StepOptions::default())
 }
 
-/// The clock of a Mk2 IPU.
+/// Clock frequency of a Mk2 IPU, in Hz.
 const CLOCK: u64 = 1_330_000_000;
 
 fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
@@ -104,7 +105,8 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     StageTimes { options, ..times }.step(&stages).unwrap()
 }
 
-/// Computed by hand; the last stage recomputes nothing, or all of its layers.
+/// The expected efficiencies are computed by hand. The last stage recomputes nothing, or all of its
+/// layers.
 #[test]
 fn efficiencies_of_even_stages() {
     let efficiency = |stages: usize, micro_batches: u64, recompute: Recompute| {
@@ -143,8 +145,8 @@ fn a_published_throughput_is_what_its_cycle_gives() {
     assert!((0.28..0.32).contains(&errors[1]), "{errors:?}");
 }
 
-/// Copies of a full pipeline, by hand. The third IPU receives 20 and 30 bytes at once, except where
-/// neighbours take turns; a byte takes a cycle.
+/// The expected copies of a full pipeline are computed by hand. The third IPU receives 20 and 30
+/// bytes at once, except where neighbours take turns; a byte takes a cycle.
 #[test]
 fn copies_are_made_in_every_slot() {
     let copies = |schedule| {

@@ -1,4 +1,4 @@
-//! The rules of docs/model.md, "Layers", one by one, on operations made by hand.
+//! Tests of the rules in docs/model.md, "Layers", one by one, on small lists of operations.
 
 use super::*;
 use crate::model::testing;
@@ -22,7 +22,8 @@ fn layering(operations: &[Operation]) -> Layering {
     layering_with(DEFAULT_LAYER_REGEX, LayerOrder::Steps, operations)
 }
 
-/// The name of each operation's layer and its note, as the breakdown shows them.
+/// Returns, by operation, the name of its layer and its note, as the breakdown of operations shows
+/// them.
 fn rows(layering: &Layering) -> Vec<(String, String)> {
     let layers = layering.layers.iter().zip(&layering.notes);
     layers

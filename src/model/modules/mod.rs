@@ -234,8 +234,8 @@ impl ForwardModules {
 }
 
 impl ModuleLayers {
-    /// Finds the layers of a model: in names if these show 2 or more layers (at most
-    /// [`limits::LAYERS`]), otherwise in the flow of data.
+    /// Finds the layers of a model: in names if these show from 2 to [`limits::LAYERS`] layers,
+    /// otherwise in the flow of data.
     pub(crate) fn new(model: &Model) -> Self {
         let named = forward(&model.operations, true);
         let evidence = Evidence::new(model, &named);
@@ -318,7 +318,9 @@ impl ModuleLayers {
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
         let by_name = |operation: &Operation| {
             let is_named = !operation.is_tensor && !operation.is_anonymous;
-            is_named.then(|| self.named(&operation.name)).flatten()
+            is_named
+                .then(|| self.layer_of_module_in(&operation.name))
+                .flatten()
         };
         let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
         for (layer, ModuleLayer { run, .. }) in (0u32..).zip(&self.layers) {
@@ -335,12 +337,12 @@ impl ModuleLayers {
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
         let parameter = self.modules.parameters.get(variable);
         let layer = parameter.and_then(|&operation| self.layer_at(operation));
-        layer.or_else(|| self.named(variable))
+        layer.or_else(|| self.layer_of_module_in(variable))
     }
 
     /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no
     /// such module, or if it belongs to several layers.
-    fn named(&self, text: &str) -> Option<u32> {
+    fn layer_of_module_in(&self, text: &str) -> Option<u32> {
         let (first, last) = self.modules.lookup.find(text)?;
         let layer = self.layer_at(first);
         layer.filter(|_| layer == self.layer_at(last))

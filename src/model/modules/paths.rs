@@ -170,7 +170,7 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
         // If both neighbours share equally many modules, the earlier one.
         let best = neighbours.rev().max_by_key(depth);
         let best = best.and_then(|other| Some((aligned[other].as_ref()?, depth(&other))));
-        let path = joined(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
+        let path = aligned_path(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
         let mut owners = parameters[number].iter();
         ModulePath {
             elsewhere: match aligned[number] {
@@ -185,7 +185,7 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
 
 /// Returns the path of a scope: the aligned path of its first modules, then all other modules as
 /// they are in the scope. `alignment` has the alignment and the number of modules to take from it.
-fn joined<'a>(
+fn aligned_path<'a>(
     alignment: Option<(&Alignment<'_>, usize)>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
@@ -230,7 +230,8 @@ fn joined<'a>(
 /// Maximum number of components that may precede a path in a text, such as a prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
-/// By hash of the beginning of a path: the first and the last operation whose path begins so.
+/// Finds operations by the beginnings of their paths: by hash of a beginning, the first and the
+/// last operation whose path has it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lookup {
     operations: FxHashMap<u64, (u32, u32)>,

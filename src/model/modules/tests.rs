@@ -2,7 +2,7 @@ use super::ModuleLayers;
 use crate::limits;
 use crate::model::{Operation, testing};
 
-/// The layers of operations with these names.
+/// Finds the layers in these names of operations.
 fn layers(names: &[String]) -> ModuleLayers {
     ModuleLayers::of_names(&operations(names))
 }
@@ -21,7 +21,7 @@ fn operations(names: &[String]) -> Vec<Operation> {
     operations.collect()
 }
 
-/// The operations of a block of a transformer.
+/// Returns the names of the operations in a transformer block, with this scope.
 fn block(scope: &str) -> Vec<String> {
     let parts = [
         "attention/query/MatMul",
@@ -161,7 +161,8 @@ fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
     let found = ModuleLayers::of_names(&all);
     let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
     assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
-    // Decoders in Out, both lists numbered alike, or two blocks in one layer do not match.
+    // No match: layers that leave decoders to Out, layers that number two lists alike, or layers of
+    // two blocks each.
     assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
     assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
 }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// blocks become layers; with a higher cost, whole stages of blocks do.
 pub(super) const WORD: f64 = 1.5;
 
-/// Computes the lengths of descriptions of runs of operations. Each run costs a word, and runs with
-/// the same types of operations share the cost of describing their operations.
+/// Computes the lengths of descriptions of runs of operations. A run costs `word` and its
+/// operations; runs with equal types of operations share the cost of the operations.
 pub(super) struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, u32>,
@@ -41,7 +41,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// Returns whether no other run has the same types of operations.
-    pub(super) fn is_alone(&self, run: &Range<usize>) -> bool {
+    pub(super) fn is_unique(&self, run: &Range<usize>) -> bool {
         self.alike
             .get(&self.sums.likeness(run))
             .is_none_or(|&count| count < 2)
@@ -79,7 +79,7 @@ pub(super) fn cover(tree: &Tree, sums: &RunSums, word: f64) -> Vec<usize> {
         }
         let is_container = !node.children.is_empty()
             && sums.is_large(&node.operations)
-            && described.is_alone(&node.operations);
+            && described.is_unique(&node.operations);
         if is_cut_by_words || is_container {
             let children = node.children.iter().rev();
             left.extend(children.map(|&child| (child, !is_cut_by_words)));
@@ -270,7 +270,7 @@ impl ModuleLayers {
     fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self.layers.iter().map(|layer| &layer.run);
         let described = Lengths::new(&self.modules.sums, runs.clone(), WORD);
-        let has_like = |run| !described.is_alone(run);
+        let has_like = |run| !described.is_unique(run);
         Some((runs.clone().position(has_like)?, runs.rposition(has_like)?))
     }
 }

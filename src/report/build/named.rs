@@ -109,7 +109,7 @@ impl Inputs<'_> {
         let mut named = |variables: Vec<TileVariable>| -> Vec<LiveVariable> {
             let named = variables.iter().zip(names.by_ref());
             named
-                .map(|(variable, name)| self.live_variable(&lookup.named(variable, name)))
+                .map(|(variable, name)| self.live_variable(&lookup.with_name(variable, name)))
                 .collect()
         };
         let live = places.iter().zip(live);

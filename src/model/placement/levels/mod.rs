@@ -155,8 +155,8 @@ impl<'a> Levels<'a> {
         edges.flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines several results: the only level among them, or else `Several`. Levels that share a
-    /// parameter absorb each of these levels.
+    /// Combines the levels of nodes or parameters: the level if all known ones agree, otherwise
+    /// `Several`. A shared parameter agrees with each level that shares it.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,

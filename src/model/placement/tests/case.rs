@@ -1,4 +1,5 @@
-//! Small models made by hand, and where everything of them counts.
+//! Small models for tests of places, made operation by operation, with the places of everything in
+//! them.
 
 use crate::model::placement::*;
 use crate::model::{
@@ -10,22 +11,22 @@ use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
 
 pub(super) const STEPS: u32 = 10;
-/// Classes of variables that are always live, and of variables that are not.
+/// Equivalence class of variables that are live on all steps, and class of other variables.
 pub(super) const LASTING: u32 = 0;
 pub(super) const PASSING: u32 = 1;
 
-/// A model in the making; each operation has its own group.
+/// A small model to which a test adds operations and variables. Each operation has its own group.
 #[derive(Default)]
 pub(super) struct Case {
     pub(super) operations: Vec<Operation>,
     pub(super) groups: Vec<OperationGroup>,
     pub(super) variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
-    /// By operation: the variables of each of its programs, if it has more than one.
+    /// Operations with several programs: the operation, and the variables of each of its programs.
     pub(super) programs: Vec<(usize, Vec<Vec<usize>>)>,
     pub(super) partners: Vec<(usize, usize)>,
-    /// The order of the layers.
+    /// The order in which layers are numbered.
     pub(super) order: LayerOrder,
-    /// Operations that run once more, after all others.
+    /// Operations that run a second time, after all other operations.
     pub(super) recomputed: Vec<usize>,
 }
 
@@ -67,17 +68,17 @@ impl Case {
         self.operations.len() - 1
     }
 
-    /// Adds several operations.
+    /// Adds several operations, and returns their groups.
     pub(super) fn operations<const N: usize>(&mut self, names: [&str; N]) -> [usize; N] {
         names.map(|name| self.operation(name))
     }
 
-    /// Adds a variable of 100 bytes that these operations use.
+    /// Adds a variable of 100 bytes that the operations `users` use and that is not always live.
     pub(super) fn passing(&mut self, users: &[usize], name: &'static str) -> usize {
         self.variable(users, PASSING, 100, name)
     }
 
-    /// Adds an always-live variable of 100 bytes.
+    /// Adds an always-live variable of 100 bytes that the operations `users` use.
     pub(super) fn lasting(&mut self, users: &[usize], name: &'static str) -> usize {
         self.variable(users, LASTING, 100, name)
     }
@@ -93,7 +94,7 @@ impl Case {
         self.variables.len() - 1
     }
 
-    /// The model, and the use set of each variable.
+    /// Builds the model, and returns it with the use set of each variable.
     pub(super) fn model(&self) -> (Model, Vec<u32>) {
         let mut sets = UseSets::default();
         let mut labels = vec![Label::default()];
@@ -151,8 +152,8 @@ impl Case {
         (model, set_of)
     }
 
-    /// Each operation is a node, a body only in its first call; the first user of a variable writes
-    /// it, except for inputs of the host.
+    /// Builds the flow of data: each operation is a node, a function body only in its first call.
+    /// The first user of a variable writes it, except for inputs of the host.
     pub(super) fn flow(&self, set_of: &[u32]) -> Flow {
         let mut flow = Flow {
             nodes: (0u32..)
@@ -197,7 +198,7 @@ impl Case {
         flow
     }
 
-    /// The operations in the order in which they run.
+    /// Returns the operations in the order in which they run.
     fn in_order(&self) -> Vec<u32> {
         let position = |group: &usize| {
             let mut operations = self.operations.iter();
@@ -221,7 +222,7 @@ impl Case {
     }
 }
 
-/// Placement of a case, with the use set of each variable.
+/// The placement of a case, and the use set of each variable.
 pub(super) struct Placed {
     pub(super) placement: Placement,
     pub(super) set_of: Vec<u32>,
@@ -237,26 +238,26 @@ impl Placed {
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// The places of a variable.
+    /// Returns the names of the places of a variable, separated by spaces.
     pub(super) fn variable(&self, variable: usize) -> String {
         self.names(self.placement.counted[self.set_of[variable] as usize])
     }
 
-    /// The places of an operation, and why.
+    /// Returns the names of the places of an operation, and the reason.
     pub(super) fn operation(&self, operation: usize) -> (String, Reason) {
         let own = self.placement.operations[operation];
         (self.names(own.places), own.reason)
     }
 
-    /// The places of each of the programs of an operation.
+    /// Returns the names of the places of each cluster of an operation's programs.
     pub(super) fn programs(&self, operation: usize) -> Vec<String> {
         let of_cluster = self.placement.of_cluster[operation].iter();
         of_cluster.map(|&set| self.names(set)).collect()
     }
 }
 
-/// A model with embedding, three layers and a head, forward and backward, to which tests add. By
-/// place (In, layers, Out), `weights` and `gradients` have the variables.
+/// A case with embedding, three layers and head, forward and backward, to which tests add
+/// operations. `weights` and `gradients` have one variable for each place (In, layers, Out).
 pub(super) struct Training {
     pub(super) case: Case,
     pub(super) embedding: usize,
@@ -299,7 +300,7 @@ impl Training {
         }
     }
 
-    /// Lets an operation use existing variables.
+    /// Adds an operation to the users of existing variables.
     pub(super) fn uses(&mut self, operation: usize, variables: &[usize]) {
         for &variable in variables {
             self.case.variables[variable].0.push(operation);

@@ -1,4 +1,5 @@
-//! Rules that say where gradients, updates and state are. Each test fails without its rule.
+//! Tests of the rules for the places of gradients, updates and state. Each test fails without its
+//! rule.
 
 use super::case::{Case, LASTING, PASSING, Training};
 use crate::model::placement::*;
@@ -35,7 +36,8 @@ fn a_head_between_layers_is_at_the_layer_before_it() {
     assert_eq!(training.placed().operation(3).0, "2");
 }
 
-/// As CLIP finds the end of its text, which only the head uses.
+/// The operation `end` finds the end of the text in the input, which only the head uses, as in
+/// CLIP.
 #[test]
 fn a_number_of_the_input_for_the_head_alone_is_of_out() {
     let mut case = Case::default();
@@ -49,7 +51,7 @@ fn a_number_of_the_input_for_the_head_alone_is_of_out() {
     assert_eq!(placed.operation(end), ("Out".into(), Reason::AfterLayers));
 }
 
-/// Layers 1 and 3 share its weight; most that it uses comes from layer 2.
+/// Layers 1 and 3 share the weight of `gate grad`, whose other variables come mostly from layer 2.
 #[test]
 fn a_gradient_with_a_shared_weight_is_where_that_is() {
     let mut training = Training::new();
@@ -198,7 +200,7 @@ fn what_the_host_gives_and_takes_is_a_weight_too() {
     assert_eq!(training.placed().placement.ties, []);
     training.uses(copies[1], &[shared]);
     assert_eq!(training.placed().placement.ties[0].places, [1, 3]);
-    // A number that each tile has is none.
+    // A single number on each tile is not a weight.
     training.case.variables[shared].2 = 4;
     assert_eq!(training.placed().placement.ties, []);
 }

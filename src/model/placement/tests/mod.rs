@@ -1,4 +1,4 @@
-//! The rules, case by case, on small models made by hand.
+//! Tests of the rules for places, one by one, on small models.
 
 mod case;
 mod levels;

@@ -1,4 +1,4 @@
-//! Rules of the flow of data, each with a form that a real model may have.
+//! Tests of the rules for the flow of data, each on a form that a real model may have.
 
 use super::case::{Case, Training};
 use crate::model::LayerOrder;

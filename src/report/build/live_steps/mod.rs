@@ -170,7 +170,7 @@ impl FullestTileOfModel<'_> {
     ) -> Vec<VariableAtSteps> {
         let steps = &chosen.steps;
         let variable = |(variable, name): (&TileVariable, String)| VariableAtSteps {
-            variable: self.inputs.live_variable(&lookup.named(variable, name)),
+            variable: self.inputs.live_variable(&lookup.with_name(variable, name)),
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
             live: (chosen.spans.of(variable).iter())
                 .map(|&(from, to)| (steps[from], steps[to - 1]))
