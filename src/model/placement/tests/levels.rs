@@ -4,7 +4,7 @@
 use super::case::{Case, LASTING, PASSING, Training};
 use crate::model::placement::*;
 
-/// The gradient of what layer 1 kept, made with the weight of layer 3.
+/// The operation `gate grad` uses the gradient that layer 1 makes, and the weight of layer 3.
 #[test]
 fn a_weight_above_what_leads_to_a_gradient_does_not_place_it() {
     let mut training = Training::new();
@@ -16,7 +16,7 @@ fn a_weight_above_what_leads_to_a_gradient_does_not_place_it() {
     assert_eq!(training.placed().operation(9).0, "1");
 }
 
-/// More bytes come from layer 1.
+/// Three tensors come from layer 1 and two from layer 2, so layer 1 gives more bytes.
 #[test]
 fn what_joins_two_layers_is_not_before_the_later_one() {
     let mut training = Training::new();
@@ -83,7 +83,8 @@ fn what_changes_a_gradient_in_place_is_where_its_update_is() {
     );
 }
 
-/// It changes the gradients of a weight that all layers share, and of one of layer 2 alone.
+/// The operation `scale` changes the gradients of a weight that all layers share, and of a weight
+/// of layer 2.
 #[test]
 fn what_leads_to_updates_of_a_shared_weight_and_of_one_there_is_at_all_that_share_it() {
     let mut training = Training::new();
@@ -112,7 +113,7 @@ fn the_name_of_an_update_is_that_of_one_level_of_a_shared_weight() {
     assert_eq!(training.placed().operation(scale).0, "1 2");
 }
 
-/// What it makes goes into the update of a weight of layer 3 too.
+/// The result of `gate grad` also reaches the update of a weight of layer 3.
 #[test]
 fn a_gradient_is_where_its_weight_is_and_not_where_its_update_is() {
     let mut training = Training::new();
@@ -139,7 +140,8 @@ fn state_is_where_the_weight_is_that_it_is_named_after() {
     assert_eq!(training.placed().variable(state), "2");
 }
 
-/// Of the two that use it one touches layer 2 alone, the other all.
+/// The variable `number` is used by a copy, one of whose programs uses only layer 2, and by a norm
+/// of all layers.
 #[test]
 fn what_has_no_place_goes_with_an_operation_that_touches_one() {
     let mut training = Training::new();
@@ -187,7 +189,7 @@ fn a_weight_that_is_cast_for_a_layer_and_used_by_another_is_shared() {
     assert_eq!(placed.placement.ties[0].places, [1, 3]);
 }
 
-/// Without contexts that tell weights, and not trained: the host writes and reads it.
+/// No context marks weights and no update uses this one, but the host writes and reads it.
 #[test]
 fn what_the_host_gives_and_takes_is_a_weight_too() {
     let mut training = Training::new();
@@ -205,8 +207,8 @@ fn what_the_host_gives_and_takes_is_a_weight_too() {
     assert_eq!(training.placed().placement.ties, []);
 }
 
-/// What leads to the next gradient is that of layer 2, whose activation it uses, and no longer that
-/// of layer 3.
+/// The operation `gate grad` is at layer 2, whose activation it uses, so the level before `next
+/// grad` is layer 2 and no longer layer 3.
 #[test]
 fn a_gradient_is_where_the_activation_is_that_it_uses() {
     let mut training = Training::new();
@@ -220,7 +222,7 @@ fn a_gradient_is_where_the_activation_is_that_it_uses() {
     assert_eq!([8, 9].map(|number| placed.operation(number).0), ["2", "2"]);
 }
 
-/// More of its bytes lead on to In.
+/// More bytes of `sum grad` lead on to In.
 #[test]
 fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     let mut training = Training::new();
@@ -233,7 +235,8 @@ fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     assert_eq!(training.placed().operation(8).0, "2");
 }
 
-/// Layer 1 uses it too, and more bytes come from its gradient.
+/// The operation `gate grad` uses a tensor that In keeps and layer 1 uses too; more bytes come from
+/// the gradient of layer 1.
 #[test]
 fn a_gradient_next_to_in_that_uses_what_in_keeps_is_of_in() {
     let mut training = Training::new();
@@ -278,7 +281,8 @@ fn a_named_operation_of_a_function_goes_with_the_operation_before() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Neighbour));
 }
 
-/// Such as that of dropout. A constant of its own tells nothing.
+/// The operation `advance` changes a random state, such as of dropout, and uses a constant that
+/// decides nothing.
 #[test]
 fn what_advances_the_state_of_several_layers_is_on_every_ipu() {
     let mut training = Training::new();

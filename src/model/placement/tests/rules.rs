@@ -4,7 +4,8 @@ use super::case::{Case, Training};
 use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// As many bytes come from layer 1 as lead to layer 2; the weight decides against layer 2.
+/// Equally many bytes come from layer 1 and lead to layer 2, and the name of the weight decides for
+/// layer 1.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -20,7 +21,8 @@ fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
 }
 
-/// As for metrics, or a whole head if the profile has no classes of variables.
+/// No data flows between these operations and layers, as for metrics, or for a whole head if the
+/// profile lacks classes of variables.
 #[test]
 fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     let mut case = Case::default();
@@ -46,7 +48,7 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// Contexts say which parameters are weights; inputs of the host, such as a mask, are not.
+/// Contexts say which parameters are weights; the mask is an input of the host and no weight.
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
@@ -60,7 +62,8 @@ fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     assert_eq!(placed.operation(1), ("In".into(), Reason::BeforeLayers));
 }
 
-/// As in a model whose layers all share their weights while the embedding has its own.
+/// All layers share their weights and the embedding has its own, and one operation scales the
+/// gradients of both.
 #[test]
 fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     let mut training = Training::new();
@@ -82,8 +85,8 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     assert_eq!(placed.operation(scale).0, "In 1 2 3");
 }
 
-/// Each loss begins a backward pass, such as with a fill with ones, which no data from Out leads
-/// to.
+/// The loss of layer 2 begins its backward pass with a tensor of ones, to which no data from Out
+/// leads.
 #[test]
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
@@ -94,7 +97,8 @@ fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
 }
 
-/// The operation adds outputs of layer 1 and In, which decide nothing after the forward pass.
+/// The operation is recomputed. Its inputs, outputs of layer 1 and In, decide nothing after the
+/// forward pass.
 #[test]
 fn what_is_recomputed_is_where_it_ran_first() {
     let mut training = Training::new();
@@ -109,7 +113,7 @@ fn what_is_recomputed_is_where_it_ran_first() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Variables));
 }
 
-/// Layer 1 uses the derivative too.
+/// Layer 1 also uses the tensor from which `bias grad` is computed.
 #[test]
 fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     let mut training = Training::new();
@@ -140,7 +144,8 @@ fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     assert_eq!(placed.operation(6), ("3".into(), Reason::Variables));
 }
 
-/// As if an exporter named only weights.
+/// Only names of weights contain layers here, as from some exporters, so only inputs of operations
+/// do.
 #[test]
 fn inputs_tell_the_layer_where_no_name_does() {
     let mut case = Case::default();
@@ -156,7 +161,7 @@ fn inputs_tell_the_layer_where_no_name_does() {
     assert_eq!(place, ("In".into(), Reason::BeforeLayers));
 }
 
-/// As if an encoder had a higher number than the decoder that it leads to.
+/// Layer 2 runs before layer 1, as an encoder with a higher number than its decoder.
 #[test]
 fn layers_are_passed_in_the_order_in_which_they_run() {
     let mut case = Case {
@@ -173,7 +178,8 @@ fn layers_are_passed_in_the_order_in_which_they_run() {
     assert_eq!(place, ("2".into(), Reason::Variables));
 }
 
-/// As if the loss were the mean of the outputs of the layers.
+/// The loss begins the backward pass with operations that use no weights, such as for a mean of the
+/// outputs of layers.
 #[test]
 fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let mut training = Training::new();
