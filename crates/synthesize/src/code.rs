@@ -7,7 +7,7 @@ use super::places::Places;
 use super::random::{Random, topic};
 use super::settings::Settings;
 use super::templates::Kind;
-use super::tree::{ComputeSet, Exchange, Tree};
+use super::tree::{ComputeSet, Exchange, Program, Tree};
 
 #[derive(Debug, Clone)]
 pub struct VertexType {
@@ -28,6 +28,9 @@ impl VertexType {
         self.state[2] > 0
     }
 }
+
+/// A vertex type, and its number of vertices by tile.
+pub type Vertices = (usize, Vec<u64>);
 
 /// Vertices by compute set, and code by tile.
 #[derive(Debug, Clone)]
@@ -63,10 +66,9 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
         kinds.dedup();
         kinds
     };
-    let mut control = control_code(settings, tree);
-    let roots = [tree.root]
-        .into_iter()
-        .chain(tree.functions.iter().copied());
+    let mut control = control_code(&tree.programs, settings.tiles);
+    let roots = tree.functions.iter().copied();
+    let roots = [tree.root].into_iter().chain(roots);
     let of_root = |root: u32| control[root as usize].take().expect("it has children");
     Code {
         types: vertex_types(settings, variants),
@@ -124,17 +126,16 @@ fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
     types
 }
 
-/// Control code by program and tile, children included; none for a program without children.
-/// Children have higher ids than their parents.
-pub fn control_code(settings: &Settings, tree: &Tree) -> Vec<Option<Vec<u64>>> {
-    let programs = &tree.programs;
+/// Control code by program and tile, of this number of tiles, children included; none for a
+/// program without children. Children have higher ids than their parents.
+pub fn control_code(programs: &[Program], tiles: u32) -> Vec<Option<Vec<u64>>> {
     let mut sums: Vec<Option<Vec<u64>>> = vec![None; programs.len()];
     for (id, program) in programs.iter().enumerate().rev() {
         if program.children.is_empty() {
             continue;
         }
         let (bytes, window) = program.code;
-        let mut sum = window.with(bytes, settings.tiles);
+        let mut sum = window.with(bytes, tiles);
         for &child in &program.children {
             let (bytes, window) = programs[child as usize].code;
             match &sums[child as usize] {
@@ -166,6 +167,16 @@ impl Code {
                 instances.sum()
             }
         }
+    }
+
+    /// Returns the vertices of a compute set for these places: by type, the number on each tile.
+    pub fn vertices(&self, set: usize, tiles: u32, places: Places) -> Vec<Vertices> {
+        let types = self.sets[set].iter().enumerate();
+        let vertices = types.map(|(slot, &vertex_type)| {
+            let instances = |tile| self.instances(set, slot, tile, places);
+            (vertex_type, (0..tiles).map(instances).collect())
+        });
+        vertices.collect()
     }
 
     fn part_instances(&self, set: usize, slot: usize, part: usize, tile: u32) -> u64 {
@@ -220,6 +231,7 @@ impl Code {
         shares.push((all, self.exchange_bytes(exchange, tile) - of_parts));
         shares
     }
+
     pub fn exchange_bytes(&self, number: usize, tile: u32) -> u64 {
         let exchange = &self.exchanges[number];
         let original = exchange.shares.unwrap_or(number) as u64;

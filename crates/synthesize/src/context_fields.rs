@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use ciborium::Value;
 
-use super::contexts::{Body, Context, NONE};
+use super::contexts::{Context, NONE};
 use super::model::{Op, Phase};
 use super::plan::Plan;
 use super::settings::Framework;
@@ -14,24 +14,24 @@ use super::templates;
 use super::tensors::{State, TensorOf};
 
 /// Returns a map whose keys are in alphabetical order, as in real files.
-pub fn map<K: Into<Value>>(fields: impl IntoIterator<Item = (K, Value)>) -> Value {
+fn map<K: Into<Value>>(fields: impl IntoIterator<Item = (K, Value)>) -> Value {
     let fields = fields.into_iter().map(|(key, value)| (key.into(), value));
     let mut fields: Vec<(Value, Value)> = fields.collect();
     fields.sort_unstable_by(|a, b| a.0.as_text().cmp(&b.0.as_text()));
     Value::Map(fields)
 }
 
-pub fn texts(texts: &[String]) -> Value {
+fn texts(texts: &[String]) -> Value {
     Value::Array(texts.iter().map(|text| text.as_str().into()).collect())
 }
 
-/// Returns the fields of the context with this id, without its source location.
-pub fn fields(plan: &Plan, context: &Context, id: u32) -> Vec<(Value, Value)> {
-    static BODIES: LazyLock<HashMap<Body, Value>> = LazyLock::new(|| {
+/// Returns the fields of the context with this id.
+pub fn fields(plan: &Plan, context: &Context, id: u32) -> Value {
+    static BODIES: LazyLock<HashMap<String, Value>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("contexts.json")).expect("the file has a map of each")
     });
     let all = Fields { plan, context, id };
-    let body = all.fill(&BODIES[&context.body]);
+    let body = all.fill(&BODIES[context.body]);
     let mut fields = body.into_map().expect("each body is a map");
     let mut push = |key: &str, value| fields.push((key.into(), value));
     if let Some((outlined, replaced)) = plan.contexts.pairs.get(&id) {
@@ -43,7 +43,11 @@ pub fn fields(plan: &Plan, context: &Context, id: u32) -> Vec<(Value, Value)> {
     if context.parent > 0 {
         push("parentId", context.parent.into());
     }
-    fields
+    // As wide as in real files, which measurements need: nothing reads locations.
+    let keys = ["fileName", "functionName", "lineNumber"];
+    let location = keys.map(|key| (key, context.name.into()));
+    push("location", map(location));
+    map(fields)
 }
 
 fn id_list(ids: &[u32]) -> Value {
@@ -66,20 +70,17 @@ impl Fields<'_> {
                 let fields = fields.map(|(key, value)| (key.clone(), self.fill(value)));
                 Value::Map(fields.collect())
             }
-            Value::Text(text) => match text
-                .strip_prefix('{')
-                .and_then(|text| text.strip_suffix('}'))
-            {
-                Some(what) => self.value(what),
-                None => pattern.clone(),
-            },
+            Value::Text(text) => {
+                let what = text
+                    .strip_prefix('{')
+                    .and_then(|text| text.strip_suffix('}'));
+                what.map_or_else(|| pattern.clone(), |what| self.value(what))
+            }
             _ => pattern.clone(),
         }
     }
 
     fn value(&self, what: &str) -> Value {
-        let Context { op, parent, .. } = *self.context;
-        let rows = 1 << (self.context.name % 10);
         match what {
             "name" => self.in_layer(&self.op().name).into(),
             "onnx_name" => match self.plan.settings.framework {
@@ -90,13 +91,7 @@ impl Fields<'_> {
             "op_type" => self.op().op_type.as_str().into(),
             "inputs" => texts(&self.op().inputs),
             "outputs" => texts(&self.op().outputs),
-            "number" => op.into(),
-            "hlo_name" => format!("fusion.{op}").into(),
-            "A" | "B" | "C" => format!(
-                "{what}: half[{rows},1024] in 64 regions, layout [{rows},16,64], offset {parent}"
-            )
-            .into(),
-            "shape" => Value::Array(vec![rows.into(), 64.into()]),
+            "hlo_name" => format!("fusion.{}", self.context.op).into(),
             "tensor" | "element_type" | "tensor_type" => self.of_tensor(what).into(),
             _ => self.of_popart(what),
         }

@@ -3,43 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Deserialize;
-
 use super::model::{Model, Op, Phase};
 use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::TensorOf;
-
-/// The part of the framework that wrote a debug context, which determines the fields of the
-/// context; `contexts.json` lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-pub enum Body {
-    /// The user's operation in PopTorch.
-    Poptorch,
-    /// The call that made an ONNX node.
-    Builder,
-    /// A call of the ONNX builder without attributes, the parent of contexts that PopART adds.
-    BareBuilder,
-    Onnx,
-    Popart,
-    Tensor,
-    Xla,
-    Hlo,
-    Driver,
-    Poplibs,
-    /// A library call with arguments, which are the bulk of a real file.
-    PoplibsCall,
-    /// A variable of 16 bits.
-    Half,
-    /// A variable of 32 bits.
-    Float,
-    Constant,
-    ComputeSet,
-    Execute,
-    Copy,
-    StreamCopy,
-    Compilation,
-}
 
 /// One context; its id is its position in [`Contexts::list`] plus 1.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +14,8 @@ pub struct Context {
     /// Id of the parent, 0 for a root.
     pub parent: u32,
     pub name: u32,
-    pub body: Body,
+    /// The part of the framework that wrote the context; `contexts.json` has the fields of each.
+    pub body: &'static str,
     /// The operation to which the context belongs, or [`NONE`].
     pub op: u32,
     /// The layer whose name the context has, or [`NONE`] for the layer of its operation. Contexts
@@ -136,9 +104,9 @@ fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts 
         contexts: Contexts::default(),
     };
     builder.contexts.intern("");
-    builder.contexts.compilation = builder.push(0, "", Body::Compilation, NONE);
+    builder.contexts.compilation = builder.push(0, "", "Compilation", NONE);
     if settings.is_popart() {
-        builder.contexts.bare = builder.push(0, "", Body::BareBuilder, NONE);
+        builder.contexts.bare = builder.push(0, "", "BareBuilder", NONE);
     }
     for (index, op) in model.ops.iter().enumerate() {
         builder.op(op, index as u32, padding);
@@ -156,7 +124,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    pub(super) fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
+    pub(super) fn push(&mut self, parent: u32, name: &str, body: &'static str, op: u32) -> u32 {
         let name = self.contexts.intern(name);
         self.contexts.list.push(Context {
             parent,
@@ -172,7 +140,7 @@ impl Builder<'_> {
         let top = self.framework_chain(op, index);
         let poplibs = match op.phase {
             Phase::Compiler => top,
-            _ => self.push(top, &op.name, Body::Poplibs, index),
+            _ => self.push(top, &op.name, "Poplibs", index),
         };
         let mut result = OpContexts {
             op: match self.settings.framework {
@@ -187,7 +155,7 @@ impl Builder<'_> {
         let convolve = format!("{}/Convolve", op.name);
         let inner = match op.stages {
             0..=2 => poplibs,
-            _ => self.push(poplibs, &convolve, Body::Poplibs, index),
+            _ => self.push(poplibs, &convolve, "Poplibs", index),
         };
         self.stages(op, index, inner, &mut result);
         self.pad(index, inner, padding, &mut result);
@@ -202,16 +170,14 @@ impl Builder<'_> {
                 inner
             };
             let name = format!("{}/{}", op.name, STAGES[stage as usize % STAGES.len()]);
-            let set = self.push(parent, &name, Body::ComputeSet, index);
-            let program = self.push(parent, "", Body::Execute, index);
+            let set = self.push(parent, &name, "ComputeSet", index);
+            let program = self.push(parent, "", "Execute", index);
             result.stages.push((set, program));
             let name = format!("{name}/out");
-            result
-                .vars
-                .push(self.push(parent, &name, Body::Half, index));
+            result.vars.push(self.push(parent, &name, "Half", index));
         }
         if !op.works_on.is_empty() {
-            let var = self.push(result.poplibs, "cast", Body::Float, index);
+            let var = self.push(result.poplibs, "cast", "Float", index);
             result.float_var = Some(var);
         }
     }
@@ -220,12 +186,12 @@ impl Builder<'_> {
     /// Poplar).
     fn framework_chain(&mut self, op: &Op, index: u32) -> u32 {
         match self.settings.framework {
-            _ if op.phase == Phase::Compiler => self.push(0, &op.name, Body::Compilation, NONE),
+            _ if op.phase == Phase::Compiler => self.push(0, &op.name, "Compilation", NONE),
             Framework::Poplar => 0,
             Framework::Tensorflow => {
-                let xla = self.push(0, &op.name, Body::Xla, index);
-                let hlo = self.push(xla, &op.name, Body::Hlo, index);
-                self.push(hlo, &op.name, Body::Driver, index)
+                let xla = self.push(0, &op.name, "Xla", index);
+                let hlo = self.push(xla, &op.name, "Hlo", index);
+                self.push(hlo, &op.name, "Driver", index)
             }
             _ => {
                 let parent = match op.name.is_empty() {
@@ -233,16 +199,16 @@ impl Builder<'_> {
                     true if index.is_multiple_of(2) => self.contexts.bare,
                     true => 0,
                 };
-                self.push(parent, &op.name, Body::Popart, index)
+                self.push(parent, &op.name, "Popart", index)
             }
         }
     }
 
     pub(super) fn onnx_chain(&mut self, index: u32, layer: u32) -> u32 {
         let mut parent = 0;
-        let mut bodies = vec![Body::Builder, Body::Onnx];
+        let mut bodies = vec!["Builder", "Onnx"];
         if self.settings.framework == Framework::Poptorch {
-            bodies.insert(0, Body::Poptorch);
+            bodies.insert(0, "Poptorch");
         }
         for body in bodies {
             parent = self.push(parent, "", body, index);
@@ -262,12 +228,12 @@ impl Builder<'_> {
             match self.settings.random.below(10, about) {
                 0..4 => {
                     let level = if number % 3 == 0 { inner } else { parent };
-                    parent = self.push(level, name, Body::PoplibsCall, index);
+                    parent = self.push(level, name, "PoplibsCall", index);
                 }
-                4..7 => result.vars.push(self.push(parent, name, Body::Half, index)),
-                7 => drop(self.push(parent, name, Body::Constant, index)),
-                8 => drop(self.push(parent, name, Body::ComputeSet, index)),
-                _ => drop(self.push(parent, "", Body::Copy, index)),
+                4..7 => result.vars.push(self.push(parent, name, "Half", index)),
+                7 => drop(self.push(parent, name, "Constant", index)),
+                8 => drop(self.push(parent, name, "ComputeSet", index)),
+                _ => drop(self.push(parent, "", "Copy", index)),
             }
         }
     }

@@ -7,25 +7,20 @@
 use crate::encoding::encode_rle;
 use rusqlite::Connection;
 
-use super::execution::{Execution, Step};
 use super::places::Places;
 use super::plan::Plan;
 use super::random::topic;
 use super::schema::insert;
-use super::tree::{Tree, Type};
+use super::tree::Type;
 
 /// The branches of the control program that are run, one after the other:
 /// uploads, twice the main program, downloads.
 pub const RUNS: [usize; 4] = [0, 1, 1, 2];
 
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let [sets, exchanges, streams] = counts(plan);
-    let first = if plan.settings.no_cycle_estimates {
-        sets
-    } else {
-        0
-    };
-    let ids = first..sets + exchanges + streams;
+    let [sets, exchanges] = counts(plan);
+    let first = usize::from(plan.settings.no_cycle_estimates) * sets;
+    let ids = first..sets + exchanges;
     let rows = ids.map(|id| (id, encode_rle(&estimate(plan, id))));
     insert(connection, "compilation_cycles_by_tile", rows)?;
     match plan.settings.execution {
@@ -34,15 +29,9 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// The numbers of estimates: of compute sets, which come first, of exchanges and of host copies.
-fn counts(plan: &Plan) -> [usize; 3] {
-    let Tree {
-        compute_sets,
-        exchanges,
-        streams,
-        ..
-    } = &plan.tree;
-    [compute_sets.len(), exchanges.len(), streams.len()]
+/// Returns the numbers of compute sets and of exchanges. Estimates are numbered in this order.
+fn counts(plan: &Plan) -> [usize; 2] {
+    [plan.tree.compute_sets.len(), plan.tree.exchanges.len()]
 }
 
 fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
@@ -59,31 +48,26 @@ fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
     (0..plan.settings.tiles).map(cycles).collect()
 }
 
-/// The estimate of a program by tile, if it has one.
-fn estimate_of(plan: &Plan, program: u32) -> Option<Vec<u64>> {
+/// Returns the estimated cycles of a program on its slowest tile, if it has an estimate.
+fn estimated(plan: &Plan, program: u32) -> Option<u64> {
     let program = &plan.tree.programs[program as usize];
-    let [sets, exchanges, _] = counts(plan);
+    let [sets, exchanges] = counts(plan);
     let first = match program.kind {
         Type::OnTileExecute => 0,
         Type::DoExchange => sets,
         Type::StreamCopyMid => sets + exchanges,
         _ => return None,
     };
-    Some(estimate(plan, first + program.index?))
+    estimate(plan, first + program.index?).into_iter().max()
 }
 
-/// Measured cycles by tile: around the estimate, and more for the host.
-fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
-    let estimate = estimate_of(plan, program);
-    let estimate = estimate.unwrap_or_else(|| vec![12; plan.settings.tiles as usize]);
+/// Returns the measured cycles of a program: around the estimate, and more for host copies.
+fn measured(plan: &Plan, program: u32) -> u64 {
     let about = [topic::CYCLES, u64::from(program), 0, 1];
     let per_mille = 850 + plan.settings.random.below(400, about);
     let is_host = plan.tree.programs[program as usize].kind == Type::StreamCopyMid;
     let host = if is_host { 20_000 } else { 0 };
-    let measured = estimate.iter();
-    measured
-        .map(|cycles| host + cycles * per_mille / 1000)
-        .collect()
+    host + estimated(plan, program).unwrap_or(12) * per_mille / 1000
 }
 
 /// Runs the control program with one branch of its switch, or with all of them one after the
@@ -95,22 +79,17 @@ pub fn by_owner(
     is_measured: bool,
     visit: &mut impl FnMut(Option<(usize, Places)>, u64),
 ) {
-    run(
-        plan,
-        (plan.tree.root, None),
-        branch,
-        &mut |program, call| {
-            let kind = plan.tree.programs[program as usize].kind;
-            if matches!(kind, Type::OnTileExecute | Type::DoExchange) {
-                let by_tile = match is_measured {
-                    true => measured_by_tile(plan, program),
-                    false => estimate_of(plan, program).unwrap_or_default(),
-                };
-                let cycles = by_tile.into_iter().max().unwrap_or(0);
-                visit(owner(plan, program, call), cycles);
-            }
-        },
-    );
+    let root = (plan.tree.root, None);
+    run(plan, root, branch, &mut |program, call| {
+        let kind = plan.tree.programs[program as usize].kind;
+        if matches!(kind, Type::OnTileExecute | Type::DoExchange) {
+            let cycles = match is_measured {
+                true => measured(plan, program),
+                false => estimated(plan, program).unwrap_or(0),
+            };
+            visit(owner(plan, program, call), cycles);
+        }
+    });
 }
 
 /// Runs a program below a call, the outermost one of several, and calls `visit` with each program
@@ -166,31 +145,36 @@ fn is_step(kind: Type) -> bool {
 }
 
 fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let programs = (0u32..).zip(&plan.tree.programs);
-    let steps = programs.filter(|(_, program)| is_step(program.kind));
-    let rows = steps.map(|(id, _)| (id, encode_rle(&measured_by_tile(plan, id))));
-    insert(connection, "cycles_by_tile", rows)?;
-    let mut execution = Execution::new(1, 1, connection);
-    for (number, branch) in RUNS.into_iter().enumerate() {
-        let mut steps = Vec::new();
-        run(
-            plan,
-            (plan.tree.root, None),
-            Some(branch),
-            &mut |program, _| {
-                let kind = plan.tree.programs[program as usize].kind;
-                if is_step(kind) {
-                    let by_tile = measured_by_tile(plan, program);
-                    let name = format!("{kind:?}");
-                    steps.push(Step {
-                        is_sync: matches!(kind, Type::Sync | Type::Sans | Type::SyncAns),
-                        ..Step::new(name, program.into(), vec![0], &by_tile)
-                    });
-                }
-            },
-        );
-        let name = ["weights up", "main", "main", "weights down"][number];
-        execution.run(number, name, &steps)?;
+    let runs = RUNS.map(|branch| {
+        let mut steps: Vec<Step> = Vec::new();
+        let root = (plan.tree.root, None);
+        run(plan, root, Some(branch), &mut |program, _| {
+            let kind = plan.tree.programs[program as usize].kind;
+            if is_step(kind) {
+                let is_sync = matches!(kind, Type::Sync | Type::Sans | Type::SyncAns);
+                let named = (!is_sync).then_some(program);
+                steps.push((named, vec![measured(plan, program)]));
+            }
+        });
+        steps
+    });
+    write_runs(&runs, connection)
+}
+
+/// A step of a run: its program, and its cycles on each IPU. A sync has no program, as the schema
+/// allows.
+pub type Step = (Option<u32>, Vec<u64>);
+
+/// Writes the steps of all runs. A step has a row for each IPU, with 0 cycles where the IPU does
+/// nothing in it.
+pub fn write_runs(runs: &[Vec<Step>], connection: &Connection) -> rusqlite::Result<()> {
+    let runs_with_steps = runs.iter().map(Vec::len).enumerate();
+    insert(connection, "runs (id, num_steps)", runs_with_steps)?;
+    for (id, (program, cycles)) in runs.iter().flatten().enumerate() {
+        insert(connection, "steps (id, program)", [(id, program)])?;
+        let by_ipu = cycles.iter().enumerate();
+        let by_ipu = by_ipu.map(|(ipu, cycles)| (id, ipu, cycles));
+        insert(connection, "steps_by_ipu (step_id, ipu, cycles)", by_ipu)?;
     }
     Ok(())
 }

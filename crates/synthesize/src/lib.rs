@@ -17,15 +17,12 @@ mod cycles;
 mod debug_writer;
 #[path = "../../../src/profile/encoding/encode.rs"]
 mod encoding;
-mod execution;
-mod features;
 mod graph_file;
 mod groups;
 mod liveness;
 mod memory_tables;
 mod model;
 mod op_programs;
-pub mod operation_truth;
 mod options;
 mod outlining_contexts;
 mod overhead;
@@ -57,7 +54,6 @@ use anyhow::Context as _;
 use clap::Parser as _;
 
 pub use options::Options;
-use options::Pipelined;
 use pipeline::PipelineModel;
 use place_truth::PlaceTruth;
 use places::Places;
@@ -122,28 +118,15 @@ pub fn generate(options: Options) -> anyhow::Result<Written> {
     let debug = out.join("debug.cbor");
     debug_writer::write(&plan, &debug)
         .with_context(|| format!("cannot write {}", debug.display()))?;
-    match pipelined {
-        Some(pipelined) => write_pipeline(plan, &profile, &pipelined),
-        None => {
-            profile_writer::write(&plan, &profile)?;
-            Ok(Written(plan))
-        }
-    }
-}
-
-fn write_pipeline(
-    plan: Plan,
-    profile: &Path,
-    (cuts, options, form): &Pipelined,
-) -> anyhow::Result<Written> {
+    let Some((cuts, options, form)) = pipelined else {
+        profile_writer::write(&plan, &profile)?;
+        return Ok(Written(plan));
+    };
     let last = plan.settings.layers + 1;
-    for cut in cuts {
-        anyhow::ensure!(
-            (1..=last).contains(cut),
-            "there is no cut before position {cut}: the last one is {last}"
-        );
+    if let Some(cut) = cuts.iter().find(|cut| !(1..=last).contains(*cut)) {
+        anyhow::bail!("there is no cut before position {cut}: the last one is {last}");
     }
     let model = PipelineModel::new(plan);
-    model.write_profile(profile, cuts, options, form)?;
+    model.write_profile(&profile, &cuts, &options, &form)?;
     Ok(Written(model.plan))
 }

@@ -21,8 +21,23 @@ pub struct Variable {
     pub bytes: u64,
 }
 
+impl Variable {
+    /// Returns a variable that is always live.
+    pub fn always(category: usize, bytes: u64) -> Self {
+        Self::new(category, Fixed::Code as u32, bytes)
+    }
+
+    pub fn new(category: usize, class: u32, bytes: u64) -> Self {
+        Self {
+            category,
+            class,
+            bytes,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
-pub struct Changes(BTreeMap<u32, i64>);
+pub struct Changes(pub BTreeMap<u32, i64>);
 
 impl Changes {
     pub fn add(&mut self, lives: impl IntoIterator<Item = Steps>, bytes: u64) {
@@ -33,11 +48,19 @@ impl Changes {
     }
 
     pub fn peak(&self) -> u64 {
-        let live = self.0.values().scan(0, |live, change| {
-            *live += change;
-            Some(*live)
-        });
-        live.max().unwrap_or(0) as u64
+        self.fullest().1
+    }
+
+    /// Returns the first of the steps with most bytes, and their bytes.
+    pub fn fullest(&self) -> (u32, u64) {
+        let (mut live, mut fullest) = (0, (0, 0));
+        for (&step, change) in &self.0 {
+            live += change;
+            if live > fullest.1 {
+                fullest = (step, live);
+            }
+        }
+        (fullest.0, fullest.1 as u64)
     }
 }
 
@@ -159,10 +182,8 @@ fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
 
 fn input_step(tree: &Tree) -> Option<u32> {
     let input = Content::Tensor(TensorOf::Input);
-    let row = tree
-        .streams
-        .iter()
-        .position(|stream| stream.content == input);
+    let mut streams = tree.streams.iter();
+    let row = streams.position(|stream| stream.content == input);
     let wanted = (Type::StreamCopyMid, Some(row?));
     let mut programs = tree.programs.iter();
     let program = programs.position(|program| (program.kind, program.index) == wanted)?;

@@ -13,10 +13,10 @@
 use crate::encoding::encode_list;
 use rusqlite::Connection;
 
-use super::liveness::{Classes, Variable};
+use super::liveness::{Changes, Classes, Variable};
 use super::overhead::{CATEGORIES, category};
-use super::plan::Plan;
 use super::schema::insert;
+use super::settings::Settings;
 
 const INTERLEAVED: usize = 0;
 const PLAIN: usize = 1;
@@ -44,24 +44,24 @@ impl TileRow {
 }
 
 #[derive(Debug)]
-pub struct Truth {
-    /// Per step: how much more is live of what is not always live than before.
-    pub deltas: Vec<i64>,
+pub struct Truth<'a> {
+    settings: &'a Settings,
+    /// By IPU and step: how much more is live of what is not always live than before.
+    deltas: Vec<Vec<i64>>,
+    steps: usize,
     pub tiles: Vec<TileRow>,
     /// Per category: non-overlapped and overlapped bytes by tile.
     categories: Vec<[Vec<u64>; 2]>,
-    plain_bytes: u64,
-    tile_bytes: u64,
 }
 
-impl Truth {
-    pub fn new(steps: usize, plain_bytes: u64, tile_bytes: u64) -> Self {
+impl<'a> Truth<'a> {
+    pub fn new(settings: &'a Settings, steps: usize) -> Self {
         Self {
-            deltas: vec![0; steps + 1],
+            settings,
+            deltas: Vec::new(),
+            steps,
             tiles: Vec::new(),
             categories: vec![Default::default(); CATEGORIES.len()],
-            plain_bytes,
-            tile_bytes,
         }
     }
 
@@ -72,21 +72,22 @@ impl Truth {
         variables: &[Variable],
         gap: impl FnOnce(u64) -> u64,
     ) -> TileRow {
-        let mut deltas = vec![0i64; self.deltas.len()];
-        let mut always = 0;
+        let (mut changes, mut always) = (Changes::default(), 0);
         for variable in variables {
-            if classes.always[variable.class as usize] {
-                always += variable.bytes;
-                continue;
-            }
-            for &(from, to) in &classes.ranges[variable.class as usize] {
-                deltas[from as usize] += variable.bytes as i64;
-                deltas[to as usize] -= variable.bytes as i64;
+            let class = variable.class as usize;
+            match classes.always[class] {
+                true => always += variable.bytes,
+                false => changes.add(classes.ranges[class].iter().copied(), variable.bytes),
             }
         }
-        let (peak_step, peak) = fullest(&deltas);
-        for (sum, delta) in self.deltas.iter_mut().zip(&deltas) {
-            *sum += delta;
+        let (peak_step, peak) = changes.fullest();
+        let tiles_of_ipu = self.settings.tiles as usize;
+        if self.tiles.len().is_multiple_of(tiles_of_ipu) {
+            self.deltas.push(vec![0; self.steps + 1]);
+        }
+        let deltas = self.deltas.last_mut().expect("one has just been added");
+        for (step, delta) in changes.0 {
+            deltas[step as usize] += delta;
         }
         let mut row = TileRow {
             always,
@@ -104,7 +105,8 @@ impl Truth {
     }
 
     fn place(&mut self, row: &mut TileRow, blocks: &[Block]) {
-        let bounds = [self.plain_bytes, self.tile_bytes, u64::MAX];
+        let settings = self.settings;
+        let bounds = [settings.plain_bytes(), settings.bytes_per_tile, u64::MAX];
         let mut at = 0;
         for (block, sums) in blocks.iter().zip(&mut self.categories) {
             for mut left in [block.always, block.at_peak] {
@@ -132,18 +134,6 @@ struct Block {
     sharing: u64,
 }
 
-/// The first of the steps with most bytes, and those bytes.
-fn fullest(deltas: &[i64]) -> (u32, u64) {
-    let (mut live, mut best, mut at) = (0i64, 0i64, 0);
-    for (step, delta) in deltas.iter().enumerate() {
-        live += delta;
-        if live > best {
-            (best, at) = (live, step as u32);
-        }
-    }
-    (at, best as u64)
-}
-
 fn blocks(classes: &Classes, variables: &[Variable], step: u32) -> Vec<Block> {
     let mut blocks = vec![Block::default(); CATEGORIES.len()];
     for variable in variables {
@@ -162,14 +152,13 @@ fn blocks(classes: &Classes, variables: &[Variable], step: u32) -> Vec<Block> {
     blocks
 }
 
-pub fn write(plan: &Plan, truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+pub fn write(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     by_tile(truth, connection)?;
     by_category(truth, connection)?;
-    let deltas = &truth.deltas[..plan.tree.steps.len()];
-    by_step(&[(Some(0), deltas), (None, deltas)], connection)
+    by_step(truth, connection)
 }
 
-pub fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     let row = |(tile, row): (usize, &TileRow)| {
         let [interleaved, plain, overflowed] = row.regions;
         (
@@ -191,7 +180,7 @@ pub fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, table, tiles.map(row))
 }
 
-pub fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     let mut order: Vec<usize> = (0..CATEGORIES.len()).collect();
     order.sort_unstable_by_key(|&category| CATEGORIES[category]);
     let none = encode_list(&vec![0; truth.tiles.len()]);
@@ -207,9 +196,14 @@ pub fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<(
 /// Writes by step, for each IPU and for all of them (none), how much more is live
 /// than before. Steps where nothing changes have no row. The rows of a device with
 /// one IPU repeat those of the whole.
-pub fn by_step(ipus: &[(Option<u32>, &[i64])], connection: &Connection) -> rusqlite::Result<()> {
-    let rows = ipus.iter().flat_map(|(ipu, deltas)| {
-        let changes = deltas.iter().enumerate();
+fn by_step(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+    let steps = 0..truth.steps;
+    let sum = |step: usize| truth.deltas.iter().map(|deltas| deltas[step]).sum();
+    let all: Vec<i64> = steps.map(sum).collect();
+    let ipus = truth.deltas.iter().enumerate();
+    let ipus = ipus.map(|(ipu, deltas)| (Some(ipu), deltas));
+    let rows = ipus.chain([(None, &all)]).flat_map(|(ipu, deltas)| {
+        let changes = deltas[..truth.steps].iter().enumerate();
         let changes = changes.filter(|(_, delta)| **delta != 0);
         changes.map(move |(step, delta)| (ipu, step, delta))
     });

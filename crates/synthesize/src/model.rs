@@ -21,8 +21,18 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Returns the number of its pass: 0 forward, 1 backward, 2 update.
+    pub fn pass(self) -> Option<usize> {
+        match self {
+            Self::Embedding | Self::Forward | Self::Head => Some(0),
+            Self::Backward => Some(1),
+            Self::Optimiser => Some(2),
+            Self::Compiler => None,
+        }
+    }
+
     pub fn is_forward(self) -> bool {
-        matches!(self, Self::Embedding | Self::Forward | Self::Head)
+        self.pass() == Some(0)
     }
 }
 

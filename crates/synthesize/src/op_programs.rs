@@ -58,8 +58,7 @@ impl Builder<'_> {
             (places, sizes::window(self.settings, weight))
         };
         let mut parts: Vec<(Places, Window)> = weights.iter().map(part).collect();
-        let places = parts.iter().map(|part| part.0);
-        let places = places.fold(Places::NONE, |all, one| all | one);
+        let places = parts.iter().map(|part| part.0).collect();
         if is_gather(op, stage) {
             // Each IPU adds up the values of its own places.
             parts.clear();
@@ -205,35 +204,23 @@ pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
     }
 }
 
-/// Gives the operations more stages until there are about `wanted` steps.
-pub fn lengthen(settings: &Settings, model: &mut Model, wanted: usize) {
+/// Gives the operations more stages, until these make about as many steps as are `missing`.
+pub fn lengthen(settings: &Settings, model: &mut Model, missing: usize) {
     let calls = match settings.outlined {
         Outlined::PerCall => model.calls.len(),
         _ => 1,
     };
-    let times = |op: &Op| if op.function.is_some() { calls } else { 1 };
-    let mut steps = 40;
-    for (index, op) in model.ops.iter().enumerate() {
-        let stages = 0..op.stages;
-        let positions: usize = stages
-            .map(|s| shape(settings, op, index, s).programs())
-            .sum();
-        steps += (positions + 1) * times(op);
-    }
-    steps += 3 * model.weights.len();
-    while steps < wanted {
-        let real = model
-            .ops
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, op)| op.stages > 0 && op.shapes.is_empty());
+    let mut steps = 0;
+    while steps < missing {
+        let ops = model.ops.iter_mut().enumerate();
+        let real = ops.filter(|(_, op)| op.stages > 0 && op.shapes.is_empty());
         for (index, op) in real {
-            let more = op.kind.stages().min(3);
-            for _ in 0..more {
-                steps += shape(settings, op, index, op.stages).programs() * times(op);
+            let times = if op.function.is_some() { calls } else { 1 };
+            for _ in 0..op.kind.stages().min(3) {
+                steps += shape(settings, op, index, op.stages).programs() * times;
                 op.stages += 1;
             }
-            if steps >= wanted {
+            if steps >= missing {
                 return;
             }
         }

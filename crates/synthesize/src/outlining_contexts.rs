@@ -1,7 +1,7 @@
 //! Plants the contexts of operations that outlined bodies replaced at their call sites. Only PopART
 //! keeps these contexts, as pairs on the context of the call.
 
-use super::contexts::{Body, Builder};
+use super::contexts::Builder;
 use super::model::Call;
 use super::random::topic;
 
@@ -62,7 +62,7 @@ impl Builder<'_> {
             true => self.contexts.bare,
             false => self.onnx_chain(op as u32, layer),
         };
-        let id = self.push(parent, "", Body::Popart, op as u32);
+        let id = self.push(parent, "", "Popart", op as u32);
         self.contexts.list[id as usize - 1].layer = layer;
         if let Some((outlined, replaced)) = inner {
             self.pair(id, outlined, replaced);

@@ -168,15 +168,10 @@ impl List {
     }
 
     fn add(&mut self, class: u32, kind: Kind, suffix: Option<u32>, bytes: u64) {
-        let Kind { category, name } = kind;
         self.extras.push(Extra {
-            name,
+            name: kind.name,
             suffix,
-            variable: Variable {
-                category,
-                class,
-                bytes,
-            },
+            variable: Variable::new(kind.category, class, bytes),
         });
     }
 
@@ -243,13 +238,9 @@ impl List {
                 sums[1] += bytes.field;
                 sums[2] += bytes.descriptor;
             }
-            for (name, bytes) in ["__vertexState", "_vertexField_", "copyDesc_"]
-                .into_iter()
-                .zip(sums)
-            {
-                if bytes > 0 {
-                    self.push(name, Some(number), bytes);
-                }
+            let names = ["__vertexState", "_vertexField_", "copyDesc_"].into_iter();
+            for (name, bytes) in names.zip(sums).filter(|&(_, bytes)| bytes > 0) {
+                self.push(name, Some(number), bytes);
             }
         }
     }
@@ -273,8 +264,8 @@ impl List {
     fn exchange_code(&mut self, tree: &Tree, code: &Code) {
         let sums = self.together(tree.exchanges.len()).map(|exchanges| {
             let own = exchanges.filter(|&exchange| tree.exchanges[exchange].shares.is_none());
-            own.map(|exchange| code.exchange_bytes(exchange, self.tile))
-                .sum()
+            let bytes = own.map(|exchange| code.exchange_bytes(exchange, self.tile));
+            bytes.sum()
         });
         let sums: Vec<u64> = sums.chain([8]).collect();
         for (number, bytes) in (0..).zip(sums).filter(|&(_, bytes)| bytes > 0) {

@@ -14,11 +14,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::liveness::{Changes, Fixed, Ranges, Variable};
-use super::operation_truth::{Home, OperationTruth, operations};
+use super::liveness::{Changes, Ranges, Variable};
 use super::overhead::{CATEGORIES, Kind, kind_of, kind_of_type};
 use super::places::Places;
 use super::plan::Plan;
+use super::planted::{Home, OperationTruth, operations};
 
 /// The true memory of any set of places, tile by tile. A place is what runs before the layers (In),
 /// a layer, or what runs after them (Out).
@@ -51,14 +51,13 @@ impl PlaceTruth {
         let graph = plan.settings.graph.as_ref();
         let weights = plan.model.weights.iter();
         let tied = weights.filter(|weight| weight.places.count() > 1);
+        let ties = tied.map(|weight| (weight.name.clone(), weight.places));
         let tiles = 0..plan.settings.tiles;
         let mut truth = Self {
             layers: plan.settings.layers,
             ranges: plan.classes.ranges.clone(),
             tiles: tiles.map(|tile| Tile::new(plan, tile)).collect(),
-            ties: tied
-                .map(|weight| (weight.name.clone(), weight.places))
-                .collect(),
+            ties: ties.collect(),
             operations: operations(plan),
             blocks: graph.map_or(Vec::new(), |graph| graph.positions().0),
         };
@@ -159,10 +158,9 @@ impl Tile {
     /// Adds a variable; `name` is the number of its name.
     fn add(&mut self, plan: &Plan, places: Places, name: usize, variable: Variable) {
         let Variable {
-            category,
-            class,
-            bytes,
+            category, class, ..
         } = variable;
+        let bytes = variable.bytes;
         if !plan.classes.always[class as usize] {
             *self.not_always_live.entry((places, class)).or_default() += bytes;
         } else if bytes > 0 {
@@ -173,11 +171,7 @@ impl Tile {
 
     /// Adds a part of a variable that is in no group.
     fn code(&mut self, plan: &Plan, places: Places, kind: Kind, bytes: u64) {
-        let variable = Variable {
-            category: kind.category,
-            class: Fixed::Code as u32,
-            bytes,
-        };
+        let variable = Variable::always(kind.category, bytes);
         self.add(plan, places, plan.groups.len() + kind.name, variable);
     }
 
@@ -240,12 +234,8 @@ impl Tile {
                 *of_operations -= here;
                 variable.bytes -= here;
             }
-            self.add(
-                plan,
-                Places::EVERY,
-                plan.groups.len() + extra.name,
-                variable,
-            );
+            let name = plan.groups.len() + extra.name;
+            self.add(plan, Places::EVERY, name, variable);
         }
         assert!(explained.iter().all(|&bytes| bytes == 0), "{explained:?}");
     }

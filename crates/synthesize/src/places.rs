@@ -39,9 +39,7 @@ impl Places {
     /// Returns the places at a range of positions in a model of this number of layers: In is at 0,
     /// the layers are at 1 and up, Out is last.
     pub fn positions(layers: u32, range: RangeInclusive<u32>) -> Self {
-        range.fold(Self::NONE, |places, position| {
-            places | Self::position(layers, position)
-        })
+        range.map(|at| Self::position(layers, at)).collect()
     }
 
     /// Returns the positions of these places in a model of this number of layers, ascending.
@@ -78,6 +76,12 @@ impl Places {
     /// Returns the number of places.
     pub fn count(self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
+    }
+}
+
+impl FromIterator<Self> for Places {
+    fn from_iter<T: IntoIterator<Item = Self>>(places: T) -> Self {
+        places.into_iter().fold(Self::NONE, Self::bitor)
     }
 }
 

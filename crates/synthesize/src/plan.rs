@@ -32,16 +32,14 @@ pub struct Plan {
     pub var_ids: Vec<Vec<u32>>,
     /// By tile: the id of its first variable outside the groups.
     pub first_extra: Vec<u32>,
-    pub variables: u32,
 }
 
 pub fn build(settings: Settings) -> Plan {
     let mut model = author::build(&settings);
-    op_programs::lengthen(&settings, &mut model, settings.steps);
     let first = contexts::build(&settings, &model);
     let tree = program_builder::build(&settings, &model, &first);
     let missing = settings.steps.saturating_sub(tree.steps.len());
-    op_programs::lengthen(&settings, &mut model, settings.steps + missing);
+    op_programs::lengthen(&settings, &mut model, missing);
     let contexts = contexts::build(&settings, &model);
     let tree = program_builder::build(&settings, &model, &contexts);
     let code = code::build(&settings, &model, &tree);
@@ -57,7 +55,6 @@ pub fn build(settings: Settings) -> Plan {
         classes,
         code,
         first_extra: Vec::new(),
-        variables: 0,
     };
     plan.number();
     plan
@@ -88,10 +85,8 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
     };
     let step = count(&planted(other)).abs_diff(have).max(1);
     let change = wanted.abs_diff(have) * other.abs_diff(NEEDED) / step;
-    planted(match wanted > have {
-        true => NEEDED + change,
-        false => NEEDED.saturating_sub(change).max(1),
-    })
+    let less = NEEDED.saturating_sub(change).max(1);
+    planted(if wanted > have { NEEDED + change } else { less })
 }
 
 impl Plan {
@@ -107,7 +102,6 @@ impl Plan {
             self.first_extra.push(next);
             next += self.extras_on(tile).len() as u32;
         }
-        self.variables = next;
     }
     pub fn var_id(&self, group: usize, tile: u32) -> u64 {
         let window = self.groups[group].window;
@@ -144,11 +138,8 @@ impl Plan {
             Role::OutputEdge => category::OUTPUT_EDGE,
             Role::Constant => category::CONSTANT,
         };
-        Variable {
-            category,
-            class: self.classes.on_tile(&self.settings, group, tile),
-            bytes: self.bytes(group, tile),
-        }
+        let class = self.classes.on_tile(&self.settings, group, tile);
+        Variable::new(category, class, self.bytes(group, tile))
     }
 
     /// Returns the bytes of a tile that no variable explains, beside the `explained` bytes.

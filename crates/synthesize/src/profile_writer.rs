@@ -8,48 +8,51 @@ use rusqlite::Connection;
 use super::plan::Plan;
 use super::schema::insert;
 use super::settings::{Framework, Settings};
-use super::{cycles, memory_tables, program_tables, schema, variable_tables, vertex_tables};
+use super::{cycles, program_tables, schema, variable_tables, vertex_tables};
 
-/// Writes the profile of `plan` in one transaction, row by row.
+/// Writes the profile of `plan`, row by row.
 pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
-    let mut connection = create(path, plan.settings.page_size)?;
-    let transaction = connection.transaction()?;
-    schema::create(&transaction)?;
-    // A model that outgrows its IPU can be executed by a simulation of one only.
-    let kind = match plan.settings.execution {
-        true => "IPU_MODEL",
-        false => "IPU",
-    };
-    target(&plan.settings, (1, 1), kind, &transaction)?;
-    vertex_tables::write(plan, &transaction)?;
-    cycles::write(plan, &transaction)?;
-    program_tables::write(plan, &transaction)?;
-    let truth = variable_tables::write(plan, &transaction)?;
-    memory_tables::write(plan, &truth, &transaction)?;
     let has_estimates = !plan.settings.no_cycle_estimates;
     let has = [true, has_estimates, plan.settings.execution];
-    parameters(&plan.settings, has, &transaction)?;
-    transaction.commit()?;
-    Ok(())
+    write_with(path, &plan.settings, (1, 1), has, |connection| {
+        vertex_tables::write(plan, connection)?;
+        cycles::write(plan, connection)?;
+        program_tables::write(plan, connection)?;
+        variable_tables::write(plan, connection)
+    })
 }
 
-/// An empty file for one transaction.
-pub fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
-    let connection =
+/// Writes a profile in one transaction: the target (IPUs of a replica, and replicas), the options of
+/// the compilation (with lowered variables, with estimates of cycles, with an execution), and the
+/// tables that `write_tables` writes.
+pub fn write_with<T>(
+    path: &Path,
+    settings: &Settings,
+    ipus: (u32, u32),
+    has: [bool; 3],
+    write_tables: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> anyhow::Result<T> {
+    let mut connection =
         Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let page_size = settings.page_size;
     connection.execute_batch(&format!(
         "PRAGMA page_size = {page_size}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
          PRAGMA cache_size = -65536;"
     ))?;
-    Ok(connection)
+    let transaction = connection.transaction()?;
+    schema::create(&transaction)?;
+    target(settings, ipus, has[2], &transaction)?;
+    let written = write_tables(&transaction)?;
+    parameters(settings, has, &transaction)?;
+    transaction.commit()?;
+    Ok(written)
 }
 
-/// Writes the target (IPUs of a replica, replicas, and the kind: `IPU` or `IPU_MODEL`), and the
-/// versions of Poplar and of the format.
-pub fn target(
+/// Writes the target, and the versions of Poplar and of the format.
+fn target(
     settings: &Settings,
     (ipus, replicas): (u32, u32),
-    kind: &str,
+    is_executed: bool,
     connection: &Connection,
 ) -> rusqlite::Result<()> {
     let bytes = settings.bytes_per_tile;
@@ -57,19 +60,17 @@ pub fn target(
         true => ("ipu1", 1_600_000_000u64),
         false => ("ipu2", 1_850_000_000),
     };
+    // A model that outgrows its IPU can be executed by a simulation of one only.
+    let kind = match is_executed && ipus == 1 {
+        true => "IPU_MODEL",
+        false => "IPU",
+    };
+    let tiles = settings.tiles;
     connection.execute(
         "INSERT INTO target_info (num_ipus, num_tiles, tiles_per_ipu, num_replicas,
          ipus_per_replica, bytes_per_tile, architecture, clock_frequency, type_)
          VALUES (?2 * ?3, ?1 * ?2 * ?3, ?1, ?3, ?2, ?4, ?5, ?6, ?7)",
-        (
-            settings.tiles,
-            ipus,
-            replicas,
-            bytes,
-            architecture,
-            clock,
-            kind,
-        ),
+        (tiles, ipus, replicas, bytes, architecture, clock, kind),
     )?;
     connection.execute_batch(
         "INSERT INTO date_time VALUES ('2023-07-04 12:00:00');
@@ -80,7 +81,7 @@ pub fn target(
 
 /// Options of the compilation, with or without lowered variables, estimates of cycles, and an
 /// execution.
-pub fn parameters(
+fn parameters(
     settings: &Settings,
     [has_variables, has_estimates, has_execution]: [bool; 3],
     connection: &Connection,

@@ -1,5 +1,7 @@
 //! Programs, their types, exchanges, steps.
 
+use std::collections::BTreeMap;
+
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
@@ -8,37 +10,27 @@ use super::groups::Access;
 use super::plan::Plan;
 use super::schema::insert;
 use super::tensors::TensorOf;
-use super::tree::{Content, Exchange, Type, Window};
+use super::tree::{Content, Exchange, Tree, Type, Window};
 
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    program_types(plan, connection)?;
-    programs(plan, connection)?;
-    small_tables(plan, connection)?;
+    tree(plan, &plan.tree, plan.settings.tiles, connection)?;
     exchange_regions(plan, connection)?;
     do_exchange(plan, connection)?;
-    streams(plan, connection)?;
-    let steps = plan.tree.steps.iter().enumerate();
-    let steps = steps.map(|(id, (program, parent))| (id, program, parent));
-    insert(connection, "depth_first_steps", steps)
+    streams(plan, connection)
 }
 
-fn program_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let programs = plan.tree.programs.iter();
-    let mut types: Vec<Type> = programs.map(|program| program.kind).collect();
-    types.sort_unstable_by_key(|&kind| plan.type_id(kind));
-    types.dedup();
-    let rows = types.into_iter();
-    let rows = rows.map(|kind| (plan.type_id(kind), format!("{kind:?}")));
-    insert(connection, "program_types (id, name)", rows)
-}
-
-fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let programs = plan.tree.programs.iter().enumerate();
-    let sums = control_code(&plan.settings, &plan.tree);
+/// Writes the programs of a tree on this number of tiles, and its steps.
+pub fn tree(plan: &Plan, tree: &Tree, tiles: u32, connection: &Connection) -> rusqlite::Result<()> {
+    let kinds = tree.programs.iter().map(|program| program.kind);
+    let kinds: BTreeMap<u32, Type> = kinds.map(|kind| (plan.type_id(kind), kind)).collect();
+    let kinds = kinds.iter().map(|(id, kind)| (id, format!("{kind:?}")));
+    insert(connection, "program_types (id, name)", kinds)?;
+    let programs = tree.programs.iter().enumerate();
+    let sums = control_code(&tree.programs, tiles);
     let rows = programs.zip(sums).map(|((id, program), sum)| {
         let children: Vec<u64> = program.children.iter().map(|&c| c.into()).collect();
         let (bytes, window) = program.code;
-        let code = sum.unwrap_or_else(|| window.with(bytes, plan.settings.tiles));
+        let code = sum.unwrap_or_else(|| window.with(bytes, tiles));
         (
             id,
             plan.type_id(program.kind),
@@ -51,16 +43,17 @@ fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     });
     let table = "programs (id, variant, variant_index, children, name, debug_id,
                  control_code_bytes_by_tile)";
-    insert(connection, table, rows)
+    insert(connection, table, rows)?;
+    of_types(tree, connection)?;
+    let steps = tree.steps.iter().enumerate();
+    let steps = steps.map(|(id, (program, parent))| (id, program, parent));
+    insert(connection, "depth_first_steps", steps)
 }
 
-fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let tree = &plan.tree;
-    insert(
-        connection,
-        "control_programs (id, program)",
-        [(0, tree.root)],
-    )?;
+/// Writes the rows to which programs refer, except for exchanges within an IPU and host copies.
+fn of_types(tree: &Tree, connection: &Connection) -> rusqlite::Result<()> {
+    let root = [(0, tree.root)];
+    insert(connection, "control_programs (id, program)", root)?;
     let functions = tree.functions.iter().enumerate();
     insert(connection, "function_programs (id, program)", functions)?;
     let calls = tree.calls.iter().enumerate();
@@ -69,6 +62,10 @@ fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, "program_type_repeat", repeats)?;
     let executes = (0..tree.compute_sets.len()).enumerate();
     insert(connection, "program_type_on_tile_execute", executes)?;
+    let programs = tree.programs.iter();
+    let exchanges = programs.filter(|program| program.kind == Type::GlobalExchange);
+    let exchanges = exchanges.map(|program| [program.index]);
+    insert(connection, "program_type_global_exchange (id)", exchanges)?;
     let copies = "program_type_code_copy (id, destination_regions_id)";
     insert(connection, copies, tree.code_copies.iter().enumerate())
 }

@@ -17,9 +17,8 @@ impl Random {
         seed.parse().map(Self)
     }
     pub fn hash(self, about: [u64; 4]) -> u64 {
-        about
-            .iter()
-            .fold(self.0, |hash, &value| finalise(hash ^ value))
+        let about = about.into_iter();
+        about.fold(self.0, |hash, value| finalise(hash ^ value))
     }
 
     /// Returns a number below `bound` (0 if `bound` is 0). `about` identifies the choice.

@@ -1,6 +1,7 @@
 -- The tables of a profile.pop in report format 3.8.0: names, columns, types and keys as Poplar
 -- 3.3.0 writes them, in the same order. Foreign keys are left out: nothing that reads a profile
--- asks SQLite to enforce them. Tables that neither PopLiner nor a test reads stay empty.
+-- asks SQLite to enforce them. Tables and columns that neither PopLiner
+-- nor a test reads stay empty.
 
 CREATE TABLE graph_info (num_compute_sets INTEGER NOT NULL, num_edges INTEGER NOT NULL, num_vars
     INTEGER NOT NULL, num_vertices INTEGER NOT NULL);

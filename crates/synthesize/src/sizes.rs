@@ -1,7 +1,7 @@
 //! Computes how many bytes the parts of a model have, and on which tiles their weights are.
 
-use super::features::Ends;
 use super::random::topic;
+use super::settings::Ends;
 use super::settings::{Framework, Settings};
 use super::tensors::Part;
 use super::tree::Window;
@@ -10,9 +10,8 @@ use super::tree::Window;
 /// layer. Convolutional networks trade activations for weights from layer to layer; the layers of
 /// other models grow a little and unevenly.
 pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
-    let jitter = settings
-        .random
-        .below(360, [topic::LAYER, layer.into(), 0, 0]);
+    let about = [topic::LAYER, layer.into(), 0, 0];
+    let jitter = settings.random.below(360, about);
     let way = 1000 * u64::from(layer) / u64::from(settings.layers.max(2) - 1);
     match settings.framework {
         Framework::Tensorflow => (300 + way * 14 / 10 + jitter / 2, 1700 - way * 13 / 10),
@@ -72,9 +71,8 @@ fn of_bert_large(part: Part) -> (u64, u64) {
 /// Returns the tiles of a weight; its gradient and its moments are on the same tiles.
 pub fn window(settings: &Settings, weight: usize) -> Window {
     let tiles = settings.tiles;
-    let hash = settings
-        .random
-        .hash([topic::VARIABLE, weight as u64, 0, 20]);
+    let about = [topic::VARIABLE, weight as u64, 0, 20];
+    let hash = settings.random.hash(about);
     let is_partial = !settings.is_even() && hash % 100 < 15;
     window_of(tiles, hash, is_partial)
 }

@@ -62,32 +62,11 @@ pub struct Template {
     pub may_be_tied: bool,
 }
 
-/// The names that a framework gives to contexts and tensors. `{}` in a name stands for the layer,
-/// operation or weight.
-#[derive(Debug, Deserialize)]
-pub struct Names {
-    layer: String,
-    pub mask: String,
-    pub random_state: String,
-    pub gradient: String,
-    pub sum: String,
-    pub norm: String,
-    pub update: String,
-    pub update_of_all: String,
-    pub loss: String,
-    pub learning_rate: String,
-    pub first: String,
-    pub second: String,
-    pub accumulator: String,
-}
-
-pub fn named(pattern: &str, of: impl Display) -> String {
-    pattern.replace("{}", &of.to_string())
-}
-
 #[derive(Debug, Deserialize)]
 pub struct Templates {
-    pub names: Names,
+    /// The names that the framework gives to contexts and tensors. `{}` in a name stands for the
+    /// layer, operation or weight.
+    pub names: HashMap<String, String>,
     /// The operations before the layers, in execution order.
     pub embedding: Vec<Template>,
     pub layer: Vec<Template>,
@@ -119,6 +98,11 @@ impl Templates {
     }
 
     pub fn name(&self, layer: u32, path: &str) -> String {
-        named(&self.names.layer, layer) + path
+        self.named("layer", layer) + path
+    }
+
+    /// The name of this kind, of a layer, operation or weight.
+    pub fn named(&self, kind: &str, of: impl Display) -> String {
+        self.names[kind].replace("{}", &of.to_string())
     }
 }

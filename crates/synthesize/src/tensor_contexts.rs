@@ -1,7 +1,7 @@
 //! Contexts of weights, optimiser state and constants: PopART has a context for
 //! each tensor, the others name the variable.
 
-use super::contexts::{Body, Builder, NONE, TensorContexts};
+use super::contexts::{Builder, NONE, TensorContexts};
 use super::templates;
 use super::tensors::{SEED, State, TensorOf};
 
@@ -18,7 +18,7 @@ impl Builder<'_> {
             self.plant_tensor(TensorOf::Constant(index), &constant.name);
         }
         if self.settings.training() {
-            let name = &templates::of(framework).names.learning_rate;
+            let name = &templates::of(framework).names["learning_rate"];
             self.plant_tensor(TensorOf::LearningRate, name);
         }
         if self.model.advances_seed.is_some() {
@@ -28,14 +28,12 @@ impl Builder<'_> {
 
     fn plant_tensor(&mut self, of: TensorOf, name: &str) {
         let tensor = match self.settings.is_popart() {
-            true => self.push(0, "", Body::Tensor, NONE),
+            true => self.push(0, "", "Tensor", NONE),
             false => 0,
         };
         let body = match of {
-            TensorOf::Weight(_, State::First | State::Second) | TensorOf::LearningRate => {
-                Body::Float
-            }
-            _ => Body::Half,
+            TensorOf::Weight(_, State::First | State::Second) | TensorOf::LearningRate => "Float",
+            _ => "Half",
         };
         let contexts = TensorContexts {
             name: name.to_owned(),
@@ -45,7 +43,7 @@ impl Builder<'_> {
                 TensorOf::Weight(index, _) if index % 2 == 1 && tensor > 0 => tensor,
                 _ => self.push(tensor, name, body, NONE),
             },
-            upload: self.push(tensor, "weights", Body::StreamCopy, NONE),
+            upload: self.push(tensor, "weights", "StreamCopy", NONE),
         };
         self.contexts.of_tensor.insert(of, contexts);
     }
@@ -54,9 +52,9 @@ impl Builder<'_> {
     pub(super) fn plant_streams(&mut self) {
         let first = self.model.inputs.first().map(|input| input.users[0]);
         let first = first.map_or(0, |first| self.contexts.ops[first].poplibs);
-        let input = self.push(first, "input", Body::StreamCopy, NONE);
-        let loss = self.push(0, "loss", Body::StreamCopy, NONE);
+        let input = self.push(first, "input", "StreamCopy", NONE);
+        let loss = self.push(0, "loss", "StreamCopy", NONE);
         self.contexts.ends = [input, loss];
-        self.contexts.download = self.push(0, "weights_to_host", Body::StreamCopy, NONE);
+        self.contexts.download = self.push(0, "weights_to_host", "StreamCopy", NONE);
     }
 }

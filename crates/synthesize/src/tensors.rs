@@ -2,7 +2,7 @@
 
 use super::places::Places;
 use super::settings::{Framework, Settings};
-use super::templates::{self, named};
+use super::templates;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
@@ -90,13 +90,13 @@ impl State {
     }
 
     pub fn name(self, framework: Framework, weight: &str) -> String {
-        let names = &templates::of(framework).names;
-        match self {
-            State::Value => weight.to_owned(),
-            State::First => named(&names.first, weight),
-            State::Second => named(&names.second, weight),
-            State::Accumulator => named(&names.accumulator, weight),
-        }
+        let kind = match self {
+            State::Value => return weight.to_owned(),
+            State::First => "first",
+            State::Second => "second",
+            State::Accumulator => "accumulator",
+        };
+        templates::of(framework).named(kind, weight)
     }
 }
 

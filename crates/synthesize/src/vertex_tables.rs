@@ -3,16 +3,16 @@
 use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
 use rusqlite::Connection;
 
-use super::code::{SetBytes, VertexType};
+use super::code::{SetBytes, VertexType, Vertices};
 use super::groups::Access;
 use super::places::Places;
 use super::plan::Plan;
 use super::schema::insert;
+use super::tree::ComputeSet;
 
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     compute_sets(plan, connection)?;
     vertex_types(&plan.code.types, connection)?;
-    instances(plan, connection)?;
     memory_by_compute_set(plan, connection)?;
     memory_by_vertex_type(plan, connection)
 }
@@ -45,57 +45,38 @@ fn var_ids(plan: &Plan, groups: &[usize]) -> Vec<u64> {
 fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     for (row, groups) in groups_of_sets(plan).iter().enumerate() {
         let set = &plan.tree.compute_sets[row];
-        let slots = 0..plan.code.sets[row].len();
-        let counts = slots.map(|slot| instances_by_tile(plan, row, slot).iter().sum());
+        let vertices = plan.code.vertices(row, plan.settings.tiles, Places::EVERY);
         let ids = encode_diff_rle(&var_ids(plan, groups));
         // Exchanges have estimates all the same, as in the real file.
         let has_estimates = !plan.settings.no_cycle_estimates;
         let cycles = has_estimates.then(|| encode_list(&[row as u64]));
-        let named = (row, set.name.as_str(), set.debug_id);
-        compute_set(
-            named,
-            &counts.collect::<Vec<_>>(),
-            (cycles, Some(ids)),
-            connection,
-        )?;
+        compute_set((row, set), &vertices, (cycles, Some(ids)), connection)?;
     }
     Ok(())
 }
 
-/// Writes a compute set: row, name and context; the number of vertices of each type; its estimates
-/// of cycles and its variables.
+/// Writes the compute set of a row with its vertices, its estimates of cycles and its variables.
 pub fn compute_set(
-    (row, name, context): (usize, &str, u32),
-    counts: &[u64],
+    (row, set): (usize, &ComputeSet),
+    vertices: &[Vertices],
     (cycles, variables): (Option<Vec<u8>>, Option<Vec<u8>>),
     connection: &Connection,
 ) -> rusqlite::Result<()> {
+    let counts = vertices.iter().map(|(_, by_tile)| by_tile.iter().sum());
+    let counts = encode_list(&counts.collect::<Vec<u64>>());
     let table = "compute_sets (compute_set, name, vertex_counts, debug_id, cycles_by_tile_ids,
                  var_ids_diff_rle)";
-    let set = (row, name, encode_list(counts), context, cycles, variables);
-    insert(connection, table, [set])
-}
-
-fn instances_by_tile(plan: &Plan, set: usize, slot: usize) -> Vec<u64> {
-    let instances = |tile| plan.code.instances(set, slot, tile, Places::EVERY);
-    (0..plan.settings.tiles).map(instances).collect()
+    let columns = (row, &set.name, counts, set.debug_id, cycles, variables);
+    insert(connection, table, [columns])?;
+    let instances = vertices.iter();
+    let instances = instances.map(|(kind, by_tile)| (row, kind, encode_rle(by_tile)));
+    insert(connection, "vertex_instances", instances)
 }
 
 pub fn vertex_types(types: &[VertexType], connection: &Connection) -> rusqlite::Result<()> {
     let types = types.iter().enumerate();
     let rows = types.map(|(id, kind)| (id, &kind.name, kind.size()));
     insert(connection, "vertex_types (id, name, size)", rows)
-}
-
-fn instances(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let sets = plan.code.sets.iter().enumerate();
-    let rows = sets.flat_map(|(set, types)| {
-        types.iter().enumerate().map(move |(slot, &kind)| {
-            let instances = instances_by_tile(plan, set, slot);
-            (set, kind, encode_rle(&instances))
-        })
-    });
-    insert(connection, "vertex_instances", rows)
 }
 
 fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -125,9 +106,6 @@ fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Resu
         let code = code.map(|here| if here.contains(&id) { kind.code } else { 0 });
         (id, encode_list(&code.collect::<Vec<_>>()))
     });
-    insert(
-        connection,
-        "memory_by_vertex_type (vertex_type, code_bytes)",
-        rows,
-    )
+    let table = "memory_by_vertex_type (vertex_type, code_bytes)";
+    insert(connection, table, rows)
 }

@@ -4,7 +4,7 @@ use super::Builder;
 use crate::model::{Op, Phase, Read};
 use crate::places::Places;
 use crate::settings::Framework;
-use crate::templates::{Kind, named};
+use crate::templates::Kind;
 
 impl Builder<'_> {
     /// Plants the gradients of all operations of the forward pass, the last operation first.
@@ -103,7 +103,7 @@ impl Builder<'_> {
     fn gradient(&self, of: usize, main: usize, suffix: &str) -> Op {
         let (forward, here) = (&self.model.ops[of], &self.model.ops[main]);
         let base = self.renamed(forward, here.made_for);
-        let name = named(&self.templates.names.gradient, format!("{base}/{suffix}"));
+        let name = self.templates.named("gradient", format!("{base}/{suffix}"));
         let mut op = self.outside(Phase::Backward, &name, forward.kind, forward.activation);
         op.inputs = vec![format!("Gradient___{base}:0")];
         op.outputs = vec![format!("Gradient___{base}/{suffix}:0")];

@@ -62,7 +62,7 @@ impl Builder<'_> {
         if made.len() < 2 || made.len() < self.gradients.expected[forward] {
             return;
         }
-        let name = &self.templates.names.sum;
+        let name = &self.templates.names["sum"];
         let last_op = &self.model.ops[last];
         let op = Op {
             op_type: "Sum".into(),

@@ -8,7 +8,7 @@ use crate::graph_file::{ForwardPass, Operation};
 use crate::model::{Op, Phase, Read};
 use crate::places::Places;
 use crate::sizes;
-use crate::templates::{Kind, named};
+use crate::templates::Kind;
 use crate::tensors::Given;
 
 /// The state while a graph is planted.
@@ -164,7 +164,7 @@ impl Builder<'_> {
         let read: HashSet<usize> = read.map(|read| read.from).collect();
         let ends = (0..ops.len()).filter(|&op| self.gradients.needed[op] && !read.contains(&op));
         let reads: Vec<Read> = ends.map(Read::saved).collect();
-        let name = &self.templates.names.loss;
+        let name = &self.templates.names["loss"];
         let op = Op {
             inputs: self.names_of(&reads),
             sizes: vec![4],
@@ -180,7 +180,7 @@ impl Builder<'_> {
         let passed_back: Vec<Read> = self.passed_back(of).collect();
         let name = match self.settings.is_popart() {
             true => String::new(),
-            false => named(&self.templates.names.gradient, &forward.name) + "/Grad",
+            false => self.templates.named("gradient", &forward.name) + "/Grad",
         };
         let edges = passed_back.iter().enumerate();
         let edges = edges.map(|(number, read)| self.edge(number, read));

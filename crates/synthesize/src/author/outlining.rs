@@ -4,7 +4,7 @@
 use super::Builder;
 use crate::model::{Call, Op, Phase, Shape};
 use crate::places::Places;
-use crate::templates::{Kind, Template, named};
+use crate::templates::{Kind, Template};
 use crate::tensors::Part;
 
 impl Builder<'_> {
@@ -49,7 +49,7 @@ impl Builder<'_> {
         let call = self.run(Op {
             name: match self.settings.is_popart() {
                 true => String::new(),
-                false => named(&self.templates.names.gradient, &op.name),
+                false => self.templates.named("gradient", &op.name),
             },
             phase: Phase::Backward,
             outputs: vec![format!("Gradient___{}", op.outputs[0])],

@@ -2,9 +2,9 @@
 //! operations of the compiler; and sets the layers for which a body works.
 
 use super::Builder;
-use crate::features::Names;
 use crate::model::{Call, Model, Op, Phase, Shape};
 use crate::places::Places;
+use crate::settings::Names;
 use crate::templates::Kind;
 use crate::tensors::{Given, SEED};
 
@@ -26,7 +26,7 @@ impl Builder<'_> {
         if !self.settings.features.masks {
             return;
         }
-        let name = &self.templates.names.mask;
+        let name = &self.templates.names["mask"];
         let mut op = self.outside(Phase::Embedding, name, Kind::Elementwise, 10);
         op.inputs = vec!["input_mask".to_owned()];
         self.model.mask = Some(self.run(op));
@@ -37,7 +37,7 @@ impl Builder<'_> {
         if !self.settings.features.random_state {
             return;
         }
-        let name = &self.templates.names.random_state;
+        let name = &self.templates.names["random_state"];
         let op = self.run(Op {
             op_type: "ModifyRandomSeed".into(),
             inputs: vec![SEED.to_owned()],

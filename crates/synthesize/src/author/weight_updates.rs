@@ -2,9 +2,9 @@
 //! optimiser.
 
 use super::Builder;
-use crate::features::{Names, Optimiser};
 use crate::model::{Op, Phase, Shape};
-use crate::templates::{Kind, named};
+use crate::settings::{Names, Optimiser};
+use crate::templates::Kind;
 use crate::tensors::Weight;
 
 /// The shapes of the stages that add up the norms of all gradients and send the sum to all tiles.
@@ -66,7 +66,7 @@ impl Builder<'_> {
     /// (`clip_by_global_norm`) each gradient has operations of its own for that.
     fn gradient_norm(&mut self) {
         let all = self.model.trained();
-        let name = &self.templates.names.norm;
+        let name = &self.templates.names["norm"];
         if !self.settings.norms_each_gradient() {
             let sets = self.sets_over_weights();
             let works_on = [&sets[..], &[all.clone(), all], &sets].concat();
@@ -113,7 +113,7 @@ impl Builder<'_> {
             Names::Operation => name.clone(),
             _ => weight.to_string(),
         };
-        let path = named(&self.templates.names.update, path);
+        let path = self.templates.named("update", path);
         let kind = (Kind::Update, self.update_type());
         self.run(Op {
             inputs: match names {
@@ -127,7 +127,7 @@ impl Builder<'_> {
     }
 
     fn update_of_all(&mut self, sets: Vec<Vec<usize>>) {
-        let name = &self.templates.names.update_of_all;
+        let name = &self.templates.names["update_of_all"];
         let kind = (Kind::Update, self.update_type());
         self.run(self.reaching(name, kind, sets));
     }

@@ -1,9 +1,9 @@
 //! Plants weights, and the operations that compute with them.
 
 use super::Builder;
-use crate::features::{Names, Tied};
 use crate::places::Places;
 use crate::settings::Framework;
+use crate::settings::{Names, Tied};
 use crate::templates::Template;
 use crate::tensors::{Part, Weight};
 

@@ -162,8 +162,8 @@ impl Compilation<'_> {
         }
         if self.options.early_reruns() && pass == Pass::Forward {
             let again = self.reruns[stage as usize].iter().enumerate();
-            run_steps
-                .extend(again.map(|(number, part)| (Kind::Rerun(number), self.again(stage, part))));
+            let again = again.map(|(number, part)| (Kind::Rerun(number), self.again(stage, part)));
+            run_steps.extend(again);
         }
         run_steps
     }
@@ -183,10 +183,8 @@ impl Compilation<'_> {
             let steps = graph.steps(pass, self.stages[stage as usize].clone());
             steps.map_or(end, |steps| steps.0)
         };
-        (
-            before.map_or(start, |_| first(stage)),
-            after.map_or(end, first),
-        )
+        let from = before.map_or(start, |_| first(stage));
+        (from, after.map_or(end, first))
     }
 
     /// Returns the backward steps of a stage, with the steps that run again between them.
@@ -219,10 +217,10 @@ impl Compilation<'_> {
     fn again(&self, stage: u32, part: &Range<u32>) -> Steps {
         match self.options.recompute {
             Recompute::Stage => self.steps((stage, Pass::Forward)),
-            _ => self
-                .graph
-                .steps(Pass::Forward, part.clone())
-                .unwrap_or((0, 0)),
+            _ => {
+                let steps = self.graph.steps(Pass::Forward, part.clone());
+                steps.unwrap_or((0, 0))
+            }
         }
     }
 }

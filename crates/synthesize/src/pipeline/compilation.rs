@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::graph::{Graph, Pass};
 use super::options::{PipelineOptions, Recompute, Schedule};
-use super::route::Route;
 use crate::places::Places;
 
 /// One pass of a stage.
@@ -28,7 +27,6 @@ pub(super) struct Compilation<'a> {
     /// By stage: the ranges of its positions that run again, each as a whole, in the order of the
     /// forward pass.
     pub reruns: Vec<Vec<Range<u32>>>,
-    pub routes: Vec<Route<'a>>,
 }
 
 impl<'a> Compilation<'a> {
@@ -46,14 +44,9 @@ impl<'a> Compilation<'a> {
             options,
             stages: bounds.windows(2).map(|pair| pair[0]..pair[1]).collect(),
             reruns: Vec::new(),
-            routes: Vec::new(),
         };
         let stages = 0..compiled.count();
         compiled.reruns = stages.map(|stage| compiled.reruns_of(stage)).collect();
-        let tensors = graph.tensors.iter();
-        compiled.routes = tensors
-            .map(|tensor| Route::new(&compiled, tensor))
-            .collect();
         compiled
     }
 
@@ -90,7 +83,7 @@ impl<'a> Compilation<'a> {
     pub fn places(&self, ipu: u32) -> Places {
         let positions = self.positions_on(ipu);
         let places = positions.map(|at| Places::positions(self.graph.layers, at..=at));
-        places.fold(Places::NONE, |all, one| all | one)
+        places.collect()
     }
 
     /// Returns the positions of a stage that run again: the whole stage unless it is the last one,
@@ -161,12 +154,11 @@ impl<'a> Compilation<'a> {
         let mut parts: Vec<Part> = parts.collect();
         parts.sort_by_key(|part| {
             let number = i64::from(self.number(part.run));
-            let sign = if self.options.schedule.has_fifo() {
-                -1
-            } else {
-                1
+            let number = match self.options.schedule.has_fifo() {
+                true => -number,
+                false => number,
             };
-            (part.time, sign * number, part.run.1)
+            (part.time, number, part.run.1)
         });
         parts
     }

@@ -5,9 +5,8 @@ use super::compilation::Run;
 use super::graph::Use;
 use super::route::{Stay, Uses};
 
-/// A copy of a tensor for one micro-batch, with the name of its variable.
+/// A copy of a tensor for one micro-batch.
 pub(super) struct Copy {
-    pub name: String,
     pub from: u32,
     pub to: u32,
     /// The segment of the tensor's last use, if this is the copy that is used last. Some tiles keep
@@ -16,32 +15,29 @@ pub(super) struct Copy {
 }
 
 impl Stay<'_> {
-    /// Returns all copies for the micro-batch of the axis, except for those in rings.
-    pub fn copies(&self, axis: &Axis) -> Vec<Copy> {
-        let name = self.route.tensor.name.as_str();
+    /// Returns all copies for the micro-batch of the axis, except for those in rings, each with the
+    /// name of its variable.
+    pub fn copies(&self, axis: &Axis) -> Vec<(String, Copy)> {
+        let mut copies = Vec::new();
+        let mut add = |names, copy: Option<Copy>| {
+            let name = self.compiled.name(names, &self.route.tensor.name);
+            copies.extend(copy.map(|copy| (name, copy)));
+        };
+        let first = match self.route.sender(self.home.0) {
+            None => ["{}"; 2],
+            Some(_) => ["{}_ipucopy", "{}/inter-ipu-copy"],
+        };
+        add(first, self.first(axis));
         let takers = self.takers.iter().enumerate();
-        let takers = takers.filter(|_| self.slots > 0);
-        let restored = takers.filter_map(|(number, taker)| {
+        for (number, taker) in takers.filter(|_| self.slots > 0) {
             let is_last = number + 1 == self.takers.len();
-            let names = ["Restored___{}", "{}/fifo/out/0"];
-            let name = self.compiled.name(names, name);
-            Some(Copy {
-                name,
-                ..self.restored(axis, taker, is_last)?
-            })
-        });
-        let remade = self.remade.iter().filter_map(|remade| {
-            let name = format!("{name}_Recomputed");
-            Some(Copy {
-                name,
-                ..self.used(axis, remade)?
-            })
-        });
-        self.first(axis)
-            .into_iter()
-            .chain(restored)
-            .chain(remade)
-            .collect()
+            let restored = self.restored(axis, taker, is_last);
+            add(["Restored___{}", "{}/fifo/out/0"], restored);
+        }
+        if let Some(remade) = &self.remade {
+            add(["{}_Recomputed"; 2], self.used(axis, remade));
+        }
+        copies
     }
 
     fn has_fifo(&self) -> bool {
@@ -56,23 +52,13 @@ impl Stay<'_> {
     /// Returns the copy that the IPU makes or receives.
     fn first(&self, axis: &Axis) -> Option<Copy> {
         let (home, _) = self.home;
-        let name = &self.route.tensor.name;
         let used = self.used(axis, &self.home);
         let mut copy = match self.route.sender(home) {
-            None => Copy {
-                name: name.clone(),
-                ..used?
-            },
+            None => used?,
             Some(sender) => {
                 let from = self.copied(axis, sender);
-                Copy {
-                    name: self
-                        .compiled
-                        .name(["{}_ipucopy", "{}/inter-ipu-copy"], name),
-                    from,
-                    to: used.as_ref().map_or(from, |used| used.to),
-                    tail: used.and_then(|used| used.tail),
-                }
+                let (to, tail) = used.map_or((from, None), |used| (used.to, used.tail));
+                Copy { from, to, tail }
             }
         };
         if self.route.sends(home.0) {
@@ -142,20 +128,14 @@ impl Stay<'_> {
             let Some(first) = axis.segment(part, kind, steps.0) else {
                 continue;
             };
-            let last = axis.segment(part, kind, steps.1 - 1);
-            let segment = last.unwrap_or(first);
-            let from = axis.reach(first, steps.0);
-            let to = axis.reach(segment, steps.1);
-            let all = copy.get_or_insert(Copy {
-                name: String::new(),
-                from,
-                to,
-                tail: None,
-            });
+            let last = axis.segment(part, kind, steps.1 - 1).unwrap_or(first);
+            let (from, to) = (axis.reach(first, steps.0), axis.reach(last, steps.1));
+            let tail = None;
+            let all = copy.get_or_insert(Copy { from, to, tail });
             all.from = all.from.min(from);
             all.to = all.to.max(to);
             if steps.1 == end {
-                all.tail = Some(segment);
+                all.tail = Some(last);
             }
         }
         copy

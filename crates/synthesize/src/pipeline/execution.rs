@@ -1,60 +1,44 @@
-//! An execution of a pipelined profile: each IPU counts its own cycles.
+//! An execution of a pipelined profile: two runs, in each of which every compute set runs once, and
+//! then everything is exchanged between neighbours.
 
-use crate::encoding::encode_rle;
+use rusqlite::Connection;
 
 use super::programs::Programs;
-use crate::execution::{Execution, Step};
+use crate::cycles::{Step, write_runs};
 use crate::random::topic;
-use crate::schema::insert;
 
 const RUNS: usize = 2;
 
-/// Cycles of an exchange on each tile.
+/// Cycles of an exchange on each of its IPUs.
 const EXCHANGE: u64 = 700;
 
-/// Writes an execution, which all replicas go through in the same cycles. Gives
-/// the cycles by IPU of a replica.
-pub(super) fn write(programs: &Programs) -> rusqlite::Result<Vec<u64>> {
-    let sets = programs.sets.iter().map(|&set| {
-        let by_tile = cycles_of_set(programs, set);
-        ("OnTileExecute", vec![set.1], by_tile)
+/// Writes an execution, which takes the same cycles in all replicas. Returns the cycles of each
+/// IPU of a replica.
+pub(super) fn write(programs: &Programs, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+    let sets = programs.sets.iter();
+    let sets = sets.map(|&(set, ipu)| ([ipu; 2], cycles_of_set(programs, set, ipu)));
+    let exchanges = programs.exchanges.iter().map(|&ipus| (ipus, EXCHANGE));
+    let steps = sets.chain(exchanges).zip(programs.first..);
+    let steps = steps.map(|((ipus, cycles), program)| {
+        let is_active = |ipu: usize| ipus.contains(&(ipu % programs.ipus.len()));
+        let by_ipu = (0..programs.listed_ipus()).map(|ipu| u64::from(is_active(ipu)) * cycles);
+        (Some(program), by_ipu.collect())
     });
-    let exchanges = programs.exchanges.iter().map(|&(from, to)| {
-        let by_tile = vec![EXCHANGE; programs.plan.settings.tiles as usize];
-        ("GlobalExchange", vec![from, to], by_tile)
-    });
-    let mut cycles = vec![0; programs.ipus() as usize];
-    let mut steps = Vec::new();
-    let all = sets.chain(exchanges).zip(programs.ids());
-    let rows = all.map(|((name, ipus, by_tile), id)| {
-        let listed = programs.by_tile(&ipus, &by_tile);
-        let step = Step::new(name.to_owned(), id, ipus, &by_tile);
-        for &ipu in &step.ipus {
-            cycles[ipu as usize] += RUNS as u64 * step.cycles;
-        }
-        steps.push(step);
-        (id, encode_rle(&listed))
-    });
-    insert(programs.connection, "cycles_by_tile", rows)?;
-    let (ipus, listed) = (programs.ipus(), programs.listed_ipus());
-    let mut execution = Execution::new(ipus, listed, programs.connection);
-    for run in 0..RUNS {
-        execution.run(run, "main", &steps)?;
-    }
+    let steps: Vec<Step> = steps.collect();
+    let of_ipu =
+        |ipu: usize| RUNS as u64 * steps.iter().map(|(_, by_ipu)| by_ipu[ipu]).sum::<u64>();
+    let cycles = (0..programs.ipus.len()).map(of_ipu).collect();
+    write_runs(&[(); RUNS].map(|()| steps.clone()), connection)?;
     Ok(cycles)
 }
 
-fn cycles_of_set(programs: &Programs, (set, ipu): (usize, u32)) -> Vec<u64> {
-    let instances = programs.instances((set, ipu));
-    let cycles = |tile: usize| {
-        let is_active = instances.iter().any(|(_, by_tile)| by_tile[tile] > 0);
+fn cycles_of_set(programs: &Programs, set: usize, ipu: usize) -> u64 {
+    let vertices = programs.vertices(set, ipu);
+    let tiles = 0..programs.plan.settings.tiles as usize;
+    let active = tiles.filter(|&tile| vertices.iter().any(|(_, by_tile)| by_tile[tile] > 0));
+    let cycles = active.map(|tile| {
         let about = [topic::CYCLES, set as u64, tile as u64 / 128, 7];
-        match is_active {
-            true => 60 + programs.plan.settings.random.below(4000, about),
-            false => 0,
-        }
-    };
-    (0..programs.plan.settings.tiles as usize)
-        .map(cycles)
-        .collect()
+        60 + programs.plan.settings.random.below(4000, about)
+    });
+    cycles.max().unwrap_or(0)
 }

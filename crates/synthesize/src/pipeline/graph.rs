@@ -1,13 +1,11 @@
 //! Describes a compilation for one IPU, in as much detail as the simulation of pipelines needs.
 
-use super::updates::{Held, Update, held, updates};
+use super::updates::{Held, Updates, held};
 use crate::cycles;
 use crate::groups::{Group, Role};
 use crate::liveness::{Ranges, Steps, Variable};
-use crate::model::Phase;
 use crate::places::Places;
 use crate::plan::Plan;
-use crate::settings::Framework;
 use crate::tensors::{State, TensorOf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +19,6 @@ pub(super) enum Pass {
 pub(super) struct Graph {
     pub layers: u32,
     pub tiles: u32,
-    pub is_tensorflow: bool,
     /// The first step of a micro-batch; steps before it run once.
     pub first: u32,
     /// The first backward step; none in inference.
@@ -36,7 +33,7 @@ pub(super) struct Graph {
     pub weights: Vec<Held>,
     /// By tile: the variables that are neither always live nor tensors.
     pub locals: Vec<Vec<Local>>,
-    pub updates: Vec<Update>,
+    pub updates: Updates,
     /// The cycles of each position in forward pass, backward pass and update, for one run of each
     /// program. Cycles of programs of several positions count in equal parts, cycles of programs of
     /// no position not at all.
@@ -76,7 +73,7 @@ impl Graph {
         let groups = || plan.groups.iter().enumerate();
         let tensors = groups().filter(|(_, group)| group.role == Role::Activation);
         let weights = groups().filter(|(_, group)| is_accumulated(plan, group));
-        let updates = updates(plan);
+        let updates = Updates::new(plan);
         let locals = (0..plan.settings.tiles).map(|tile| locals(plan, &updates, tile));
         let passes = passes(plan);
         let firsts = passes.each_ref().map(|pass| {
@@ -87,17 +84,12 @@ impl Graph {
         Self {
             layers: plan.settings.layers,
             tiles: plan.settings.tiles,
-            is_tensorflow: plan.settings.framework == Framework::Tensorflow,
             first: firsts[0].unwrap_or(0),
             backward_start: firsts[1],
             update: ends.max().unwrap_or(0),
             classes: plan.classes.ranges.clone(),
-            tensors: tensors
-                .map(|(index, group)| tensor(plan, index, group))
-                .collect(),
-            weights: weights
-                .map(|(index, group)| held(plan, index, group))
-                .collect(),
+            tensors: tensors.map(|(at, group)| tensor(plan, at, group)).collect(),
+            weights: weights.map(|(at, group)| held(plan, at, group)).collect(),
             locals: locals.collect(),
             cycles: cycles(plan),
             passes,
@@ -140,22 +132,12 @@ fn both(one: Steps, other: Steps) -> Steps {
     (one.0.min(other.0), one.1.max(other.1))
 }
 
-/// Returns the number of an operation's pass: 0 forward, 1 backward, 2 update.
-fn pass_number(phase: Phase) -> Option<usize> {
-    match phase {
-        Phase::Embedding | Phase::Forward | Phase::Head => Some(0),
-        Phase::Backward => Some(1),
-        Phase::Optimiser => Some(2),
-        Phase::Compiler => None,
-    }
-}
-
 fn passes(plan: &Plan) -> [Vec<Option<Steps>>; 2] {
     let positions = plan.settings.layers as usize + 2;
     let mut passes = [(); 2].map(|()| vec![None; positions]);
     for (index, op) in plan.model.ops.iter().enumerate() {
         let is_at_one = op.places.count() == 1 && op.function.is_none();
-        let (Some(pass @ 0..2), Some(steps)) = (pass_number(op.phase), plan.steps_of(index)) else {
+        let (Some(pass @ 0..2), Some(steps)) = (op.phase.pass(), plan.steps_of(index)) else {
             continue;
         };
         if is_at_one {
@@ -171,7 +153,7 @@ fn cycles(plan: &Plan) -> [Vec<u64>; 3] {
     let mut sums = [(); 3].map(|()| vec![0; positions]);
     cycles::by_owner(plan, None, false, &mut |owner, cycles| {
         let Some((op, places)) = owner else { return };
-        let Some(pass) = pass_number(plan.model.ops[op].phase) else {
+        let Some(pass) = plan.model.ops[op].phase.pass() else {
             return;
         };
         let places = places.in_order(plan.settings.layers);
@@ -196,13 +178,12 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
         steps.map(move |steps| Use { position, steps })
     });
     let tiles = group.window.tiles();
+    let on_tiles = tiles.map(|tile| (tile, plan.variable(index, tile)));
     Tensor {
         name: group.name.clone(),
         from_host: group.mark == Some(TensorOf::Input),
         uses: uses.collect(),
-        on_tiles: tiles
-            .map(|tile| (tile, plan.variable(index, tile)))
-            .collect(),
+        on_tiles: on_tiles.collect(),
     }
 }
 
@@ -215,12 +196,12 @@ fn is_accumulated(plan: &Plan, group: &Group) -> bool {
     }
 }
 
-fn locals(plan: &Plan, updates: &[Update], tile: u32) -> Vec<Local> {
+fn locals(plan: &Plan, updates: &Updates, tile: u32) -> Vec<Local> {
     let groups = plan.groups_on(tile);
     let groups = groups.filter(|&group| plan.groups[group].role != Role::Activation);
     let groups = groups.map(|index| {
         let group = &plan.groups[index];
-        let made_by = updates.iter().position(|update| update.op == group.op);
+        let made_by = updates.all.iter().position(|update| update.op == group.op);
         Local {
             places: group.places,
             variable: plan.variable(index, tile),
@@ -234,7 +215,7 @@ fn locals(plan: &Plan, updates: &[Update], tile: u32) -> Vec<Local> {
         made_by: None,
         is_gradient: false,
     });
-    let all = groups.chain(extras);
-    all.filter(|local| !plan.classes.always[local.variable.class as usize])
-        .collect()
+    let is_always = |local: &Local| plan.classes.always[local.variable.class as usize];
+    let all = groups.chain(extras).filter(|local| !is_always(local));
+    all.collect()
 }

@@ -9,7 +9,7 @@ use super::axis::{Axis, Kind};
 use super::compilation::{Compilation, Run};
 use super::copies::Copy;
 use super::graph::{Graph, Local, Pass};
-use super::route::Stay;
+use super::route::{Route, Stay};
 use crate::liveness::{Steps, Variable as Lowered};
 use crate::overhead::category;
 use crate::places::Places;
@@ -45,11 +45,10 @@ pub(super) enum When<'a> {
 
 impl<'a> Variable<'a> {
     fn data(tile: usize, name: &'a str, bytes: u64, when: When<'a>) -> Self {
-        let category = category::VARIABLE;
         Self {
             tile,
             name,
-            category,
+            category: category::VARIABLE,
             bytes,
             when,
         }
@@ -57,34 +56,22 @@ impl<'a> Variable<'a> {
 }
 
 impl<'a> Ipu<'a> {
-    pub fn all(compiled: &'a Compilation) -> impl Iterator<Item = Self> {
-        (0..compiled.ipus()).map(|number| Self::new(compiled, number))
-    }
-
-    fn new(compiled: &'a Compilation, number: u32) -> Self {
+    pub fn new(compiled: &'a Compilation, routes: &'a [Route], number: u32) -> Self {
         let steady = 2 * compiled.count() + 2;
         let stages = compiled.on_ipu(number);
         let parts = compiled.parts(number, 2 * steady);
-        let routes = compiled.routes.iter();
+        let routes = routes.iter();
         let stays = routes.filter_map(|route| Stay::new(compiled, route, (&stages, &parts)));
         let mut stays: Vec<Stay> = stays.collect();
-        let axis = Axis::new(
-            compiled,
-            &number_fifos(compiled, &mut stays),
-            (parts, steady),
-        );
+        let fifos = number_fifos(compiled, &mut stays);
+        let axis = Axis::new(compiled, &fifos, (parts, steady));
         let start = |micro_batch| {
             let time = compiled.time((stages[0], Pass::Forward), micro_batch);
             axis.after_time(time - 1)
         };
         let positions = compiled.positions_on(number);
-        let own = positions.flat_map(|at| {
-            compiled
-                .graph
-                .passes
-                .each_ref()
-                .map(|pass| pass[at as usize])
-        });
+        let passes = compiled.graph.passes.each_ref();
+        let own = positions.flat_map(|at| passes.map(|pass| pass[at as usize]));
         Self {
             compiled,
             places: compiled.places(number),
@@ -119,9 +106,9 @@ impl<'a> Ipu<'a> {
                 let bytes = u64::from(stay.slots) * bytes;
                 each(Variable::data(tile, &ring, bytes, When::Ring));
             }
-            for copy in &copies {
+            for (name, copy) in &copies {
                 let lives = self.lives(tensor.end(), class, copy);
-                each(Variable::data(tile, &copy.name, bytes, When::At(&lives)));
+                each(Variable::data(tile, name, bytes, When::At(&lives)));
             }
         }
     }
@@ -132,27 +119,22 @@ impl<'a> Ipu<'a> {
         let mut lives = HashMap::new();
         for (tile, locals) in self.compiled.graph.locals.iter().enumerate() {
             let mut sums = BTreeMap::new();
-            for local in locals
-                .iter()
-                .filter(|local| local.places.meets(self.places))
-            {
+            let is_here = |local: &&Local| local.places.meets(self.places);
+            for local in locals.iter().filter(is_here) {
                 let Lowered {
-                    category,
-                    class,
-                    bytes,
+                    category, class, ..
                 } = local.variable;
                 let key = (local.places, class, category, local.is_gradient);
-                *sums.entry(key).or_insert(0) += bytes.div_ceil(self.sharing(local));
+                let bytes = local.variable.bytes.div_ceil(self.sharing(local));
+                *sums.entry(key).or_insert(0) += bytes;
             }
             for ((_, class, category, is_gradient), bytes) in sums {
                 let key = (class, is_gradient);
                 let lives = lives.entry(key).or_insert_with(|| self.steps(key));
                 let name = &format!("local_{class}");
-                let variable = Variable::data(tile, name, bytes, When::At(lives));
-                each(Variable {
-                    category,
-                    ..variable
-                });
+                let mut variable = Variable::data(tile, name, bytes, When::At(lives));
+                variable.category = category;
+                each(variable);
             }
         }
     }
@@ -160,19 +142,20 @@ impl<'a> Ipu<'a> {
     /// Returns the number of replicas that share a variable.
     fn sharing(&self, local: &Local) -> u64 {
         let Compilation { graph, options, .. } = self.compiled;
-        let update = local.made_by.map(|update| &graph.updates[update]);
-        update.map_or(1, |update| graph.sharing(update, options.elsewhere))
+        let update = local.made_by.map(|update| &graph.updates.all[update]);
+        update.map_or(1, |update| graph.updates.sharing(update, options.elsewhere))
     }
 
     /// Visits the state that is loaded and stored, and the variables that replicas gather.
     fn updates(&self, each: &mut impl FnMut(Variable)) {
         let Compilation { graph, options, .. } = self.compiled;
-        for update in &graph.updates {
+        for update in &graph.updates.all {
             let (from, to) = update.steps;
             let [start, end] = [from, to].map(|step| self.period() + 4 * step);
             let (there, pads) = (start..end, [start..start + 1, end - 1..end]);
             for tile in 0..graph.tiles as usize {
-                let taken = graph.taken(update, (tile, self.places), options.elsewhere);
+                let on_tile = (tile, self.places);
+                let taken = graph.updates.taken(update, on_tile, options.elsewhere);
                 for (bytes, lives) in [
                     (taken.loaded, from_ref(&there)),
                     // A load and a store have pads for all of it.
@@ -188,10 +171,8 @@ impl<'a> Ipu<'a> {
 
     fn accumulators(&self, each: &mut impl FnMut(Variable)) {
         let Compilation { graph, .. } = self.compiled;
-        let weights = graph
-            .weights
-            .iter()
-            .filter(|_| graph.backward_start.is_some());
+        let weights = graph.weights.iter();
+        let weights = weights.filter(|_| graph.backward_start.is_some());
         for weight in weights.filter(|weight| weight.places.meets(self.places)) {
             let names = ["Accum___{}", "{}/Accumulator"];
             let name = self.compiled.name(names, &weight.name);
@@ -244,11 +225,8 @@ impl Ipu<'_> {
         let has_own = ranges.len() > 1 && ranges.iter().any(|range| is_own(&range));
         let mut lives = Vec::new();
         for &(from, to) in ranges.iter().filter(|range| !has_own || is_own(range)) {
-            let segments = self
-                .axis
-                .segments
-                .iter()
-                .filter(|segment| segment.kind != Kind::Fifo);
+            let segments = self.axis.segments.iter();
+            let segments = segments.filter(|segment| segment.kind != Kind::Fifo);
             for segment in segments.filter(|segment| self.window.contains(&segment.start)) {
                 let (first, end) = (from.max(segment.steps.0), to.min(segment.steps.1));
                 if first < end {

@@ -24,7 +24,6 @@ mod axis;
 mod compilation;
 mod copies;
 mod execution;
-mod form;
 mod graph;
 mod ipu;
 mod model;
@@ -36,7 +35,6 @@ mod step;
 mod updates;
 mod variables;
 
-pub use form::{LoweredVariables, ProfileForm};
 pub use model::{PipelineModel, StageTruth};
-pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
+pub use options::{Elsewhere, PipelineOptions, ProfileForm, Recompute, Schedule};
 pub use step::StepForm;

@@ -6,6 +6,7 @@ use super::compilation::Compilation;
 use super::graph::Graph;
 use super::ipu::{Ipu, Variable, When};
 use super::options::PipelineOptions;
+use super::route::Route;
 use crate::liveness::Changes;
 use crate::place_truth::PlaceTruth;
 use crate::plan::Plan;
@@ -61,9 +62,20 @@ impl PipelineModel {
     /// is last. Cuts that leave a stage empty do not count, nor does a cut before Out if Out runs
     /// on the first IPU.
     pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> Vec<StageTruth> {
+        self.ipus(cuts, options, |ipu| self.stage(ipu, options))
+    }
+
+    /// Visits the IPUs of the pipelined compilation with these cuts.
+    pub(super) fn ipus<T>(
+        &self,
+        cuts: &[u32],
+        options: &PipelineOptions,
+        visit: impl FnMut(&Ipu) -> T,
+    ) -> Vec<T> {
         let compiled = Compilation::new(&self.graph, cuts, options);
-        let stages = Ipu::all(&compiled).map(|ipu| self.stage(&ipu, options));
-        stages.collect()
+        let routes = Route::all(&compiled);
+        let ipus = (0..compiled.ipus()).map(|number| Ipu::new(&compiled, &routes, number));
+        ipus.collect::<Vec<_>>().iter().map(visit).collect()
     }
 
     fn stage(&self, ipu: &Ipu, options: &PipelineOptions) -> StageTruth {
@@ -85,16 +97,16 @@ impl PipelineModel {
         for (tile, changes) in changes.iter().enumerate() {
             // State of the optimizer that is always live on one IPU and has left, and the shares
             // of it that stay.
-            let (left, shares) = self.graph.moved(tile, ipu.places, options.elsewhere);
+            let updates = &self.graph.updates;
+            let (left, shares) = updates.moved(tile, ipu.places, options.elsewhere);
             let layers = self.places.fixed(tile, ipu.places) - left + shares + changes.peak();
             // Gaps come with the places: with no buffers for other stages, and not with what the
             // compilation for one IPU keeps and this one recomputes.
             let alone = self.places.explained(tile, ipu.places) - left;
             let gap = self.places.gap(tile, alone.min(layers));
             truth.gaps.push(gap);
-            truth
-                .tiles
-                .push(layers + gap + stash[tile] + accumulators[tile]);
+            let kept = stash[tile] + accumulators[tile];
+            truth.tiles.push(layers + gap + kept);
         }
         StageTruth { stash, ..truth }
     }

@@ -17,7 +17,14 @@ pub(super) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    pub fn new(compiled: &Compilation, tensor: &'a Tensor) -> Self {
+    /// Follows all tensors.
+    pub fn all(compiled: &Compilation<'a>) -> Vec<Self> {
+        let tensors = compiled.graph.tensors.iter();
+        let routes = tensors.map(|tensor| Self::new(compiled, tensor));
+        routes.collect()
+    }
+
+    fn new(compiled: &Compilation, tensor: &'a Tensor) -> Self {
         let run = |usage: &Use| {
             let mut stages = compiled.stages.iter();
             let stage = stages.position(|stage| stage.contains(&usage.position));

@@ -13,6 +13,7 @@ use super::compilation::{Compilation, Part, Run};
 use super::graph::Pass;
 use super::model::PipelineModel;
 use super::options::PipelineOptions;
+use super::route::Route;
 
 /// What a step depends on beside the pipeline.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +41,10 @@ impl PipelineModel {
         let compiled = Compilation::new(&self.graph, cuts, options);
         let parts = |ipu| compiled.parts(ipu, form.micro_batches);
         let parts: Vec<Vec<Part>> = (0..compiled.ipus()).map(parts).collect();
+        let routes = Route::all(&compiled);
         let last = parts.iter().flatten().map(|part| part.time).max();
-        let times = (0..=last.unwrap_or(0)).map(|time| compiled.cycles(&parts, time, form));
+        let times =
+            (0..=last.unwrap_or(0)).map(|time| compiled.cycles((&parts, &routes), time, form));
         let updates = (0..compiled.ipus()).map(|ipu| compiled.update(ipu, form));
         let updates = match options.schedule.has_fifo() {
             true => updates.max().unwrap_or(0),
@@ -52,7 +55,7 @@ impl PipelineModel {
 }
 
 impl Compilation<'_> {
-    fn cycles(&self, parts: &[Vec<Part>], time: u32, form: &StepForm) -> u64 {
+    fn cycles(&self, (parts, routes): (&[Vec<Part>], &[Route]), time: u32, form: &StepForm) -> u64 {
         let work = |parts: &Vec<Part>| -> u64 {
             let active = parts.iter().filter(|part| part.time == time);
             active.map(|part| self.work(part.run)).sum()
@@ -61,7 +64,7 @@ impl Compilation<'_> {
         // Sent and received.
         let mut bytes = vec![[0u64; 2]; parts.len()];
         for run in self.copied(time) {
-            if let Some((next, sent)) = self.sent(run) {
+            if let Some((next, sent)) = self.sent(run, routes) {
                 bytes[self.ipu(run.0) as usize][0] += sent;
                 bytes[self.ipu(next) as usize][1] += sent;
             }
@@ -73,41 +76,36 @@ impl Compilation<'_> {
     fn work(&self, (stage, pass): Run) -> u64 {
         let sum = |pass: Pass, positions: &Range<u32>| -> u64 {
             let cycles = &self.graph.cycles[pass as usize];
-            cycles[positions.start as usize..positions.end as usize]
-                .iter()
-                .sum()
+            positions.clone().map(|at| cycles[at as usize]).sum()
         };
-        let again = self.reruns[stage as usize]
-            .iter()
-            .filter(|_| pass == Pass::Backward);
+        let again = self.reruns[stage as usize].iter();
+        let again = again.filter(|_| pass == Pass::Backward);
         let again = again.map(|part| sum(Pass::Forward, part));
         sum(pass, &self.stages[stage as usize]) + again.sum::<u64>()
     }
 
     /// The neighbour that a run sends to, and the bytes that it sends.
-    fn sent(&self, (stage, pass): Run) -> Option<(u32, u64)> {
+    fn sent(&self, (stage, pass): Run, routes: &[Route]) -> Option<(u32, u64)> {
         let next = match pass {
             Pass::Forward => Some(stage + 1).filter(|&next| next < self.count()),
             Pass::Backward => stage.checked_sub(1),
         }?;
-        let sent = self
-            .routes
-            .iter()
-            .filter(|route| route.made.1 == pass && route.holds(stage) && route.holds(next));
+        let is_sent =
+            |route: &&Route| route.made.1 == pass && route.holds(stage) && route.holds(next);
+        let sent = routes.iter().filter(is_sent);
         let on_tiles = sent.flat_map(|route| &route.tensor.on_tiles);
         Some((next, on_tiles.map(|(_, variable)| variable.bytes).sum()))
     }
 
     fn update(&self, ipu: u32, form: &StepForm) -> u64 {
         let graph = self.graph;
-        let work = self
-            .positions_on(ipu)
-            .map(|position| graph.cycles[2][position as usize]);
-        let places = self.places(ipu);
-        let loaded = graph.updates.iter().map(|update| {
+        let positions = self.positions_on(ipu);
+        let work = positions.map(|position| graph.cycles[2][position as usize]);
+        let (places, elsewhere) = (self.places(ipu), self.options.elsewhere);
+        let updates = &graph.updates;
+        let loaded = updates.all.iter().map(|update| {
             let tiles = 0..graph.tiles as usize;
-            let taken =
-                tiles.map(|tile| graph.taken(update, (tile, places), self.options.elsewhere));
+            let taken = tiles.map(|tile| updates.taken(update, (tile, places), elsewhere));
             form.cycles(taken.map(|taken| taken.loaded).sum(), form.streaming)
         });
         work.sum::<u64>() + 2 * loaded.sum::<u64>()

@@ -5,13 +5,19 @@
 //! it, each through landing pads; where it is shared out, the replicas share out what
 //! the operation makes too, and gather the weight when it is done.
 
-use super::graph::Graph;
 use super::options::Elsewhere;
 use crate::groups::Group;
 use crate::liveness::Steps;
 use crate::places::Places;
 use crate::plan::Plan;
+use crate::settings::Framework;
 use crate::tensors::{State, TensorOf};
+
+#[derive(Debug)]
+pub(super) struct Updates {
+    pub all: Vec<Update>,
+    is_tensorflow: bool,
+}
 
 #[derive(Debug)]
 pub(super) struct Update {
@@ -29,20 +35,6 @@ pub(super) struct Held {
     pub on_tiles: Vec<u64>,
 }
 
-pub(super) fn updates(plan: &Plan) -> Vec<Update> {
-    let ops = plan.model.ops.iter().enumerate();
-    let updates = ops.filter(|(_, op)| op.is_update());
-    let updates = updates.filter_map(|(op, _)| {
-        Some(Update {
-            op,
-            steps: plan.steps_of(op)?,
-            state: held_by(plan, op, &[State::First, State::Second]),
-            weights: held_by(plan, op, &[State::Value]),
-        })
-    });
-    updates.collect()
-}
-
 /// Returns the tensors of weights in these states that an operation uses.
 fn held_by(plan: &Plan, op: usize, states: &[State]) -> Vec<Held> {
     let groups = plan.groups.iter().enumerate();
@@ -53,9 +45,8 @@ fn held_by(plan: &Plan, op: usize, states: &[State]) -> Vec<Held> {
         }
         _ => false,
     });
-    groups
-        .map(|(index, group)| held(plan, index, group))
-        .collect()
+    let all = groups.map(|(index, group)| held(plan, index, group));
+    all.collect()
 }
 
 pub(super) fn held(plan: &Plan, index: usize, group: &Group) -> Held {
@@ -81,7 +72,24 @@ pub(super) struct Taken {
     pub gathered: u64,
 }
 
-impl Graph {
+impl Updates {
+    pub fn new(plan: &Plan) -> Self {
+        let ops = plan.model.ops.iter().enumerate();
+        let updates = ops.filter(|(_, op)| op.is_update());
+        let updates = updates.filter_map(|(op, _)| {
+            Some(Update {
+                op,
+                steps: plan.steps_of(op)?,
+                state: held_by(plan, op, &[State::First, State::Second]),
+                weights: held_by(plan, op, &[State::Value]),
+            })
+        });
+        Self {
+            all: updates.collect(),
+            is_tensorflow: plan.settings.framework == Framework::Tensorflow,
+        }
+    }
+
     pub fn taken(
         &self,
         update: &Update,
@@ -89,20 +97,15 @@ impl Graph {
         elsewhere: Elsewhere,
     ) -> Taken {
         let mut taken = Taken::default();
-        let state = update
-            .state
-            .iter()
-            .filter(|state| state.places.meets(places));
+        let is_here = |held: &&Held| held.places.meets(places);
+        let state = update.state.iter().filter(is_here);
         for state in state.filter(|_| elsewhere.is_off_chip) {
             if let Some(replicas) = self.replicas_of(state, elsewhere) {
                 taken.loaded += state.on_tiles[tile].div_ceil(replicas);
             }
         }
         let replicas = self.sharing(update, elsewhere);
-        let weights = update
-            .weights
-            .iter()
-            .filter(|weight| weight.places.meets(places));
+        let weights = update.weights.iter().filter(is_here);
         for weight in weights.filter(|_| replicas > 1) {
             let bytes = weight.on_tiles[tile];
             let share = bytes.div_ceil(replicas);
@@ -116,7 +119,7 @@ impl Graph {
     /// Returns the bytes of state that leave a tile, and the bytes of their shares that stay on
     /// this replica.
     pub fn moved(&self, tile: usize, places: Places, elsewhere: Elsewhere) -> (u64, u64) {
-        let state = self.updates.iter().flat_map(|update| &update.state);
+        let state = self.all.iter().flat_map(|update| &update.state);
         let (mut left, mut shares) = (0, 0);
         for state in state.filter(|state| state.places.meets(places)) {
             if let Some(replicas) = self.replicas_of(state, elsewhere) {

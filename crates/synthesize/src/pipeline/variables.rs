@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::compilation::Compilation;
-use super::ipu::{Ipu, Variable, When};
+use super::ipu::{Variable, When};
 use super::model::{PipelineModel, StageTruth};
 use super::options::PipelineOptions;
 use crate::liveness::{Classes, Ranges, Variable as Lowered};
@@ -13,7 +12,7 @@ use crate::overhead::CATEGORIES;
 use crate::places::Places;
 
 /// The class of what is always live; 0 is that of what is never allocated.
-pub(super) const ALWAYS: u32 = 1;
+const ALWAYS: u32 = 1;
 
 #[derive(Default)]
 pub(super) struct Variables {
@@ -43,12 +42,12 @@ impl Variables {
         let mut variables = Self::default();
         variables.classes.push(Vec::new(), false);
         variables.classes.push(Vec::new(), true);
-        for ipu in Ipu::all(&Compilation::new(&model.graph, cuts, options)) {
+        model.ipus(cuts, options, |ipu| {
             let mut tiles = variables.fixed(model, ipu.places);
             ipu.visit(|variable| variables.add(&mut tiles[variable.tile], &variable));
             let places = ipu.places;
             variables.ipus.push(IpuVariables { places, tiles });
-        }
+        });
         let ranges = variables.classes.ranges.iter().flatten();
         variables.steps = ranges.map(|range| range.1).max().unwrap_or(0).max(1);
         variables
@@ -66,7 +65,7 @@ impl Variables {
             let row = kinds.into_iter().map(|(kind, bytes)| {
                 let is_user = kind.name < model.plan.groups.len();
                 let name = self.name(&names[kind.name], is_user);
-                (name, always(kind.category, bytes))
+                (name, Lowered::always(kind.category, bytes))
             });
             row.collect()
         });
@@ -78,29 +77,25 @@ impl Variables {
         let name = self.name(&format!(".text.supervisor.{exchange}_exchange_"), false);
         let tiles = self.ipus[ipu].tiles.iter_mut().zip(by_tile);
         for (rows, &bytes) in tiles.filter(|(_, bytes)| **bytes > 0) {
-            rows.push((name, always(category, bytes)));
+            rows.push((name, Lowered::always(category, bytes)));
         }
+    }
+
+    /// Sets the number of steps of all programs, through which always-live variables live.
+    pub fn live_until(&mut self, steps: u32) {
+        self.classes.ranges[ALWAYS as usize] = vec![(0, steps)];
     }
 
     fn add(&mut self, rows: &mut Vec<Row>, variable: &Variable) {
         let name = self.name(variable.name, true);
-        let &Variable {
-            category, bytes, ..
-        } = variable;
+        let (category, bytes) = (variable.category, variable.bytes);
         let When::At(lives) = variable.when else {
-            rows.push((name, always(category, bytes)));
+            rows.push((name, Lowered::always(category, bytes)));
             return;
         };
         for ranges in without_overlap(lives) {
             let class = self.classes.intern(ranges);
-            rows.push((
-                name,
-                Lowered {
-                    category,
-                    class,
-                    bytes,
-                },
-            ));
+            rows.push((name, Lowered::new(category, class, bytes)));
         }
     }
 
@@ -130,14 +125,6 @@ impl Variables {
         }
         truth.categories.push(categories);
         truth.accumulators.push(accumulators);
-    }
-}
-
-fn always(category: usize, bytes: u64) -> Lowered {
-    Lowered {
-        category,
-        class: ALWAYS,
-        bytes,
     }
 }
 

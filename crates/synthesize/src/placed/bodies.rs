@@ -57,9 +57,8 @@ impl Planter<'_> {
             let Some(weight) = weight.filter(|_| template.outlined && template.weight > 0) else {
                 continue;
             };
-            let uses = callers
-                .iter()
-                .flat_map(|&call| self.at(call, 0, Access::Destination));
+            let calls = callers.iter();
+            let uses = calls.flat_map(|&call| self.at(call, 0, Access::Destination));
             let uses: Vec<Use> = uses.chain(self.compute(first, slot)).collect();
             let group = Group {
                 name: self.named(first, "weights"),

@@ -200,7 +200,7 @@ impl Planter<'_> {
     /// Returns the places of all these operations together.
     fn places_of<'a>(&self, ops: impl IntoIterator<Item = &'a usize>) -> Places {
         let places = ops.into_iter().map(|&op| self.model.ops[op].places);
-        places.fold(Places::NONE, |all, one| all | one)
+        places.collect()
     }
 
     fn window(&self, index: u64, role: Role) -> Window {

@@ -34,19 +34,15 @@ impl Planter<'_> {
         let result = vec![computed, self.at(op, broadcast, Access::Source)];
         scales.push(self.at(op, broadcast, Access::Destination));
         let trained = self.model.trained();
-        let places = trained
-            .iter()
-            .map(|&weight| self.model.weights[weight].places);
-        let places = places.fold(Places::NONE, |all, more| all | more);
+        let places = trained.iter();
+        let places = places.map(|&weight| self.model.weights[weight].places);
+        let places: Places = places.collect();
+        let (one, all) = (Window::all(1), self.everywhere());
+        let sums = 4 * trained.len() as u64;
         for (what, window, bytes, uses) in [
-            (
-                "gathered",
-                Window::all(1),
-                4 * trained.len() as u64,
-                gathered,
-            ),
-            ("norm", Window::all(1), 4, result),
-            ("broadcast", self.everywhere(), 4, scales),
+            ("gathered", one, sums, gathered),
+            ("norm", one, 4, result),
+            ("broadcast", all, 4, scales),
         ] {
             let name = self.named(op, what);
             let group = Group {

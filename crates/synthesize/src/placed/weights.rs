@@ -36,9 +36,8 @@ impl Planter<'_> {
         let users = planted.users.iter().copied();
         let readers = users.flat_map(|user| self.gradients_of(user).chain([user]));
         let reads = readers.flat_map(|op| self.read(op, planted.slot));
-        let uses: Vec<Use> = reads
-            .chain(self.stages_over(weight, Kind::Update))
-            .collect();
+        let updates = self.stages_over(weight, Kind::Update);
+        let uses: Vec<Use> = reads.chain(updates).collect();
         let group = Group {
             name: planted.name.clone(),
             window,
@@ -173,7 +172,7 @@ impl Planter<'_> {
         let stages = updates.iter().flat_map(|&op| &self.tree.op_stages[op]);
         let uses = stages.map(|&stage| (stage, Access::Compute));
         let names = &templates::of(self.settings.framework).names;
-        let name = names.learning_rate.clone();
+        let name = names["learning_rate"].clone();
         let group = Group {
             mark: Some(TensorOf::LearningRate),
             ..self.on_every_ipu(updates[0], name, Role::Weight, 4)

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use popliner::model::EVERYWHERE;
-use synthesize::operation_truth::{Home, OperationTruth};
 use synthesize::places::Places;
+use synthesize::planted::{Home, OperationTruth};
 
 use super::planted::{Planted, Read};
 
