@@ -3,7 +3,7 @@
 
 use super::build::Inputs;
 use super::cell::Cell;
-use super::fields::{Field, fields, items};
+use super::fields::{FilledColumn, fields, items};
 use super::table::Table;
 use super::tables::time;
 use super::{LayerNames, Report, StepFacts};
@@ -167,7 +167,7 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
     (!both.is_empty()).then(|| both.join("; "))
 }
 
-const SWEEP: [Field<BestSplit>; 16] = fields![BestSplit;
+const SWEEP: [FilledColumn<BestSplit>; 16] = fields![BestSplit;
     Always "IPUs" Count (.ipus),
     Always "Fits" Text (.fits),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
@@ -204,7 +204,7 @@ fn if_open(report: &Report, part: &impl ToString) -> Cell {
     is_open.then(|| part.to_string()).into()
 }
 
-const PLAN: [Field<BestSplit>; 19] = fields![BestSplit;
+const PLAN: [FilledColumn<BestSplit>; 19] = fields![BestSplit;
     Always "IPUs" Count (.ipus),
     Always "Replicas" Count (.replicas),
     Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),

@@ -7,7 +7,7 @@ use super::cell::Cell;
 use super::table::{Column, Table};
 
 /// A column of a table, with the function that makes its cells from rows of type `T`.
-pub(super) struct Field<T> {
+pub(super) struct FilledColumn<T> {
     pub(super) column: Column,
     /// Makes the cell of a row from the row's item, the report, and the index of the row.
     pub(super) cell: fn(&T, &Report, usize) -> Cell,
@@ -34,7 +34,7 @@ macro_rules! field {
         $crate::report::fields::field!($row, $when, $name, $kind, "", $cell)
     };
     ($row:ty, $when:ident, $name:expr, $kind:ident, $at:expr, $cell:expr) => {
-        $crate::report::fields::Field::<$row> {
+        $crate::report::fields::FilledColumn::<$row> {
             column: $crate::report::table::Column::new(
                 $name,
                 $crate::report::table::Kind::$kind,
@@ -86,7 +86,7 @@ impl Table {
     /// in the JSON form.
     pub(super) fn of<'a, T: 'a>(
         name: &'static str,
-        fields: &[Field<T>],
+        fields: &[FilledColumn<T>],
         report: &Report,
         items: impl Iterator<Item = (String, &'a T)>,
     ) -> Self {

@@ -2,12 +2,12 @@
 //! of columns for people. New columns come last, so that programs may use indices of columns.
 
 use super::cell::Cell;
-use super::fields::{Field, fields, items};
+use super::fields::{FilledColumn, fields, items};
 use super::table::{RowBar, Table};
 use super::{Cut, FullestTile, LayerMemory, Report, Stage, step};
 use crate::wording::grouped;
 
-const STAGES: [Field<Stage>; 32] = fields![Stage;
+const STAGES: [FilledColumn<Stage>; 32] = fields![Stage;
     Always "Stage" Count (.stage),
     Always "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
     Always "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
@@ -78,7 +78,7 @@ pub(super) fn time(cycles: u64, report: &Report) -> String {
     }
 }
 
-const LAYERS: [Field<LayerMemory>; 14] = fields![LayerMemory;
+const LAYERS: [FilledColumn<LayerMemory>; 14] = fields![LayerMemory;
     Always "Layer" Layers (|layer, _, _| Cell::Layer(layer.name.clone())),
     Always "All tiles" Bytes (.total),
     Always "Variables" Bytes (.parts.variables),
@@ -124,7 +124,7 @@ fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
     Some(layers?.get(place)?.cycles)
 }
 
-const CUTS: [Field<Cut>; 4] = fields![Cut;
+const CUTS: [FilledColumn<Cut>; 4] = fields![Cut;
     Always "Cut" Text (|cut, _, _| cut_name(cut.after_stage).into()),
     Always "Between the layers" Text (|cut, report, _| sides_of(cut, report).into()),
     Always "Over it" Bytes (.bytes),

@@ -3,11 +3,11 @@
 use super::{IpuFit, RecordedTileFacts, StageAgainst};
 use crate::report::Report;
 use crate::report::cell::Cell;
-use crate::report::fields::{Field, fields, items, placed, table};
+use crate::report::fields::{FilledColumn, fields, items, placed, table};
 use crate::report::table::{RowBar, Table};
 use crate::wording::signed_share;
 
-const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
+const IPUS: [FilledColumn<IpuFit>; 33] = fields![IpuFit;
     Always "IPU" Count (.ipu),
     NotZero "Layers" Layers (.layers),
     Always "Fits" Text (.fits),
@@ -70,7 +70,7 @@ pub(in crate::report) fn categories(report: &Report) -> Table {
     })
 }
 
-const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
+const STAGES: [FilledColumn<StageAgainst>; 13] = fields![StageAgainst;
     Always "Stage" Count (.stage),
     Always "IPU" Count (.ipu),
     Always "Layers" Layers (.layers),
