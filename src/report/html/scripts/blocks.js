@@ -1,6 +1,6 @@
 // Memory over the steps: each large variable is a block, stacked on what is always live.
 
-/** @typedef {Required<Json.TileAtSteps> & {at: string}} TileSteps `at` is its place in the report */
+/** @typedef {Required<Json.TileAtSteps> & {at: string}} TileSteps `at` is the tile's place in the report */
 /** @typedef {{number: number, own: Json.VariableAtSteps, spans: [number, number][]}} Block `spans` are places
  *  of chosen steps, both ends inclusive */
 
@@ -13,13 +13,13 @@ const knownTiles = () => {
   }));
 };
 
-/** Says which IPUs have the tile as their fullest tile. @param {number} tile */
+/** Says which IPUs have this tile as their fullest tile. @param {number} tile */
 const fullestOf = (tile) => {
   const own = stagesOf().filter((one) => one.tile.tile === tile).map((one) => one.ipu);
   return own.length > 3 ? `, the fullest of ${own.length} IPUs` : own.length ? `, the fullest of IPU ${own.join(', ')}` : '';
 };
 
-/** The largest blocks in sight are drawn, at most this many. */
+/** Upper bound on the blocks that are drawn: the largest ones in sight. */
 const MOST_BLOCKS = 400;
 
 /** Does a variable belong to the chosen layer? True if no layer is chosen. @param {Json.VariableAtSteps} own */
@@ -194,7 +194,7 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
   follow(['step', 'layer'], show, head);
 };
 
-/** A table of the bytes at a step by layer, or by category. Only categories add up to the whole. @param {HTMLElement} parent
+/** Adds a table of the bytes at a step by layer, or by category. Only categories add up to the whole. @param {HTMLElement} parent
  * @param {string[]} names @param {{bytes: number[]}[]} all @param {number} place @param {string} root */
 const addSums = (parent, names, all, place, root) => {
   const isOfLayers = root.endsWith('layers');
@@ -210,7 +210,7 @@ const addSums = (parent, names, all, place, root) => {
     });
 };
 
-/** The whole view. @param {HTMLElement} parent */
+/** Builds the view of memory over the steps. @param {HTMLElement} parent */
 const buildMemory = (parent) => {
   if (report.split) add(parent, 'p', 'These are the recorded tiles of the compilation for one IPU. Split has the tiles of each stage.', 'soft');
   const tiles = knownTiles();
@@ -245,7 +245,7 @@ const buildMemory = (parent) => {
   addCategories(parent);
 };
 
-/** A table of the recorded bytes by category. @param {HTMLElement} parent */
+/** Adds a table of the recorded bytes by category. @param {HTMLElement} parent */
 const addCategories = (parent) => {
   const all = report.memory.categories;
   if (!all.length) return;

@@ -15,24 +15,24 @@ const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
 /** The current choice. A layer is a position of the layer order. @type {Choice} */
 let chosen = noChoice();
 
-/** Is the chosen layer in the list? @param {(?string)[]} layers */
+/** Is the chosen layer among these layers? @param {(?string)[]} layers */
 const hasChosenLayer = (layers) => chosen.layer !== null
   && layers.some((own) => layerName(own) === layerName(report.layers[chosen.layer ?? 0]?.name));
 
-/** Functions to call when one of their keys changes. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
+/** Functions to call when one of their keys of the choice changes. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
 let followers = [];
 
-/** Calls `show` whenever one of `keys` changes, as long as `own` is in the page.
+/** Calls `show` whenever one of these keys of the choice changes, as long as `own` is in the page.
  * @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
 const onChoice = (keys, show, own) => followers.push({ keys, show, own });
 
-/** Calls `show` now, and whenever one of `keys` changes. @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
+/** Calls `show` now, and whenever one of these keys of the choice changes. @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
 const follow = (keys, show, own) => {
   onChoice(keys, show, own);
   show();
 };
 
-/** Calls the followers of all keys that differ from `before`. @param {Choice} before */
+/** Calls the functions that follow keys of the choice that differ from `before`. @param {Choice} before */
 const letFollow = (before) => {
   followers = followers.filter(({ own }) => !own || own.isConnected);
   for (const { keys, show, own } of [...followers]) {
@@ -40,7 +40,7 @@ const letFollow = (before) => {
   }
 };
 
-/** The hash of a choice. @param {Choice} own */
+/** The hash of the page's address for a choice. @param {Choice} own */
 const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !== null && value !== '')
   .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
 
@@ -58,7 +58,7 @@ const choiceOf = (hash) => {
   return own;
 };
 
-/** Changes the choice and the address, and calls the followers of the changed keys. @param {Partial<Choice>} change */
+/** Changes the choice and the address, and calls the functions that follow the changed keys. @param {Partial<Choice>} change */
 const choose = (change) => {
   const before = chosen;
   chosen = { ...chosen, ...change };
@@ -69,7 +69,7 @@ const choose = (change) => {
   letFollow(before);
 };
 
-/** Takes the choice from the address when the reader enters one or goes back. */
+/** Takes the choice from the page's address when the reader enters an address or goes back. */
 const followAddress = () => addEventListener('popstate', () => {
   const next = choiceOf(location.hash);
   if (!next.view) next.view = chosen.view;

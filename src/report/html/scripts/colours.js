@@ -1,6 +1,6 @@
 // One colour for each category and each part of memory, on all pages.
 
-/** The categories that share each colour. */
+/** For each colour, the categories of variables that have it. */
 const COLOURS = [
   'variable', 'constant', 'vertexCode', 'vertexInstanceState', 'internalExchangeCode', 'controlCode',
   'message', 'copyDescriptor', 'outputEdge', 'rearrangement', 'multiple', 'stack', 'vertexFieldData',
@@ -21,7 +21,7 @@ const lookAt = (place) => `tile-${place % 14}`;
 /** The colour of a cell that names a category. @param {Column} column @param {string} cell */
 const lookOfCategory = (column, cell) => column.name === 'Category' ? lookOf(cell) : '';
 
-/** The parts of a stage: the name of the field, the look, and the name for people. @type {[string, string, string][]} */
+/** The kinds of contents of a stage: the name of the report's field, the CSS class, and the name for people. @type {[string, string, string][]} */
 const PARTS = [
   ['variables', 'tile-0', 'Variables'], ['vertex_code', 'tile-2', 'Vertex code'], ['vertex_state', 'tile-3', 'Vertex state'],
   ['exchange_code', 'tile-4', 'Exchange code'], ['control_code', 'tile-5', 'Control code'],
@@ -36,6 +36,6 @@ const PARTS = [
 const partsOf = (parts) => PARTS.filter(([key]) => parts[key] > 0)
   .map(([key, look, name]) => ({ look, name, bytes: parts[key] }));
 
-/** A legend of the parts that are not 0 in some entry. @param {Element} parent @param {any[]} all */
+/** Adds a legend of the kinds of contents that are not 0 in some entry. @param {Element} parent @param {any[]} all */
 const addPartsLegend = (parent, all) => addLegend(parent,
   PARTS.filter(([key]) => all.some((own) => own[key] > 0)).map(([, look, name]) => [look, name]));

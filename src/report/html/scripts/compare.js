@@ -41,7 +41,7 @@ const addOpener = (parent) => {
   addAs(parent, 'p', 'opened', '', 'soft').setAttribute('role', 'status');
 };
 
-/** Opens files that are dropped anywhere on the page. */
+/** Opens reports that the reader drops anywhere on the page. */
 const takeDrops = () => {
   addEventListener('dragover', (event) => event.preventDefault());
   addEventListener('drop', (event) => {
@@ -50,7 +50,7 @@ const takeDrops = () => {
   });
 };
 
-/** A table of numbers that both reports have under a name. @param {HTMLElement} parent @param {string} name
+/** Adds a table of the numbers that `read` returns for both reports, matched by their names. @param {HTMLElement} parent @param {string} name
  * @param {(own: Json.Report) => [string, any][]} read */
 const addBoth = (parent, name, read) => {
   const [before, after] = [earlier ?? report, report].map((own) => new Map(read(own).filter(([, value]) => typeof value === 'number')));
@@ -61,7 +61,7 @@ const addBoth = (parent, name, read) => {
   if (rows.length) addTable(parent, name, columnsOf([[name, 'text'], ['Earlier', 'count'], ['Now', 'count'], ['Change', 'change']]), rows);
 };
 
-/** The view of the differences between the reports. @param {HTMLElement} parent */
+/** Builds the view of the differences between the two reports. @param {HTMLElement} parent */
 const buildComparison = (parent) => {
   const part = addPart(parent, 'comparison', 'What moved');
   const [before, after] = [earlier ?? report, report].map((own) => short(own.provenance.files.profile));

@@ -31,20 +31,20 @@ const configurationOf = (form, own, isNote) => {
   return all.join('');
 };
 
-/** The forms; the one of the model's framework comes first. */
+/** The forms of configuration in the report; the form of the model's framework comes first. */
 const configurations = () => {
   const names = { poptorch: 'poptorch', popart: 'popart', tensorflow: 'keras' };
   const own = names[/** @type {keyof typeof names} */ (report.pipeline?.recording.framework)] ?? 'examples';
   return [...report.configuration ?? []].sort((a, b) => Number(b.form === own) - Number(a.form === own));
 };
 
-/** The text to paste; empty if the form cannot be written. @param {Json.Configuration} form */
+/** The text of a form to paste; empty if the form cannot be written. @param {Json.Configuration} form */
 const shownConfiguration = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, false) : form.text) ?? form.problem ?? '';
 
-/** Notes on a form without comments. @param {Json.Configuration} form */
+/** The notes beside the text of a form that has no comments. @param {Json.Configuration} form */
 const notesOf = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, true) : form.notes) ?? '';
 
-/** The whole view. @param {HTMLElement} parent */
+/** Builds the view of the configuration to paste. @param {HTMLElement} parent */
 const buildConfiguration = (parent) => {
   const part = addPart(parent, 'configuration', 'Configuration');
   const forms = configurations();

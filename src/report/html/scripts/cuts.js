@@ -9,7 +9,7 @@
 /** The keys of a choice that make up a split to try. @type {(keyof Choice)[]} */
 const TRIED = ['cuts', 'ipus', 'memory', 'reserve'];
 
-/** What the report says about other splits; null if it says nothing, or has numbers that a browser
+/** The report's numbers of other splits, with functions on them; null if it has none, or numbers that a browser
  * cannot add up exactly. */
 const tryable = () => {
   const { what_if: data, split, layers } = report;
@@ -58,7 +58,7 @@ const tryable = () => {
     return sumOf(cycles.once, range) + (isAgain ? sumOf(isFollowed ? cycles.recomputed : cycles.recomputed_last, range) : 0);
   };
 
-  /** The numbers of a split. @param {Tried} now */
+  /** The cuts, the limits, and the bytes and cycles of each stage of a split. @param {Tried} now */
   const computed = (now) => {
     const ends = [...now.cuts, last];
     const all = limitsOf(now);
@@ -133,7 +133,7 @@ const tryable = () => {
   const start = { cuts: cutsOf(ends), ipus: split.max_stages, memories, reserves };
   const mostIpus = Math.max(start.ipus, ...data.best.map((one) => one.ipus));
 
-  /** The reserves for this memory of tiles if the reader entered none. @param {number[]} now */
+  /** The reserves for these bytes of memory of a tile if the reader entered no reserve. @param {number[]} now */
   const reservesOf = (now) => String(now) === String(memories) ? reserves : [common(reserves) ?? 0];
 
   /** The split that the reader tries. Choices that are impossible here are replaced by those of the run. @returns {Tried} */
@@ -149,7 +149,7 @@ const tryable = () => {
     return Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves };
   };
 
-  /** The choice that leads to a split; null for each value of the run. @param {Tried} now */
+  /** The choice that leads to a split; null for each value that is the run's. @param {Tried} now */
   const choiceOf = (now) => ({
     cuts: String(now.cuts) === String(start.cuts) ? null : now.cuts.map((cut) => data.boundaries[cut]).join(',') || 'none',
     ipus: now.ipus === start.ipus ? null : now.ipus,
@@ -161,7 +161,7 @@ const tryable = () => {
     data, last, positions, start, mostIpus, limitsOf, computed, stepOf, faults, cutsOf, tried,
     /** The best split for the number of IPUs, if it is known. */
     best: () => data.best.find((own) => own.ipus === tried().ipus),
-    /** Tries something else. @param {Partial<Tried>} change @param {string} [said] the change in words, for screen readers */
+    /** Makes the reader try another split or other limits. @param {Partial<Tried>} change @param {string} [said] the change in words, for screen readers */
     choose: (change, said = '') => {
       news = said;
       choose(choiceOf({ ...tried(), ...change }));
@@ -206,13 +206,13 @@ const millisecondsOf = (cycles) => {
   return clock ? cycles / clock * 1000 : null;
 };
 
-/** The number of which the whole list is made; null if numbers differ. @param {number[]} list */
+/** The number that all entries of a list have; null if entries differ. @param {number[]} list */
 const common = (list) => list.every((one) => one === list[0]) ? list[0] : null;
 
-/** What the report says about other splits. @type {?Known} */
+/** The report's numbers of other splits; null if it has none. @type {?Known} */
 let known = null;
 
-/** A word with the quotes that a shell needs. @param {string} word */
+/** A word of a command line with the quotes that a shell needs. @param {string} word */
 const quoted = (word) => /^[\w/.,:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** The names of positions as `--check-splits` reads them; null if a name cannot be typed, or the

@@ -65,7 +65,7 @@ const addSummary = (parent) => {
   }
 };
 
-/** The whole view. @param {HTMLElement} parent */
+/** Builds the view of the proof and of the files and options. @param {HTMLElement} parent */
 const buildDetails = (parent) => {
   if (sectionOf('warnings')) addSentences(addPart(parent, 'warnings', 'Warnings'), 'warnings', 'said');
   if (report.contradictions?.length) {

@@ -1,6 +1,6 @@
 // The layers, each as a stage of its own.
 
-/** The whole view. @param {HTMLElement} parent */
+/** Builds the view of the layers. @param {HTMLElement} parent */
 const buildLayers = (parent) => {
   const part = addPart(parent, 'layers', 'Layers');
   const { layers } = report;

@@ -48,7 +48,7 @@ const short = (name, most = 160) => {
 /** @param {number | string} number */
 const grouped = (number) => String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
-/** A number with its sign. @param {number} number */
+/** Writes a difference with its sign. @param {number} number */
 const changed = (number) => `${number > 0 ? '+' : ''}${grouped(number)}`;
 
 /** @param {number} count @param {string} name */
@@ -137,9 +137,9 @@ const bytesAt = (curve, step) => curve.fixed + curve.always_live
 
 /** @typedef {{tile: number, bytes: number, limit: number, free: number, peak_step?: ?number, parts: Record<string, any>}} OneTile */
 /** @typedef {{ipu: number, at: string, tile: OneTile, curve?: ?Json.Curve, stage?: Json.Stage, compiled?: Json.IpuFit}} OneIpu
- *   `at` is its place in the report */
+ *   `at` is the IPU's place in the report */
 
-/** Stages of a split, or the IPUs of a compilation, in one form. @param {Json.Report} [own] @returns {OneIpu[]} */
+/** The stages of a split, or the IPUs of a compilation, as entries of one type. @param {Json.Report} [own] @returns {OneIpu[]} */
 const stagesOf = (own = report) => own.split
   ? own.split.stages.map((stage, place) => ({ stage, at: `/split/stages/${place}`, ipu: stage.stage, tile: stage.fullest_tile, curve: stage.fullest_tile_curve }))
   : (own.fit?.ipus ?? []).map((compiled, place) => ({ compiled, at: `/fit/ipus/${place}`, ipu: compiled.ipu, tile: compiled.fullest_tile, curve: compiled.curve }));

@@ -1,6 +1,6 @@
 // The views of a split and of a compilation.
 
-/** The whole view. @param {HTMLElement} parent */
+/** Builds the view of a split. @param {HTMLElement} parent */
 const buildSplit = (parent) => {
   const tried = addPart(parent, 'what-if', 'Split');
   addSentences(tried, 'refusal', 'said bad-list');
@@ -42,7 +42,7 @@ const buildSplit = (parent) => {
   }
 };
 
-/** The IPUs of a compilation. @param {HTMLElement} parent */
+/** Builds the view of the IPUs of a compilation. @param {HTMLElement} parent */
 const buildIpus = (parent) => {
   const ipus = addPart(parent, 'ipus', 'IPUs');
   addSentences(ipus, 'verdict');

@@ -87,7 +87,7 @@ const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
     { look: (column, _, row) => column.name === 'Part' ? row.at : '' });
 };
 
-/** Draws how many tiles are how full. @param {Element} parent @param {Json.Fullness | undefined} tiles
+/** Draws the number of tiles in each range of bytes. @param {Element} parent @param {Json.Fullness | undefined} tiles
  * @param {string} pointer @param {number} limit */
 const addHistogram = (parent, tiles, pointer, limit) => {
   if (!tiles?.histogram?.length) return;

@@ -35,7 +35,7 @@ const plainCell = (kind, cell) => {
   return /^[=+@]|^-(?!\d)/.test(line) ? `'${line}` : line;
 };
 
-/** The place of a cell's number in the report. @param {Column} column @param {Row} row */
+/** The JSON pointer of a cell's value in the report. @param {Column} column @param {Row} row */
 const pointerOf = (column, row) => column.at.includes('{}') ? column.at.replace('{}', row.at)
   : column.at && row.at.startsWith('/') ? row.at + column.at : '';
 
@@ -80,7 +80,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   /** Functions that mark the chosen row among the rows that are shown. @type {(() => void)[]} */
   let marks = [];
 
-  /** All rows that pass the filter, for a spreadsheet. */
+  /** Writes all rows that pass the filter, for a spreadsheet. */
   function tsv() {
     const lines = shown.map((row) => row.cells.map((cell, place) => plainCell(columns[place].kind, cell)));
     return [columns.map((column) => column.name), ...lines].map((line) => line.join('\t')).join('\n') + '\n';
@@ -153,7 +153,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   return { set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
 };
 
-/** Shows at which side there is more to scroll to. @param {HTMLElement} scroll */
+/** Marks the sides to which a table can be scrolled further. @param {HTMLElement} scroll */
 const edgeOf = (scroll) => {
   const show = () => {
     const rest = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft;

@@ -25,7 +25,7 @@ const addTileMap = (parent) => {
   const total = tiles.total;
   const withGaps = tiles.with_gaps ?? null;
   const categories = map?.categories ?? [];
-  /** The bytes of a category at addresses that no other variable has. @param {Json.TileCategory} own @param {number} tile */
+  /** The bytes of a category on a tile at addresses that no other variable shares. @param {Json.TileCategory} own @param {number} tile */
   const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
   const drawn = categories.slice(0, 14);
   const rest = categories.slice(14);
@@ -48,7 +48,7 @@ const addTileMap = (parent) => {
   };
   const ipuOf = (/** @type {number} */ tile) => ipus.findIndex((own) => own.first <= tile && tile < own.end);
   const own = () => chosen.tile !== null && ipuOf(chosen.tile) >= 0 ? chosen.tile : tiles.fullest;
-  /** The name of a tile; with several IPUs, also its number on its IPU. @param {number} tile */
+  /** The number of a tile in words; with several IPUs, also its number on its IPU. @param {number} tile */
   const nameOf = (tile) => {
     const place = ipus[Math.max(ipuOf(tile), 0)];
     return ipus.length < 2 ? `tile ${grouped(tile)}` : `tile ${grouped(tile)}: tile ${grouped(tile - place.first)} of IPU ${place.ipu}`;

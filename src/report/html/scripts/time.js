@@ -43,7 +43,7 @@ const stepSlots = (passes, batches) => {
   return { pieces: slots.flat().filter(Boolean), starts, cycles };
 };
 
-/** The order of passes: does one stage work at a time, how many slots are between two micro-batches,
+/** The schedule in slots: does one stage work at a time, how many slots are between two micro-batches,
  * does the last stage wait a slot between its passes, and how many slots does a micro-batch take?
  * @param {number} stages */
 const stepOrder = (stages) => {
@@ -67,7 +67,7 @@ const stepPieces = () => {
   return { ...stepSlots(passes, batches), batches, stages: stages.length };
 };
 
-/** Each kind of work with its look and name. @type {[keyof Json.PassCycles, string, string][]} */
+/** Each kind of work with its CSS class and its name. @type {[keyof Json.PassCycles, string, string][]} */
 const WORK = [
   ['forward', 'tile-0', 'Forward'], ['backward', 'tile-1', 'Backward'], ['recomputed', 'recomputed', 'Recomputed'],
 ];
@@ -161,7 +161,7 @@ const addLayerCycles = (parent, all) => {
   });
 };
 
-/** The whole view. @param {HTMLElement} parent */
+/** Builds the view of the step and of cycles. @param {HTMLElement} parent */
 const buildTime = (parent) => {
   const { execution } = report;
   const part = addPart(parent, 'execution', 'Time');
@@ -188,7 +188,7 @@ const buildTime = (parent) => {
   if (rest.length) addLine(parent, 'p', [...pieces, ' cycles.'], 'soft');
 };
 
-/** Says which stage the others wait for. @param {HTMLElement} parent @param {Json.StageCycles[]} stages */
+/** Says which stage is the slowest, for which the others wait. @param {HTMLElement} parent @param {Json.StageCycles[]} stages */
 const addBalance = (parent, stages) => {
   if (isHuge) return;
   const cycles = stages.map((own) => own.micro_batch_cycles ?? own.cycles);

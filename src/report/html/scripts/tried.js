@@ -34,7 +34,7 @@ const addTriedFields = (tool, own) => {
     if (ipus.validity.valid && ipus.value) own.choose({ ipus: ipus.valueAsNumber });
   });
 
-  /** The entered values; an empty field stands for the value of the run. */
+  /** Reads the fields of memory and reserve; an empty field stands for the value of the run. */
   const readMemory = () => {
     const { start } = own;
     const isOne = memory.value && (start.memories.length > 1 || memory.valueAsNumber !== start.memories[0]);
@@ -95,13 +95,13 @@ const addTriedStrip = (tool, own) => {
     const [before, after] = [-1, 0].map((far) => short(layerName(report.layers[data.boundaries[place] + far].name), 60));
     return `after ${before}, before ${after}`;
   };
-  /** The boundaries inside a stage. @param {number} stage */
+  /** The boundaries inside a stage, at which it can be cut. @param {number} stage */
   const inside = (stage) => {
     const { cuts } = own.tried();
     const [from, to] = [cuts[stage - 1] ?? 0, cuts[stage] ?? last];
     return Array.from({ length: Math.max(to - from - 1, 0) }, (_, place) => from + 1 + place);
   };
-  /** Does the report have the bytes of splits with one more stage? */
+  /** Does the report have the bytes of splits with one stage more than the tried split? */
   const hasRoom = () => own.tried().cuts.length + 1 < data.max_stages;
 
   /** The stage that the button cuts in two: the chosen one, or the fullest one that can be cut; -1 if none
@@ -307,7 +307,7 @@ const addTriedStages = (tool, own) => {
   });
 };
 
-/** Says what the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
+/** Says how much memory the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
 const addTriedBest = (tool, own) => {
   const row = addAs(tool, 'p', 'what-if-best', '', 'soft');
   follow(TRIED, () => {
