@@ -42,8 +42,8 @@ impl PlanFacts {
 pub struct Sweep {
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
-    /// Whether each row is the best split of several pipelines. Otherwise the rows are in one
-    /// pipeline.
+    /// Whether each row of the sweep is the best split of several pipelines. Otherwise, all rows
+    /// are splits of one pipeline.
     pub compares_pipelines: bool,
     /// The best split for each number of IPUs, in ascending order of this number.
     pub rows: Vec<BestSplit>,

@@ -156,9 +156,9 @@ pub struct Execution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
-    /// The steps of a run, as the profile measured them.
+    /// The cycles were measured in steps of a run.
     ExecutedSteps,
-    /// The compiler's estimates.
+    /// The cycles are estimates of the compiler.
     CompileTimeEstimates,
 }
 

@@ -47,16 +47,17 @@ pub struct Column {
 /// CSV, which programs read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// In every form, whatever the values are.
+    /// Show the column in every form, whatever its values are.
     Always,
-    /// Only to people, and only if some value is neither 0 nor empty. Programs can compute the
-    /// values.
+    /// Show the column only to people, and only if some value is neither 0 nor empty. Programs can
+    /// compute its values.
     ForPeople,
-    /// To programs always; to people only if some value is neither 0 nor empty.
+    /// Show the column always to programs, but to people only if some value is neither 0 nor empty.
     NotZero,
-    /// To programs and people only if some value is neither 0 nor empty.
+    /// Show the column to programs and people only if some value is neither 0 nor empty.
     NotZeroAnywhere,
-    /// To programs always; to people only if some value is at least 1 % of the limit.
+    /// Show the column always to programs, but to people only if some value is at least 1 % of the
+    /// limit.
     OnePercent,
 }
 
@@ -65,11 +66,11 @@ pub enum When {
 pub enum Form {
     /// Text on a terminal, which has short lines.
     Terminal,
-    /// A Markdown document.
+    /// A Markdown document, which people read.
     Markdown,
-    /// A page for the browser.
+    /// A page for the browser, which people read.
     Page,
-    /// A CSV file, which programs read.
+    /// CSV tables, which programs read.
     Csv,
 }
 
@@ -86,21 +87,21 @@ pub struct RowBar {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Short text.
+    /// The column has short texts.
     Text,
-    /// Long names that come from a file.
+    /// The column has long names that come from a file.
     Name,
-    /// Names of layers.
+    /// The column has names of layers.
     Layers,
-    /// A number of things, such as tiles or cycles, or the index of one.
+    /// The column has numbers of things, such as tiles or cycles, or indices of things.
     Count,
-    /// A number of bytes.
+    /// The column has numbers of bytes.
     Bytes,
-    /// The free bytes below a limit; below 0 if the limit is exceeded.
+    /// The column has the free bytes below a limit, which are below 0 if the limit is exceeded.
     Free,
-    /// A difference in bytes, which can be below 0.
+    /// The column has differences in bytes, which can be below 0.
     Change,
-    /// A share of a whole, in per cent.
+    /// The column has shares of a whole, which are shown in per cent.
     Share,
 }
 

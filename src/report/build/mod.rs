@@ -46,12 +46,12 @@ pub struct Inputs<'a> {
 /// How much a report has beside the split. More detail takes more time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
-    /// The split, its proof or refusal, and the recorded memory.
+    /// The report has only the split, its proof or refusal, and the recorded memory.
     Split,
-    /// Everything except the data that only a page shows.
+    /// The report has everything except the data that only a page shows.
     #[default]
     Full,
-    /// Everything, with the data that only a page shows.
+    /// The report has everything, with the data that only a page shows.
     Page,
 }
 

@@ -31,9 +31,10 @@ pub struct Comparison<'a> {
 /// The bytes of one layer or of one stage in the earlier and in the later report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BytesChange {
-    /// The bytes in the earlier report; `None` if it does not have the layer or stage.
+    /// The bytes of the layer or stage in the earlier report; `None` if that report does not have
+    /// it.
     pub before: Option<ComparedBytes>,
-    /// The bytes in the later report; `None` if it does not have the layer or stage.
+    /// The bytes of the layer or stage in the later report; `None` if that report does not have it.
     pub now: Option<ComparedBytes>,
 }
 

@@ -8,13 +8,14 @@ use thiserror::Error;
 /// The reason why a report cannot be compared with a recorded compilation.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AgainstError {
-    /// The report has no split, so it predicts no stages.
+    /// The report that should predict the stages has no split.
     #[error(
         "it has no split to compare with; give a report that --export-json wrote with --solve or \
          --layers-per-ipu"
     )]
     NoSplit,
-    /// The report has a split without stages, since its search found none.
+    /// The report that should predict the stages has a split without stages, since its search found
+    /// none.
     #[error(
         "its split has no stages, since none was found; give a report of a search that found one"
     )]

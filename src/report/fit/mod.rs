@@ -175,10 +175,10 @@ pub struct Against {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
-    /// By the names of the layers that run on each IPU. Stages without named layers are matched in
-    /// order.
+    /// Stages were matched by the names of the layers that run on each IPU. Stages without named
+    /// layers were matched in order.
     Layers,
-    /// In order, since the profile does not say which layers run on which IPU.
+    /// Stages were matched in order, since the profile does not say which layers run on which IPU.
     #[default]
     Order,
 }

@@ -7,10 +7,12 @@ use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
-/// The width of a bar in columns. A narrower bar shows nothing, and a wider one shows nothing more.
+/// The lowest and the highest width of a bar beside a row of a table, in columns of text. Without
+/// room for the lowest width, no bars are drawn.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// The width in columns that the column of layers keeps at least. Other columns are removed for it.
+/// The lowest width, in columns of text, of a table's column with names of layers. Other columns
+/// are removed from a table that is too wide for it.
 const MIN_LAYERS: usize = 24;
 
 /// Writes a table with aligned columns. If it is too wide for the terminal, columns on the right
