@@ -69,8 +69,9 @@ pub struct Refusal {
     /// The stage that exceeds its limit most, and changes of the model or its options that would
     /// free memory there; `null` if no stage exceeds its limit.
     pub advice: Option<AdviceFor>,
-    /// At most 3 variables that are live on the fullest tile of the stage of `advice`, at the stage's
-    /// peak, the largest first; empty if names of variables are unavailable, such as in a saved model.
+    /// At most 3 variables that are live on the fullest tile of the stage of `advice`, at the
+    /// stage's peak, the largest first; empty if names of variables are unavailable, such as in a
+    /// saved model.
     pub largest_variables: Vec<LiveVariable>,
 }
 

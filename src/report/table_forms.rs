@@ -18,11 +18,11 @@ pub enum Format {
     Auto,
     /// Aligned columns, for people.
     Table,
-    /// Objects with the names of the columns.
+    /// A JSON array with an object for each row, whose keys are the columns.
     Json,
-    /// Columns separated by tabs.
+    /// A line for each row, with tabs between its columns.
     Tsv,
-    /// Columns separated by commas.
+    /// A line for each row, with commas between its columns.
     Csv,
 }
 

@@ -11,15 +11,15 @@ pub enum EmitForm {
     Examples,
     /// How many layers each IPU gets, as Optimum's ipu_config.json.
     Optimum,
-    /// A block for each stage, as Python.
+    /// Code for PopTorch that begins a block for each stage, as Python.
     Poptorch,
-    /// Session options and annotations by layer, as Python.
+    /// PopART's session options, and the IPU and the stage of each layer, as Python.
     Popart,
-    /// A pipeline stage for each layer, as Python.
+    /// The pipeline stage of each Keras layer, as Python.
     Keras,
-    /// A list for each stage, as JSON of Graphcore's BERT for TensorFlow.
+    /// The parts of the model in each stage, as JSON for Graphcore's BERT for TensorFlow.
     TfStages,
-    /// The modules that start a new IPU, as YAML.
+    /// The modules at which the next IPU begins, as YAML for Graphcore's vision examples.
     PipelineSplits,
 }
 
@@ -36,8 +36,8 @@ impl EmitForm {
         format!("emit-{}", self.name())
     }
 
-    /// Returns the form for models of a framework; [`EmitForm::Examples`] if the framework is unknown
-    /// or has no form of its own.
+    /// Returns the form for models of a framework; [`EmitForm::Examples`] if the framework is
+    /// unknown or has no form of its own.
     pub fn of_framework(framework: Option<Framework>) -> Self {
         match framework {
             Some(Framework::Poptorch) => EmitForm::Poptorch,

@@ -1,5 +1,5 @@
-//! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them, and the
-//! goldens have In and Out in stages of their own and on one IPU.
+//! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them, and
+//! the goldens have In and Out in stages of their own and on one IPU.
 
 use super::*;
 use crate::model::{Layering, ModuleCalls, Positions, PseudoLayers};
