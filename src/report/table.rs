@@ -128,7 +128,7 @@ impl Column {
     }
 
     /// Makes a column that is always shown. `at` is the place of its values in the JSON form
-    /// ([`Column::at`]), or empty.
+    /// (`Column::at`), or empty.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -167,7 +167,7 @@ impl Table {
     }
 
     /// Adds a row with a cell for each column. `at` is the row's place in the JSON form
-    /// ([`Row::at`]).
+    /// (`Row::at`).
     pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
         let at = at.into();
         self.rows.push(Row { at, cells });
@@ -221,7 +221,7 @@ impl Table {
         }
     }
 
-    /// Removes the columns that [`When`] hides from people, since all their values are 0, empty or
+    /// Removes the columns that `When` hides from people, since all their values are 0, empty or
     /// too small.
     pub fn without_zeros(self) -> Self {
         let limits = self.bars.iter().map(|bar| bar.limit);
