@@ -283,7 +283,7 @@ impl Visits<'_> {
     }
 }
 
-/// Cycles of operations and clusters while they are summed up.
+/// The sums of cycles by operation and by cluster, to which visits are added one by one.
 struct CycleSums {
     /// All sums except those of clusters.
     all: OperationCycles,

@@ -275,8 +275,8 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     groups.shrink_to_fit();
 }
 
-/// Joins neighbouring groups of a sorted tile that have the same use. Returns the number of groups
-/// left, which are at the front of `tile`.
+/// Joins neighbouring groups of a sorted tile that have one class and use set, unless their bytes
+/// exceed 4 GiB. Returns the number of groups left, which are at the front of `tile`.
 fn join_neighbours(tile: &mut [TileUse]) -> usize {
     let mut kept = 0usize;
     for position in 0..tile.len() {

@@ -13,7 +13,7 @@ pub(super) type Path = u32;
 /// The call path of programs that run outside all Calls.
 pub(super) const EMPTY_PATH: Path = 0;
 
-/// All call paths, each stored once, as a shorter path and one more Call.
+/// All call paths of a program tree. Each is stored once, as a shorter path and one more Call.
 #[derive(Debug)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,

@@ -56,7 +56,7 @@ pub struct SearchRequest {
     pub goal: Goal,
     /// Constraints of a split besides the limits. They refer to positions (In, layers, Out).
     pub constraints: Vec<Constraint>,
-    /// Cycles by position; `None` if the profile has none.
+    /// Cycles by position (In, layers, Out); `None` if the profile has none.
     pub cycles: Option<CyclesByLayer>,
     /// A split of the user to evaluate; `None` to only search for the best one.
     pub given: Option<Plan>,

@@ -348,8 +348,8 @@ impl ModuleLayers {
         layer.filter(|_| layer == self.layer_at(last))
     }
 
-    /// Returns the index of the layer of an operation, given as an index into the operations of the
-    /// forward pass.
+    /// Returns the index of the layer of an operation, which is an index into the operations of the
+    /// forward pass; `None` if the operation is in no layer, or was released to In or Out.
     fn layer_at(&self, operation: u32) -> Option<u32> {
         let at = operation as usize;
         let begins = |layer: &ModuleLayer| layer.run.start <= at;

@@ -232,8 +232,8 @@ impl<'a> Levels<'a> {
         parameters.map(|&parameter| self.parameter_found[parameter as usize])
     }
 
-    /// Iterates over the levels of the nodes of the forward pass that make or use an edge's
-    /// variables.
+    /// Iterates over the levels (In, a layer or Out) of the nodes of the forward pass that make or
+    /// use the variables of an edge.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         let forward = ends(edge).filter(|&node| self.phases[node] == Phase::Forward);
         forward.map(|node| self.found[node])
