@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use super::SolveError;
 use super::conflict;
 use super::constraints::{CutRule, Rule, cuts_after};
 use super::objectives::Objective;
 use super::plan::Plan;
-use super::problem::Problem;
+use super::problem::{Problem, SolveError};
 use crate::time::StageTimes;
 
 /// The number of edges (ranges that may be stages) for which the integer program takes some

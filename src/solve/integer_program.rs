@@ -19,32 +19,13 @@
 //! columns with non-negative reduced costs may be left out (`costed_edges`). To prove that there is
 //! no path, edges into a node that no edge leaves may be left out (`infeasible`).
 
-use super::SolveError;
 use super::checked_problem::CheckedProblem;
 use super::formulation::{self, Potentials};
 use super::network::Network;
-use super::objectives::{Objective, decimal};
+use super::objectives::Objective;
 use super::plan::Plan;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// A proof that the peak or the cycles of the slowest stage cannot be lower: no split reaches the
-/// next lower value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ProvenBottleneck")]
-pub struct BottleneckProof {
-    /// The number that cannot be lower: `peak` or `cycles`.
-    pub objective: Objective,
-    /// The next lower value that any range of layers has, which no split reaches, as decimal text.
-    #[serde(with = "decimal")]
-    #[schemars(with = "String")]
-    pub below: u128,
-    /// The fewest stages of which none has more than `below`; there are fewer IPUs. `null` if no
-    /// number of stages is enough, since some layer has more by itself, or pins and limits of
-    /// single IPUs rule out every split.
-    #[schemars(with = "Option<u32>")]
-    pub stages_needed: Option<usize>,
-}
+use super::problem::SolveError;
+use super::solution::BottleneckProof;
 
 /// The best plan, and proofs that its bottlenecks (peak, cycles of the slowest stage) cannot be
 /// lower.

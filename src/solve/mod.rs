@@ -47,102 +47,24 @@ mod plan;
 mod problem;
 #[cfg(test)]
 mod properties;
+mod solution;
 #[cfg(test)]
 mod testing;
 
 pub use conflict::Conflict;
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
-pub use fastest::StepProof;
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Certificate, Infeasible, Needed, Relaxation, certificate, explain, fewest_stages, fits,
 };
-pub use integer_program::BottleneckProof;
 pub use ipu_counts::{Effort, fitting, sweep};
 pub use objectives::{Goal, Objective};
 pub use plan::{Plan, Score, broken};
-pub use problem::{Limits, Problem};
+pub use problem::{Limits, Problem, SolveError};
+pub use solution::{BottleneckProof, ObjectiveProof, Solution, StepProof};
 
-use crate::message::{OVER_BOUND, REPORT_THIS};
 use checked_problem::CheckedProblem;
 use fastest::{MAX_SLOTS, fastest};
-use objectives::decimal;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::ops::Range;
-
-/// The reason why [`solve`] neither finds a split nor proves that there is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SolveError {
-    /// The goal compares cycles, but the problem has no cycles of layers.
-    #[error(
-        "--objective cycles: the profile has no cycles of layers; choose another objective, or \
-         record the profile with cycles"
-    )]
-    NoCycles,
-    /// A constraint names a position that does not exist, or requires or forbids a cut after the
-    /// last position. With the origin of the constraint and the number of positions.
-    #[error("{0}: there are {1} layers, and no cut after the last; name an earlier layer")]
-    NoSuchPosition(Origin, usize),
-    /// The constraints contradict each other, so no split obeys all of them, whatever the memory.
-    /// With a minimal set of constraints that contradict each other.
-    #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
-    Contradiction(Box<Conflict>),
-    /// Peaks are so high that the sum of their squares could overflow 128 bits. With the range of
-    /// positions that has the highest peak, and this peak in bytes.
-    #[error(
-        "{1} bytes on one tile for the layers at positions {0:?} are too many to compare splits; \
-         {OVER_BOUND}"
-    )]
-    TooLarge(Range<usize>, u64),
-    /// An error in this program, not in a profile or an option: parts of the problem do not belong
-    /// together, or a result contradicts another result or its proof.
-    #[error("internal error: {0}; {REPORT_THIS}")]
-    Internal(String),
-}
-
-impl SolveError {
-    /// Returns the error that a split is not proven to be the best in `objective`, for `reason`.
-    fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
-        Self::Internal(format!("no proven {objective}: {reason}"))
-    }
-}
-
-/// The best plan, with the proofs that no other plan is better.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Solution {
-    /// The stages of the best plan, on which the integer program and the dynamic program agree.
-    pub plan: Plan,
-    /// The value of the plan in every objective, computed again from its stages in integers.
-    pub score: Score,
-    /// For each objective, in the order of the goal, the optimum of the integer program and that of
-    /// the dynamic program.
-    pub proofs: Vec<ObjectiveProof>,
-    /// Proofs that no plan has a lower peak or fewer cycles of its slowest stage, in the order of
-    /// the goal. Objectives whose optimum equals the lowest value of any range need none.
-    pub bottlenecks: Vec<BottleneckProof>,
-    /// Bounds on the cycles of a step, if the goal is the shortest step; the other proofs are then
-    /// only about the cycles of the slowest stage.
-    pub step: Option<StepProof>,
-}
-
-/// The optimum of one objective, computed by the integer program and by the dynamic program.
-/// Numbers are decimal text, since they can exceed 64 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ProvenObjective")]
-pub struct ObjectiveProof {
-    /// The objective that the two optima are of.
-    pub objective: Objective,
-    /// The optimum that the integer program computed, as decimal text in JSON.
-    #[serde(with = "decimal")]
-    #[schemars(with = "String")]
-    pub integer_program: u128,
-    /// The optimum that the dynamic program computed, as decimal text in JSON.
-    #[serde(with = "decimal")]
-    #[schemars(with = "String")]
-    pub dynamic_program: u128,
-}
 
 /// Finds the best split, and proves that it is the best. Returns `None` if no split is within the
 /// limits and obeys the constraints; the integer program and the dynamic program must agree on
@@ -167,53 +89,6 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
     let solution = by_order.map(|start| start.with_step(found));
     solution.as_ref().map_or(Ok(()), Solution::check_step)?;
     Ok(solution)
-}
-
-impl Solution {
-    /// Makes a solution without proofs that it is the best, except for the bounds on its step.
-    fn unproven(plan: Plan, score: Score, step: Option<StepProof>) -> Self {
-        Self {
-            plan,
-            score,
-            proofs: Vec::new(),
-            bottlenecks: Vec::new(),
-            step,
-        }
-    }
-
-    /// Returns the faster split `found` with the proof of `self` that no split has a faster slowest
-    /// stage. `found` was searched from the split of `self`.
-    fn with_step(mut self, found: Self) -> Self {
-        self.proofs.truncate(1);
-        self.bottlenecks
-            .retain(|proof| proof.objective == Objective::Cycles);
-        Self {
-            proofs: self.proofs,
-            bottlenecks: self.bottlenecks,
-            ..found
-        }
-    }
-
-    /// Returns an error if the steps of the split are shorter than the proven bound on all splits,
-    /// longer than the bound although the split is claimed to be the fastest, or if its slowest
-    /// stage is faster than the proven minimum.
-    fn check_step(&self) -> Result<(), SolveError> {
-        let (Some(step), Some(proof)) = (self.score.step, self.step) else {
-            return Ok(());
-        };
-        let slowest = self.proofs.iter().map(|proof| proof.integer_program);
-        let is_beaten = slowest.max() > self.score.slowest_cycles;
-        let is_as_proven = match proof.is_optimal {
-            true => proof.at_least == step.cycles,
-            false => proof.at_least <= step.cycles,
-        };
-        if is_as_proven && !is_beaten {
-            return Ok(());
-        }
-        let (cycles, proven) = (step.cycles, proof.at_least);
-        let reason = format!("a step takes {cycles} cycles, and {proven} were proven");
-        Err(SolveError::unproven(Objective::Cycles, reason))
-    }
 }
 
 /// Finds the best plan like [`solve`], but only by the dynamic program, without proofs. This is

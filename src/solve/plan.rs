@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::SolveError;
 use super::constraints::Constraint;
 use super::objectives::{Goal, Objective};
-use super::problem::Problem;
+use super::problem::{Problem, SolveError};
 use crate::time::StepTime;
 
 /// A split of all positions into stages, in order and without a gap from position 0 to the last.

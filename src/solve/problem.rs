@@ -1,11 +1,13 @@
 //! The input of the solver: costs of ranges, bytes over cuts, limits, constraints and the goal.
 
+use std::fmt;
 use std::ops::Range;
 
-use super::SolveError;
-use super::constraints::Constraint;
-use super::objectives::Goal;
+use super::conflict::Conflict;
+use super::constraints::{Constraint, Origin};
+use super::objectives::{Goal, Objective};
 use crate::memory::RangeCosts;
+use crate::message::{OVER_BOUND, REPORT_THIS};
 use crate::time::StageTimes;
 
 /// The maximum number of bytes that a stage may take on each tile of its IPU.
@@ -206,6 +208,43 @@ fn not_monotone(
         "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
          {inner_peak}"
     ))
+}
+
+/// The reason why [`solve`](super::solve) neither finds a split nor proves that there is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SolveError {
+    /// The goal compares cycles, but the problem has no cycles of layers.
+    #[error(
+        "--objective cycles: the profile has no cycles of layers; choose another objective, or \
+         record the profile with cycles"
+    )]
+    NoCycles,
+    /// A constraint names a position that does not exist, or requires or forbids a cut after the
+    /// last position. With the origin of the constraint and the number of positions.
+    #[error("{0}: there are {1} layers, and no cut after the last; name an earlier layer")]
+    NoSuchPosition(Origin, usize),
+    /// The constraints contradict each other, so no split obeys all of them, whatever the memory.
+    /// With a minimal set of constraints that contradict each other.
+    #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
+    Contradiction(Box<Conflict>),
+    /// Peaks are so high that the sum of their squares could overflow 128 bits. With the range of
+    /// positions that has the highest peak, and this peak in bytes.
+    #[error(
+        "{1} bytes on one tile for the layers at positions {0:?} are too many to compare splits; \
+         {OVER_BOUND}"
+    )]
+    TooLarge(Range<usize>, u64),
+    /// An error in this program, not in a profile or an option: parts of the problem do not belong
+    /// together, or a result contradicts another result or its proof.
+    #[error("internal error: {0}; {REPORT_THIS}")]
+    Internal(String),
+}
+
+impl SolveError {
+    /// Returns the error that a split is not proven to be the best in `objective`, for `reason`.
+    pub(super) fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
+        Self::Internal(format!("no proven {objective}: {reason}"))
+    }
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@
 
 mod bounds;
 
-use super::Solution;
 use super::checked_problem::CheckedProblem;
 use super::objectives::Goal;
 use super::plan::{Plan, Score};
+use super::solution::{Solution, StepProof};
 use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 use std::cmp::Ordering;
@@ -28,17 +28,6 @@ const MAX_CLIMBS: usize = 8;
 /// are tried.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
-
-/// Bounds on the shortest step of a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepProof {
-    /// Lower bound on the cycles of a step, over all splits that fit, with the number of
-    /// micro-batches of the best split. Equals the cycles of the best split if that is proven to be
-    /// the best.
-    pub at_least: u128,
-    /// Whether every split was tried or proven to be no better.
-    pub is_optimal: bool,
-}
 
 /// A split that is within the limits and obeys the constraints, with the time of its step.
 #[derive(Debug, Clone)]
