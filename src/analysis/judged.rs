@@ -66,7 +66,7 @@ impl JudgedSplit {
     ///
     /// # Errors
     /// If the layers are not in the order of the model, or an IPU would run nothing although
-    /// `limits` (the requested number of IPUs, and how many amounts of memory were given) rules
+    /// `requested` (the number of IPUs, and how many amounts of memory were given) rules
     /// that out.
     pub(super) fn plan(
         &self,

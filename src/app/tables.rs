@@ -41,7 +41,7 @@ pub(super) fn tables(
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
     if options.tables.memory_affinity || options.tables.interlayer_communication {
-        let between = memory.between();
+        let between = memory.layer_traffic();
         if options.tables.memory_affinity {
             tables.push(report::affinity(positions, &between.affinity()));
         }

@@ -3,7 +3,7 @@
 //! [`MemoryModel`] has, for each variable and each piece of code, the layers that need it. It
 //! computes the memory of stages in full ([`MemoryModel::stages`]), the peak of every range of
 //! layers that can fit ([`MemoryModel::range_costs`]), and the bytes that flow between layers
-//! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
+//! ([`MemoryModel::layer_traffic`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
 //! [`Pipeline`], which grow with the number of stages after a stage.
 
 mod breakdown;

@@ -28,7 +28,7 @@ pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
     /// Collects the variables that layers use, to compute the bytes between any two layers.
-    pub fn between(&self) -> LayerTraffic {
+    pub fn layer_traffic(&self) -> LayerTraffic {
         self.used_by(1)
     }
 

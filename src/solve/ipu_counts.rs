@@ -57,7 +57,8 @@ pub struct Effort {
     /// Maximum number of splits to find for one number of stages.
     pub splits: usize,
     /// Maximum number of pipeline slots that the search for one split evaluates. A slot is an
-    /// interval of a step in which each IPU runs at most one pass of each kind.
+    /// interval of a step in which each IPU works on one forward or backward pass of its stage, or
+    /// on both.
     pub slots: u64,
 }
 

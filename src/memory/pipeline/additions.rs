@@ -109,7 +109,7 @@ pub(in crate::memory) struct Additions {
 pub(super) struct StageRoles {
     backward: BackwardPass,
     /// The role in each flow (tensors with the same users), by the number of the flow; empty if the
-    /// stage has no additions that depend on flows.
+    /// number of stages after the stage is open.
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.

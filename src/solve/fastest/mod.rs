@@ -174,8 +174,8 @@ struct StageSearch<'a> {
     /// For each number of stages so far, then each kind of slot: the passes that the remaining
     /// stages run in it.
     rests: Vec<Vec<RestActivity>>,
-    /// The number of slots of a step. A slot is an interval in which each IPU runs at most one pass
-    /// of each kind.
+    /// The number of slots of a step. A slot is an interval in which each IPU works on one forward
+    /// or backward pass of its stage, or on both.
     slots: u128,
     /// Cycles that the updates of the weights of all stages take one after the other.
     update: u128,

@@ -190,8 +190,8 @@ impl Segments {
     /// Returns the steps at which a position needs a variable. If the variable is an input of the
     /// position's forward pass, they last until that pass runs again.
     pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
-        let is_given = flow.forward.contains(position) && flow.maker() != Some(*position);
-        let until = self.first_step(*position).filter(|_| is_given);
+        let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
+        let until = self.first_step(*position).filter(|_| is_input);
         let kept = steps.first().zip(until);
         let kept = kept.map(|(&(from, _), until)| (from, until));
         merged(steps.iter().copied().chain(kept))

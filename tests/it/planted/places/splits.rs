@@ -159,7 +159,7 @@ fn chosen(
     limit: u64,
 ) -> Option<Vec<Range<usize>>> {
     let costs = memory.range_costs(limit).expect("costs");
-    let cut_bytes = memory.between().cut_bytes();
+    let cut_bytes = memory.layer_traffic().cut_bytes();
     let problem = Problem {
         costs: &costs,
         cut_bytes: &cut_bytes,
