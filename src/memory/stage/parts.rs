@@ -3,41 +3,42 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a stage, divided by what they hold. Fields that only a pipeline adds are left out of
-/// JSON if they are 0.
+/// Bytes of a stage on one tile or summed over tiles, divided by what they hold. Fields that only a
+/// pipeline adds are left out of JSON if they are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Bytes of live variables, at the step at which the tile takes the most bytes.
+    /// Bytes of live variables, at the step at which a tile takes the most bytes.
     pub variables: u64,
-    /// Code of vertex types.
+    /// Bytes of the code of vertex types.
     pub vertex_code: u64,
-    /// State of vertex instances.
+    /// Bytes of the state of vertex instances.
     pub vertex_state: u64,
-    /// Code of internal exchanges.
+    /// Bytes of the code of internal exchanges.
     pub exchange_code: u64,
-    /// Control code.
+    /// Bytes of control code.
     pub control_code: u64,
-    /// Bytes that every stage needs whatever its layers: code, and live variables at the same step;
-    /// 0 in the classic memory model.
+    /// Bytes that every stage needs whatever its layers: code, and variables that are live at the
+    /// same step as `variables`; 0 in the classic memory model.
     pub overhead: u64,
-    /// Fragmentation: the stage's share of the recorded bytes that no variable explains, such as
-    /// gaps between variables; 0 in the classic memory model.
+    /// Fragmentation in bytes: the stage's share of the recorded bytes that no variable explains,
+    /// such as gaps between variables; 0 in the classic memory model.
     pub gaps: u64,
-    /// Stash: additional copies of tensors for the micro-batches that are in the pipeline.
+    /// Bytes of the stash: additional copies of tensors for the micro-batches that are in the
+    /// pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
-    /// Accumulators of gradients over the micro-batches of a step, which a pipeline needs.
+    /// Bytes of accumulators, in which a pipeline sums gradients over the micro-batches of a step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
-    /// Optimizer state that is off the chip or sharded between two updates: the share that a
-    /// replica keeps, and in the update the state that is loaded and gathered, and the tensors that
-    /// the update makes.
+    /// Bytes of optimizer state that is off the chip or sharded between two updates: the share that
+    /// a replica keeps, and in the update the state that is loaded and gathered, and the tensors
+    /// that the update makes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state: u64,
-    /// Transfer buffers: tensors from or for another stage.
+    /// Bytes of transfer buffers, which hold tensors from or for another stage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// Forwarded tensors: tensors that go through the stage to another stage without being used.
+    /// Bytes of forwarded tensors, which go through the stage to another stage without being used.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub passing: u64,
 }
