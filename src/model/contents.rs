@@ -36,8 +36,8 @@ pub struct Model {
     /// The lowered variables that hold code or vertex state and are used by an operation: the
     /// targets of copies of code.
     pub code_variables: VariableGroups,
-    /// By [`CodeKind`](crate::profile::CodeKind): bytes on each tile of all lowered variables of this
-    /// kind.
+    /// By [`CodeKind`](crate::profile::CodeKind): bytes on each tile of all lowered variables that
+    /// hold this kind of code.
     pub recorded_code: [TileBytes; 4],
     /// The use sets (sets of operation groups) that `variables` and `code_variables` refer to.
     pub use_sets: UseSets,

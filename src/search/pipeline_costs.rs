@@ -238,8 +238,8 @@ impl<'a> PipelineCosts<'a> {
         peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
-    /// Returns the bytes up to which the answer needs the costs of ranges. `is_refused` says whether
-    /// nothing fits.
+    /// Returns the number of bytes up to which the answer needs the costs of ranges. `is_refused`
+    /// says whether nothing fits.
     fn needed_bytes(&self, is_refused: bool) -> u64 {
         let highest = self.request().highest_limit();
         if self.question.needs_all_ranges || self.question.tries_all_ranges {
@@ -252,8 +252,8 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the number of stages for which the answer needs the costs of ranges. `is_refused` says
-    /// whether nothing fits.
+    /// Returns the number of stages for which the answer needs the costs of ranges. `is_refused`
+    /// says whether nothing fits.
     fn needed_stages(&self, is_refused: bool) -> usize {
         if self.question.needs_all_ranges || is_refused {
             self.more_stages()
