@@ -47,8 +47,8 @@ impl Messages {
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes the sections of a report for which `is_wanted` returns `true`. The proof of
-    /// optimality is only written with `-v`.
+    /// Writes the sections of a report for which `is_wanted` returns `true`. Sections with the
+    /// proof of the answer are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {

@@ -131,8 +131,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
 }
 
 impl Run {
-    /// Prints how many operations, layers, steps and tiles the model has, and warns if the layers
-    /// do not suit a pipeline.
+    /// Prints how many operations, layers, steps and tiles the model has, and the warnings about
+    /// its layers.
     fn describe(&self, layers: &Layers<'_>) {
         self.describe_source(layers);
         let model = layers.model();

@@ -18,7 +18,7 @@ pub enum Unit {
     Rows,
     /// Bytes read from a file.
     Bytes,
-    /// Tiles of the IPUs that are computed.
+    /// Tiles whose memory is computed.
     Tiles,
 }
 

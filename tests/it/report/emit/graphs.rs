@@ -82,8 +82,8 @@ fn check(&(graph, framework): &(&str, &str)) {
     check_starts(graph, &printed);
 }
 
-/// The two forms with counts of blocks say the same in the keys of their parsers. Returns the
-/// counts.
+/// Checks that the two forms with counts of blocks have the same counts under the keys of their
+/// parsers. Returns the counts.
 fn check_counts(graph: &str, printed: &Printed) -> Vec<u64> {
     let examples: Value = serde_yaml_ng::from_str(printed.form("examples")).expect("YAML");
     has_known_keys(&examples);
@@ -150,7 +150,8 @@ fn check_popart(graph: &str, printed: &Printed) {
     assert_eq!(found["options"]["autoRecomputation"], recompute, "{graph}");
 }
 
-/// Layers by their names in the split, or where the names are those of Keras by these.
+/// Checks that the layers in the form of Keras are in the order of their stages, and that the last
+/// layer is in the stage of Out, if the form has Out.
 fn check_keras(graph: &str, printed: &Printed) {
     let text = printed.form("keras");
     let Some(found) = parsed("keras", text) else {
