@@ -18,8 +18,7 @@
 //!    with a bottleneck below the lowest (`integer_program`). Its chosen ranges are scored again in
 //!    integers.
 //! 3. *The dynamic program* uses neither network nor sums (`dynamic_program`). It is compared with
-//!    the others objective by objective, and a difference is an [error](SolveError::Internal), never
-//!    an answer.
+//!    the others objective by objective, and a difference is an [error](SolveError::Internal).
 //!
 //! The integer program is solved over one of two networks (`network`). The compact one has a binary
 //! for each range. It is enough unless the IPU of a range matters: with pins, with limits that

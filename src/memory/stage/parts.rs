@@ -78,7 +78,8 @@ impl Parts {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Makes parts of the bytes of code by [`CodeKind`](crate::profile::CodeKind), without variables.
+    /// Makes parts of the bytes of code by [`CodeKind`](crate::profile::CodeKind), without
+    /// variables.
     pub(super) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {

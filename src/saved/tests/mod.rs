@@ -1,5 +1,6 @@
-//! Models saved and loaded, and files that were not written by popliner. `planted` in `tests/it` saves
-//! models of profiles; `report::exports` and `hostile::faults` there test how the file is written.
+//! Saves and loads models, and reads files that popliner did not write. `planted` in `tests/it`
+//! saves models of profiles; `report::exports` and `hostile::faults` there test how the file is
+//! written.
 
 mod damaged;
 mod hostile;
