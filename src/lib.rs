@@ -13,8 +13,8 @@
 //!   exchanges, liveness steps and classes, and every lowered variable.
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains of parents, and their
 //!   names.
-//! * [`witnesses`] checks both: it compares redundant statements of the files, and computes the bytes
-//!   that depend on missing data.
+//! * [`witnesses`] checks both: it compares redundant statements of the files, and computes the
+//!   bytes that depend on missing data.
 //! * [`model`] joins both: it walks the program, groups programs into operations, names them, and
 //!   finds the operations that use each variable. A [`Layering`](model::Layering) assigns
 //!   operations to layers.
@@ -26,8 +26,9 @@
 //!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If
 //!   nothing fits, it returns a certificate.
 //! * [`search`] computes the costs of ranges in each pipeline, and has the solver find the
-//!   [`Candidate`](search::Candidate)s: the best split of a pipeline on a number of IPUs. It answers
-//!   with the best one, or says why none fits, and computes the stages of its split in full.
+//!   [`Candidate`](search::Candidate)s: the best split of a pipeline on a number of IPUs. It
+//!   answers with the best one, or says why none fits, and computes the stages of its split in
+//!   full.
 //! * [`report`] builds one [`Report`](report::Report) from all results, and writes it in the forms
 //!   that people and programs read: JSON, tables, Markdown, a page for the browser, configuration,
 //!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of

@@ -43,7 +43,7 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Frees unused capacity.
+    /// Frees the memory that is allocated beyond the stored texts.
     pub fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();

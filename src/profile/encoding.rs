@@ -43,7 +43,7 @@ pub struct Varints<'a> {
 }
 
 impl<'a> Varints<'a> {
-    /// Starts at the first byte of `blob`.
+    /// Creates an iterator over the varints of `blob`, from its first byte on.
     pub fn new(blob: &'a [u8]) -> Self {
         Self { bytes: blob.iter() }
     }
@@ -91,7 +91,7 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Starts at the first byte of `blob`.
+    /// Creates an iterator over the runs of the run-length list `blob`, from its first byte on.
     pub fn new(blob: &'a [u8]) -> Self {
         Self {
             varints: Varints::new(blob),

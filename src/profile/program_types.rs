@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// The kind of work that a program does, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
-    /// The program runs the compute set at this position in [`Programs::compute_sets`](super::Programs::compute_sets).
+    /// The program runs the compute set at this position in
+    /// [`Programs::compute_sets`](super::Programs::compute_sets).
     OnTileExecute(u32),
     /// The program moves data between tiles of one IPU; with the bytes of its exchange code on each
     /// tile.

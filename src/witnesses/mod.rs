@@ -5,8 +5,8 @@
 //!
 //! | file | statements |
 //! |---|---|
-//! | `record` | the record of each tile: with itself, and with the total of its variables and code |
-//! | `variables` | lowered variables: with the record of categories and steps, and with their users |
+//! | `record` | record of each tile: with itself, and with the total of its variables and code |
+//! | `variables` | lowered variables: with the record of categories and steps, and their users |
 //! | `programs` | programs: with steps, roots, contexts, vertices and recorded code |
 //! | `contexts` | `debug.cbor`: with the programs, and its own damage |
 //!

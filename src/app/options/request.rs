@@ -1,7 +1,7 @@
 //! Puts options into a [`Request`]: each option that changes a split or a report is read here once.
 //!
-//! The next step is `src/analysis/request.rs`: when the model is read, `Request::search` there makes
-//! the request of the solver, `SearchRequest`.
+//! The next step is `src/analysis/request.rs`: when the model is read, `Request::search` there
+//! makes the request of the solver, `SearchRequest`.
 
 use super::Options;
 use crate::analysis::Request;

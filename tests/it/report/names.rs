@@ -24,8 +24,8 @@ const RUNS: [(&str, &str); 6] = [
     ("training-pipelined", "--fit --against=0.json"),
 ];
 
-/// Fields with a fixed set of texts, with numbers as texts, or with texts that decide which sentences
-/// there are.
+/// Fields with a fixed set of texts, with numbers as texts, or with texts that decide which
+/// sentences there are.
 const FIXED: &str = "format pseudo_layers schedule recompute state accumulator framework source \
     rule reason options matched_by change objective integer_program dynamic_program below";
 

@@ -1,5 +1,5 @@
-//! Another micro-batch than in the profile. The golden `estimate` says in each form that the numbers
-//! are an estimate.
+//! Another micro-batch than in the profile. The golden `estimate` says in each form that the
+//! numbers are an estimate.
 
 use super::{TRAINING, report};
 use crate::support::DEFAULT_REGEX;

@@ -1,5 +1,5 @@
-//! Whole configurations: each equals the answer of its own command. `src/search/plan/tests.rs` tries
-//! all configurations of random models.
+//! Whole configurations: each equals the answer of its own command. `src/search/plan/tests.rs`
+//! tries all configurations of random models.
 
 use super::{TRAINING, number, peaks, report};
 use crate::support::models::{pairs, share};

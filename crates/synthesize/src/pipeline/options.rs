@@ -1,5 +1,5 @@
-//! Defines the options of a pipelined compilation, how its profile is written, and the code in it that
-//! the compilation for one IPU does not have.
+//! Defines the options of a pipelined compilation, how its profile is written, and the code in it
+//! that the compilation for one IPU does not have.
 
 use crate::overhead::category;
 use crate::random::topic;
