@@ -1,4 +1,5 @@
-//! Vertices and code: what compute sets and exchanges put on each tile.
+//! Plants vertices and code: the vertices and bytes that compute sets and exchanges have on each
+//! tile.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use super::tree::{ComputeSet, Exchange, Program, Tree};
 #[derive(Debug, Clone)]
 pub struct VertexType {
     pub name: String,
-    /// Bytes of its code, once on every tile that has an instance.
+    /// Bytes of the code of the vertex type, once on every tile that has an instance.
     pub code: u64,
     /// Bytes of state of one instance: plain data, edge pointers, copy
     /// pointers.
@@ -39,7 +40,7 @@ pub struct Code {
     pub sets: Vec<Vec<usize>>,
     compute_sets: Vec<ComputeSet>,
     exchanges: Vec<Exchange>,
-    /// Per tree (control program, then functions) and tile: control code.
+    /// By tree (control program, then functions) and tile: bytes of control code.
     pub control: Vec<Vec<u64>>,
     random: Random,
 }
@@ -91,7 +92,7 @@ const POOLS: [&str; 7] = [
 ];
 const COPY_POOL: usize = 6;
 
-/// Bytes of an exchange of a global operation, for each of its parts.
+/// Bytes of the code of an exchange of a global operation, for each of its parts.
 const PART_OF_EXCHANGE: u64 = 4;
 
 fn pool_of(kind: Kind) -> usize {
@@ -126,8 +127,8 @@ fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
     types
 }
 
-/// Control code by program and tile, of this number of tiles, children included; none for a
-/// program without children. Children have higher ids than their parents.
+/// Returns the control code of each program on each of this number of tiles, children included;
+/// `None` for a program without children. Children have higher ids than their parents.
 pub fn control_code(programs: &[Program], tiles: u32) -> Vec<Option<Vec<u64>>> {
     let mut sums: Vec<Option<Vec<u64>>> = vec![None; programs.len()];
     for (id, program) in programs.iter().enumerate().rev() {
@@ -149,8 +150,8 @@ pub fn control_code(programs: &[Program], tiles: u32) -> Vec<Option<Vec<u64>>> {
 }
 
 impl Code {
-    /// Instances of the `slot`-th vertex type of a compute set on a tile that work for any of
-    /// these places; an operation over the whole model has some for each.
+    /// Returns the number of vertices on a tile, of the type in `slot` of a compute set, that work
+    /// for any of these places; an operation on the whole model has some vertices for each place.
     pub fn instances(&self, set: usize, slot: usize, tile: u32, places: Places) -> u64 {
         let ComputeSet { window, share, .. } = &self.compute_sets[set];
         let slots = [topic::VERTEX, set as u64, slot as u64];
@@ -206,8 +207,8 @@ impl Code {
         bytes
     }
 
-    /// The bytes of the vertices of a compute set on a tile, by the places that they work for:
-    /// those of `all` for what its parts have in common.
+    /// Returns the bytes of the vertices of a compute set on a tile, by the places for which they
+    /// work; bytes that its parts have in common count for `all`.
     pub fn state_shares(&self, set: usize, tile: u32, all: Places) -> Vec<(Places, u64)> {
         let mut common = self.set_bytes(set, tile).state();
         let mut shares = Vec::new();
@@ -223,7 +224,7 @@ impl Code {
         shares
     }
 
-    /// The shares of places in the code of an exchange.
+    /// Returns the bytes of the code of an exchange on a tile, by the places for which it works.
     pub fn exchange_shares(&self, exchange: usize, tile: u32, all: Places) -> Vec<(Places, u64)> {
         let parts = self.exchanges[exchange].share.parts.iter();
         let mut shares: Vec<_> = parts.map(|part| (part.0, PART_OF_EXCHANGE)).collect();
@@ -243,7 +244,7 @@ impl Code {
         }
     }
 
-    /// Which vertex types have code on a tile, ascending.
+    /// Returns the vertex types that have code on a tile, ascending.
     pub fn types_on(&self, tile: u32) -> BTreeSet<usize> {
         let sets = self.compute_sets.iter().zip(&self.sets);
         let here = sets.filter(|(set, _)| set.runs_on(tile));
@@ -254,7 +255,7 @@ impl Code {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SetBytes {
     pub data: u64,
-    /// Edge pointers, field data included.
+    /// Bytes of edge pointers, including field data.
     pub edge: u64,
     pub copy: u64,
     pub descriptor: u64,

@@ -1,8 +1,8 @@
-//! Cycles: the compiler's estimates, and an execution.
+//! Computes cycles: the compiler's estimates, and an execution.
 //!
-//! An execution is that of the whole tree, program by program: weights up, the
-//! main program twice, weights down. A compute set or exchange takes the same
-//! cycles each time, as in real profiles, which keep one duration of each.
+//! An execution runs the whole tree, program by program: it uploads the weights, runs the main
+//! program twice, and downloads the weights. A compute set or exchange takes the same cycles each
+//! time, as in real profiles, which have one duration of each.
 
 use crate::encoding::encode_rle;
 use rusqlite::Connection;
@@ -13,8 +13,8 @@ use super::random::topic;
 use super::schema::insert;
 use super::tree::Type;
 
-/// The branches of the control program that are run, one after the other:
-/// uploads, twice the main program, downloads.
+/// The branches of the control program that are run, one after the other: uploads, the main program
+/// twice, downloads.
 pub const RUNS: [usize; 4] = [0, 1, 1, 2];
 
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -93,7 +93,7 @@ pub fn by_owner(
 }
 
 /// Runs a program below a call, the outermost one of several, and calls `visit` with each program
-/// that is met, and with the call that it stands below.
+/// that runs, and with the call below which it is.
 fn run(
     plan: &Plan,
     (program, call): (u32, Option<u32>),
@@ -124,8 +124,8 @@ fn run(
     }
 }
 
-/// The operation that a program runs for, below a call that of the outermost one; and its places:
-/// what an outlined body does is done for the layer of the call.
+/// Returns the operation for which a program runs, or that of the outermost call above it; and its
+/// places: an outlined body works for the layer of the call.
 fn owner(plan: &Plan, program: u32, call: Option<u32>) -> Option<(usize, Places)> {
     let program = &plan.tree.programs[program as usize];
     let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
@@ -165,7 +165,7 @@ fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 /// allows.
 pub type Step = (Option<u32>, Vec<u64>);
 
-/// Writes the steps of all runs. A step has a row for each IPU, with 0 cycles where the IPU does
+/// Writes the steps of all runs. A step has a row for each IPU, with 0 cycles if the IPU does
 /// nothing in it.
 pub fn write_runs(runs: &[Vec<Step>], connection: &Connection) -> rusqlite::Result<()> {
     let runs_with_steps = runs.iter().map(Vec::len).enumerate();

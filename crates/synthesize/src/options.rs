@@ -29,17 +29,16 @@ pub struct Options {
     pipelined: Option<Vec<u32>>,
 }
 
-/// A pipelined compilation to be written: positions before which there is a cut, the pipeline,
+/// A pipelined compilation to be written: the positions before which there is a cut, the pipeline,
 /// and the form of its profile.
 pub type Pipelined = (Vec<u32>, PipelineOptions, ProfileForm);
 
 impl Options {
-    /// The model that is wanted, with its graph, and the pipelined compilation of it that is
-    /// wanted instead of that for one IPU.
+    /// Returns the settings of the requested model, with its graph, and the pipelined compilation
+    /// that is written in place of one for one IPU, if it was requested.
     ///
     /// # Errors
-    ///
-    /// The graph cannot be read.
+    /// If the graph cannot be read.
     pub fn settle(self) -> anyhow::Result<(Settings, Option<Pipelined>)> {
         let mut settings = self.settings;
         let form = ProfileForm {
@@ -47,8 +46,8 @@ impl Options {
             ..ProfileForm::PLAIN
         };
         let options = PipelineOptions {
-            // Of an outlined model, whose bodies are listed at the call of one layer, each IPU
-            // goes through the steps of the others too.
+            // In an outlined model, the bodies are listed at the call of one layer, so each IPU
+            // goes through the steps of all others too.
             all_steps: settings.outlined != Outlined::None,
             ..PipelineOptions::new(Schedule::Popart, Recompute::Stage)
         };

@@ -1,4 +1,4 @@
-//! Programs, their types, exchanges, steps.
+//! Writes programs, their types, exchanges and steps.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,8 @@ fn of_types(tree: &Tree, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, copies, tree.code_copies.iter().enumerate())
 }
 
-/// A part of what an exchange moves: a group, or the control ids, on the tiles of a window.
+/// A part of the data that an exchange moves: a group, or the control ids, on the tiles of a
+/// window.
 type Region = (Option<usize>, Window);
 
 const CONTROL_ID: Region = (None, Window::all(1));
@@ -101,8 +102,8 @@ fn regions(plan: &Plan) -> Vec<Vec<Region>> {
     targets
 }
 
-/// Host copies move the variables of their operation or the control id; code
-/// copies overwrite one that is there anyway.
+/// Adds the data of host copies, which move the variables of their operation or the control id, and
+/// of code copies, which overwrite the control id.
 fn host_regions(plan: &Plan, targets: &mut [Vec<Region>]) {
     let tree = &plan.tree;
     for stream in &tree.streams {

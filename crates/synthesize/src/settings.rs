@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::graph_file::ForwardPass;
 use super::random::Random;
 
-/// Whose names and chains of contexts are written.
+/// The framework whose names and chains of contexts are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Framework {
@@ -45,10 +45,10 @@ pub enum Outlined {
 /// The options of a model, and its graph.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// Directory for the two files; made when missing.
+    /// Directory for the two files; it is created if it does not exist.
     #[arg(long)]
     pub out: PathBuf,
-    /// Which software the model claims to come from.
+    /// The software from which the model claims to come.
     #[arg(long, value_enum, default_value_t = Framework::Popart)]
     pub framework: Framework,
     /// Layers of the model.
@@ -76,16 +76,16 @@ pub struct Settings {
     /// Bytes of user data that an average layer has on an average tile.
     #[arg(long, default_value_t = 60_000)]
     pub bytes_per_layer_tile: u64,
-    /// Lowered variables in all; overrides --vars-per-layer-tile.
+    /// Total number of lowered variables; overrides --vars-per-layer-tile.
     #[arg(long)]
     pub variables: Option<u64>,
-    /// Equivalence classes to aim at; never fewer than the model needs.
+    /// Number of equivalence classes to aim at; never fewer than the model needs.
     #[arg(long, default_value_t = 0)]
     pub classes: usize,
-    /// Liveness steps to aim at; never fewer than the model needs.
+    /// Number of liveness steps to aim at; never fewer than the model needs.
     #[arg(long, default_value_t = 0)]
     pub steps: usize,
-    /// Debug contexts to aim at; never fewer than the model needs.
+    /// Number of debug contexts to aim at; never fewer than the model needs.
     #[arg(long, default_value_t = 0)]
     pub contexts: usize,
     /// Seed of every choice.
@@ -94,8 +94,7 @@ pub struct Settings {
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long, default_value_t = 4096)]
     pub page_size: u32,
-    /// Adds an execution, and lets the main loop run twice only, so that it has
-    /// few steps.
+    /// Adds an execution, and runs the main loop only twice, so that it has few steps.
     #[arg(long)]
     pub execution: bool,
     /// Leaves out the cycle estimates of compute sets.
@@ -153,25 +152,26 @@ impl Settings {
     }
 }
 
-/// Switches of what a model has beside its layers.
+/// Features of a model besides its layers.
 #[derive(Debug, Clone, Args)]
 pub struct Features {
-    /// What updates the weights in training.
+    /// The operations that update the weights in training.
     #[arg(long, value_enum, default_value_t = Optimiser::Sgd)]
     pub optimiser: Optimiser,
-    /// Where weights and their optimiser state say which layer they are of.
+    /// Where the names of weights and of their optimiser state identify their layer.
     #[arg(long, value_enum, default_value_t = Names::Operation)]
     pub names: Names,
-    /// By how much moments, and steps of the optimiser, are wider than their weights.
+    /// Factor by which the elements of moments, and of steps of the optimiser, are wider than those
+    /// of their weights.
     #[arg(long, default_value_t = 2)]
     pub moment_width: u64,
-    /// Sums up the gradients of several micro-batches: each weight has an
-    /// accumulator, and its gradient is gone after each micro-batch.
+    /// Sums up the gradients of several micro-batches: each weight has an accumulator, and its
+    /// gradient is freed after each micro-batch.
     #[arg(long)]
     pub accumulation: bool,
-    /// Adds a norm over the gradients of all weights, which clips them: with operations for
-    /// each gradient, as PopART and TensorFlow have it, or in plain Poplar with one of a
-    /// compute set for each.
+    /// Adds a norm over the gradients of all weights, which clips them: with operations for each
+    /// gradient, as in PopART and TensorFlow, or in plain Poplar with one operation that has a
+    /// compute set for each gradient.
     #[arg(long)]
     pub gradient_norm: bool,
     /// Outlines parts of the backward pass too.
@@ -180,18 +180,18 @@ pub struct Features {
     /// Leaves out the layers in the contexts of calls, in TensorFlow and plain Poplar.
     #[arg(long)]
     pub anonymous_calls: bool,
-    /// Leaves the pairs of a call inside an outlined body, in PopART, on the calls that it
-    /// replaced alone.
+    /// Writes the pairs of a PopART call inside an outlined body only on the calls that it
+    /// replaced.
     #[arg(long)]
     pub pairs_on_replaced: bool,
     /// Lists pairs of contexts in no order.
     #[arg(long)]
     pub shuffle_pairs: bool,
-    /// Memory that no variable explains, up to so many per cent of a tile's.
+    /// Memory that no variable explains, up to this percentage of a tile's memory.
     #[arg(long, default_value_t = 0)]
     pub gaps: u32,
-    /// Memory of what the compiler makes for every IPU, in thousandths of an
-    /// average layer's.
+    /// Memory of the variables and code that the compiler makes for every IPU, in thousandths of
+    /// the memory of an average layer.
     #[arg(long, default_value_t = 0)]
     pub compiler_made: u32,
     /// Size of embedding and head.
@@ -203,7 +203,7 @@ pub struct Features {
     /// Adds constants that several layers use.
     #[arg(long)]
     pub constants: bool,
-    /// Which places share a weight.
+    /// The places that share a weight.
     #[arg(long, value_enum)]
     pub tied: Option<Tied>,
     /// Trains neither embedding nor the first half of the layers.
@@ -213,8 +213,8 @@ pub struct Features {
     #[arg(long)]
     pub random_state: bool,
     /// Gives weights and activations the sizes of BERT-Large in 16 bits, for 8 samples of 128
-    /// tokens, evenly over the 1,472 tiles of an IPU. A model of fewer tiles has the part on
-    /// these.
+    /// tokens, evenly over the 1,472 tiles of an IPU. A model of fewer tiles has only the part on
+    /// its tiles.
     #[arg(long)]
     pub bert_large: bool,
 }

@@ -101,7 +101,7 @@ impl Templates {
         self.named("layer", layer) + path
     }
 
-    /// The name of this kind, of a layer, operation or weight.
+    /// Returns the name of this kind for a layer, operation or weight.
     pub fn named(&self, kind: &str, of: impl Display) -> String {
         self.names[kind].replace("{}", &of.to_string())
     }

@@ -1,4 +1,4 @@
-//! Compute sets, vertices and their memory.
+//! Writes compute sets, vertices and their memory.
 
 use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
 use rusqlite::Connection;
@@ -30,8 +30,8 @@ fn groups_of_sets(plan: &Plan) -> Vec<Vec<usize>> {
     sets
 }
 
-/// Var ids of a compute set, ascending: ids go tile by tile, and on a tile in
-/// the order of the groups.
+/// Returns the variable ids of a compute set, ascending: ids go tile by tile, and on a tile in the
+/// order of the groups.
 fn var_ids(plan: &Plan, groups: &[usize]) -> Vec<u64> {
     let tiles = 0..plan.settings.tiles;
     let ids = tiles.flat_map(|tile| {
@@ -47,7 +47,7 @@ fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         let set = &plan.tree.compute_sets[row];
         let vertices = plan.code.vertices(row, plan.settings.tiles, Places::EVERY);
         let ids = encode_diff_rle(&var_ids(plan, groups));
-        // Exchanges have estimates all the same, as in the real file.
+        // Exchanges have estimates even then, as in the real file.
         let has_estimates = !plan.settings.no_cycle_estimates;
         let cycles = has_estimates.then(|| encode_list(&[row as u64]));
         compute_set((row, set), &vertices, (cycles, Some(ids)), connection)?;
@@ -97,7 +97,7 @@ fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Resu
     insert(connection, "memory_by_compute_set", rows)
 }
 
-/// Bytes of code by vertex type.
+/// Writes the bytes of code by vertex type.
 fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tiles = 0..plan.settings.tiles;
     let types: Vec<_> = tiles.map(|tile| plan.code.types_on(tile)).collect();

@@ -1,11 +1,11 @@
-//! The cycles of a step: all micro-batches walk through the stages, time by time.
+//! Computes the cycles of a step: all micro-batches walk through the stages, time by time.
 //!
-//! At each time every IPU runs its parts, and the slowest one is waited for; then copies
-//! between IPUs are made, and the IPU that sends or receives the most is waited for. These are
-//! all that a full pipeline has at this time, also while it fills and drains: PopART
-//! (`addPipelineCycle`) and TensorFlow (`ParallelPipelineVisitor`) leave none out.
-//! Weights are updated when the last micro-batch is through: one IPU after the other in
-//! PopART, side by side in TensorFlow.
+//! At each time every IPU runs its parts, and the others wait for the slowest one; then copies
+//! between IPUs are made, and take as long as those of the IPU that sends or receives the most. All
+//! copies of a full pipeline at this time are made, also while it fills and drains: PopART
+//! (`addPipelineCycle`) and TensorFlow (`ParallelPipelineVisitor`) leave no copy out. Weights are
+//! updated after the last micro-batch: one IPU after the other in PopART, side by side in
+//! TensorFlow.
 
 use std::ops::Range;
 
@@ -15,28 +15,28 @@ use super::model::PipelineModel;
 use super::options::PipelineOptions;
 use super::route::Route;
 
-/// What a step depends on beside the pipeline.
+/// The numbers on which the cycles of a step depend, beside the pipeline.
 #[derive(Debug, Clone, Copy)]
 pub struct StepForm {
-    /// The micro-batches of a step.
+    /// Number of micro-batches in a step.
     pub micro_batches: u32,
-    /// Cycles of a tile in a second.
+    /// Clock of a tile in cycles per second.
     pub clock: u64,
-    /// Bytes between neighbours in a second, in each direction.
+    /// Bytes per second between neighbouring IPUs, in each direction.
     pub link: u64,
-    /// Bytes to and from memory outside the IPUs in a second.
+    /// Bytes per second to and from memory outside the IPUs.
     pub streaming: u64,
 }
 
 impl StepForm {
-    /// The cycles that this number of bytes takes.
+    /// Returns the cycles in which this number of bytes is moved.
     fn cycles(&self, bytes: u64, bandwidth: u64) -> u64 {
         (u128::from(bytes) * u128::from(self.clock)).div_ceil(bandwidth.into()) as u64
     }
 }
 
 impl PipelineModel {
-    /// The cycles of a step with these cuts.
+    /// Returns the cycles of a step with these cuts.
     pub fn step(&self, cuts: &[u32], options: &PipelineOptions, form: &StepForm) -> u64 {
         let compiled = Compilation::new(&self.graph, cuts, options);
         let parts = |ipu| compiled.parts(ipu, form.micro_batches);
@@ -61,7 +61,7 @@ impl Compilation<'_> {
             active.map(|part| self.work(part.run)).sum()
         };
         let slowest = parts.iter().map(work).max().unwrap_or(0);
-        // Sent and received.
+        // The bytes that each IPU sends, and the bytes that it receives.
         let mut bytes = vec![[0u64; 2]; parts.len()];
         for run in self.copied(time) {
             if let Some((next, sent)) = self.sent(run, routes) {
@@ -84,7 +84,7 @@ impl Compilation<'_> {
         sum(pass, &self.stages[stage as usize]) + again.sum::<u64>()
     }
 
-    /// The neighbour that a run sends to, and the bytes that it sends.
+    /// Returns the neighbour to which a run sends, and the bytes that it sends.
     fn sent(&self, (stage, pass): Run, routes: &[Route]) -> Option<(u32, u64)> {
         let next = match pass {
             Pass::Forward => Some(stage + 1).filter(|&next| next < self.count()),
