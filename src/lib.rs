@@ -47,13 +47,14 @@
 //!
 //! | what | where in `src` |
 //! |---|---|
-//! | `--num-ipus`, and any option of a split | its field in `app/options`; `app/options/request.rs` puts all of them into a [`Request`](analysis::Request), which `analysis/request.rs` turns into the request of the solver |
-//! | an objective | `solve/objectives.rs` |
+//! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/request.rs` puts the options into a [`Request`](analysis::Request) |
+//! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which they count | `solve/objectives.rs` |
 //! | a column of a table | `report/tables.rs` |
 //! | a form of `--emit` | `report/emit/form.rs` |
 //! | a check of the profile | `witnesses/mod.rs` lists the file of each |
-//! | what a stage stashes and transfers | `memory/pipeline/flows/stash_and_transfers.rs` |
+//! | what a stage stashes, in how many copies, and what it transfers | `memory/pipeline/flows/stash_and_transfers.rs` |
 //! | which modules are layers | `model/modules/which_are_layers.rs` |
+//! | whether Out runs on the first IPU, beside In | `OutOn` in `model/placement/mod.rs`; what that adds to the stage, `memory/pipeline/additions.rs` |
 //!
 //! CONTRIBUTING.md has more, and what else to change.
 //!

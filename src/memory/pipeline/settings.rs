@@ -27,19 +27,6 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Returns the number of additional copies of each stashed tensor that a training pipeline
-    /// keeps in a stage with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
-    pub fn copies(self, depth: usize) -> u64 {
-        let depth = depth as u64;
-        match self {
-            _ if depth == 0 => 0,
-            Schedule::Popart => 2 * depth + 1,
-            Schedule::TfGrouped => 2 * depth,
-            Schedule::TfInterleaved => depth,
-            Schedule::None | Schedule::Sequential => 0,
-        }
-    }
-
     /// Returns the smallest number of micro-batches in a step that the schedule needs with `stages`
     /// forward pipeline stages (docs/model.md, "Pipelines").
     pub fn least_accumulation(self, stages: usize) -> usize {

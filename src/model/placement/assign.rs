@@ -6,8 +6,8 @@ use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
 use super::used_places::{isolated, layers_of_groups, of_sets, places_of_groups};
 use super::variables::{VariablePlaces, code_places};
 use super::{
-    OperationPlace, OutOn, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers,
-    Reason, Rules, TooManyPlaces, WeightTie, weights,
+    OperationPlace, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers, Reason,
+    Rules, TooManyPlaces, weights,
 };
 use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
@@ -37,7 +37,7 @@ impl Placement {
             }
         }
         let mut ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
-        let out_is_first = out_is_first(options.out_on, &ties, out);
+        let out_is_first = options.out_on.is_first(&ties, out);
         let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
         for tie in &mut ties {
             let places = tie.places.iter();
@@ -114,17 +114,6 @@ impl Placement {
             sets,
             by_pass,
         })
-    }
-}
-
-/// Returns whether Out runs on the first IPU. With `Auto`, it does if In and Out share a weight.
-fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
-    let joins =
-        |tie: &WeightTie| !tie.is_untied && tie.places.contains(&IN) && tie.places.contains(&out);
-    match out_on {
-        OutOn::First => true,
-        OutOn::Last => false,
-        OutOn::Auto => ties.iter().any(joins),
     }
 }
 

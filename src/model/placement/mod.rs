@@ -74,6 +74,22 @@ pub enum OutOn {
     Last,
 }
 
+impl OutOn {
+    /// Returns whether Out, whose place is `out`, runs on the first IPU. `ties` are the weights that
+    /// several places share. The stage with In then has the memory of Out too, with its stash and
+    /// transfer buffers (`memory/pipeline/additions.rs`).
+    fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
+        let joins = |tie: &WeightTie| {
+            !tie.is_untied && tie.places.contains(&place_sets::IN) && tie.places.contains(&out)
+        };
+        match self {
+            OutOn::First => true,
+            OutOn::Last => false,
+            OutOn::Auto => ties.iter().any(joins),
+        }
+    }
+}
+
 /// Options for finding the places of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {

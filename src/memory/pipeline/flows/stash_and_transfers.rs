@@ -1,9 +1,25 @@
-//! The role of a stage in a flow: whether it makes, uses, stashes or forwards the tensors.
+//! Which tensors a stage stashes and in how many copies, and which tensors it transfers: the role of
+//! the stage in a flow. `additions.rs` sums their bytes.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
 use crate::model::{Model, Placement};
 use std::ops::Range;
+
+impl Schedule {
+    /// Returns the number of additional copies of each stashed tensor that a training pipeline
+    /// keeps in a stage with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
+    pub fn copies(self, depth: usize) -> u64 {
+        let depth = depth as u64;
+        match self {
+            _ if depth == 0 => 0,
+            Schedule::Popart => 2 * depth + 1,
+            Schedule::TfGrouped => 2 * depth,
+            Schedule::TfInterleaved => depth,
+            Schedule::None | Schedule::Sequential => 0,
+        }
+    }
+}
 
 /// Do two places belong to one layer, if In counts as part of the first layer?
 fn are_of_one_layer(place: u32, other: u32) -> bool {
