@@ -182,7 +182,7 @@ pub struct LayerAtSteps {
     pub bytes: Vec<u64>,
 }
 
-/// A lowered variable, and those of the chosen steps at which it is live.
+/// A lowered variable of a tile, and the chosen steps at which it is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableAtSteps {
     /// The name, the category, the size and the layers of the variable.

@@ -85,7 +85,7 @@ impl Inputs<'_> {
 }
 
 /// Says which stage of the recommended configuration needs the most memory and which is the
-/// slowest, or that nothing fits; then what the comparison of the configurations lacks.
+/// slowest, or that nothing fits. Then says which times are unknown.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();

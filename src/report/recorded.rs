@@ -231,8 +231,8 @@ impl RecordedMemory {
 }
 
 impl CategoryBytes {
-    /// Sums the bytes of a category over the tiles of a range, and takes those of the `fullest`
-    /// tile apart.
+    /// Sums the bytes of a category over the tiles of a range, and gives its bytes on the tile
+    /// `fullest` too.
     pub(super) fn new(
         category: &RecordedCategory,
         tiles: Range<usize>,

@@ -84,7 +84,7 @@ impl Report {
         Ok(report.without_unearned_verdict())
     }
 
-    /// Adds to the report what a search returned, such as the split and its proof.
+    /// Adds the result of a search to the report, such as the split and its proof.
     fn with_search(
         self,
         inputs: &Inputs<'_>,

@@ -50,13 +50,14 @@ pub struct ComparedBytes {
     pub total: Option<u64>,
 }
 
-/// By how many bytes a layer grew, below 0 if it shrank. Of two growths, the larger one is that with
-/// more bytes on the fullest tile, or if these are equal over all tiles.
+/// By how many bytes a layer grew, below 0 if it shrank. Growths are ordered by the bytes on the
+/// fullest tile, then by the bytes over all tiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Growth {
-    /// Later less earlier bytes on the fullest tile.
+    /// Bytes of the layer on its fullest tile in the later report, less its bytes in the earlier
+    /// one.
     pub fullest_tile: i128,
-    /// Later less earlier bytes over all tiles.
+    /// Bytes of the layer over all tiles in the later report, less its bytes in the earlier one.
     pub total: i128,
 }
 

@@ -70,11 +70,11 @@ impl Against {
 pub struct PartAgainst {
     /// The name of the kind of contents, such as `vertex code`.
     pub name: &'static str,
-    /// Predicted bytes.
+    /// Predicted bytes of this kind of contents on the fullest tile of a stage.
     pub predicted: u64,
-    /// Recorded bytes.
+    /// Recorded bytes of this kind of contents on the fullest tile of a stage's IPU.
     pub recorded: u64,
-    /// Recorded less predicted bytes.
+    /// Recorded less predicted bytes of this kind of contents on the fullest tile.
     pub difference: i64,
 }
 

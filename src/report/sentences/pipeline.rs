@@ -8,8 +8,8 @@ use crate::report::step::three_digits;
 use crate::report::{BestSplit, Estimate, PipelineFacts, Report, StageUpdate};
 use crate::wording::{counted, grouped};
 
-/// Says which pipeline the split runs in and who chose it, what the way of recording means for its
-/// bytes, and whether the weight update decides the peak.
+/// Says which pipeline the split runs in and who chose it, which bytes are less exact because of
+/// how the profile was recorded, and whether the weight update decides the peak.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();

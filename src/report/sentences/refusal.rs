@@ -55,7 +55,7 @@ fn over_limit(range: &OverLimit) -> String {
     format!("{own}: {bytes} on tile {tile}{}", step.unwrap_or_default())
 }
 
-/// Returns what a user can do if no split fits, one sentence for each possibility, with the option
+/// Returns the ways to make the model fit if no split does, one sentence for each, with the option
 /// to type: other pipelines, more IPUs, half the micro-batch, more memory, or dropped constraints.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let mut lines = Vec::new();
