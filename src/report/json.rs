@@ -128,6 +128,13 @@ fn configurations(report: &Report) -> Vec<Configuration> {
     forms.map(configuration).collect()
 }
 
+impl Report {
+    /// Returns the JSON Schema of the report, which is also in `schema/report-v3.schema.json`.
+    pub fn schema() -> schemars::Schema {
+        schemars::schema_for!(Document<'static>)
+    }
+}
+
 /// Writes the whole report as a JSON document.
 ///
 /// # Errors

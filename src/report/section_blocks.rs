@@ -4,7 +4,7 @@
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Phrase, Sentence, names};
 use super::table::{Form, Table};
-use super::{Estimate, Report, plan, plan_table, step, sweep_table, tables};
+use super::{Estimate, NO_VERDICT, Report, plan, plan_table, step, sweep_table, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -251,4 +251,18 @@ pub(super) fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let warnings = warnings.into_iter();
     let warnings = warnings.map(|warning| Phrase::List(warning).to_string());
     label.into_iter().chain(lines(warnings)).collect()
+}
+
+impl Report {
+    /// Returns the heading of the report: whether the model, or its recorded compilation, fits.
+    pub(super) fn heading(&self) -> String {
+        match &self.fit {
+            _ if !self.has_verdict() => NO_VERDICT.to_string(),
+            Some(fit) => of_fit::verdict(fit),
+            None => match self.estimate {
+                Some(estimate) => estimate.of_heading(&sentences::verdict(self)),
+                None => sentences::verdict(self),
+            },
+        }
+    }
 }

@@ -8,7 +8,7 @@ pub(crate) use compiled::compiled;
 
 use super::*;
 use crate::memory::{Parts, Pipeline, Recompute, Schedule};
-use crate::model::{Framework, PassCycles, Recording};
+use crate::model::{Framework, PassCycles, PseudoLayers, Recording};
 use answers::*;
 use stages::*;
 use std::ops::Range;

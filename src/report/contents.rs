@@ -1,0 +1,216 @@
+//! The contents of a [`Report`], and whether it may have a verdict.
+
+use super::answer::{GivenSplit, Proof, Refusal, SharedVariables};
+use super::fit::Fit;
+use super::liveness::{LiveSteps, Liveness};
+use super::pipeline::PipelineFacts;
+use super::plan::{PlanFacts, Sweep};
+use super::provenance::Provenance;
+use super::recorded::{Execution, LayerMemory, RecordedMemory};
+use super::split::{Cut, Split};
+use super::step::StepFacts;
+use super::what_if::WhatIf;
+use crate::escape::printable;
+use crate::message::Warning;
+use crate::model::{PseudoLayers, WeightTie};
+use crate::search::{Estimate, free_bytes};
+use crate::witnesses::{Contradiction, are_refused, judge, refuse_close};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The format that a JSON document states in its field `format`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DocumentFormat {
+    /// A report of PopLiner: `popliner-report`.
+    #[default]
+    #[serde(rename = "popliner-report")]
+    PoplinerReport,
+}
+
+/// The version of the JSON report that this program writes, and the only version that it reads.
+pub const VERSION: u32 = 3;
+
+/// The results of one run: the recorded memory, the layers, and what was requested, such as a
+/// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
+/// empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// The format of the document, always `popliner-report`.
+    pub format: DocumentFormat,
+    /// The version of the report format. It grows when a field is removed or changes its meaning.
+    #[schemars(extend("const" = VERSION))]
+    pub version: u32,
+    /// The files and options that the report was made from.
+    pub provenance: Provenance,
+    /// The memory that the compiler recorded in the profile, and the limit in bytes of each tile.
+    pub memory: RecordedMemory,
+    /// The pseudo-layers around the model's layers, which determine the meaning of the layer name
+    /// `null`. With `out-with-in`, the first IPU runs both In and Out: a list of layers that begins
+    /// with `null` (In) then ends with `"Out"`.
+    pub pseudo_layers: PseudoLayers,
+    /// The memory of each layer as a stage of its own, in layer order, with the pseudo-layers. With
+    /// `out-with-in`, the first entry is In and Out together. Empty for a recorded compilation
+    /// (`fit`).
+    pub layers: Vec<LayerMemory>,
+    /// The pipeline for which the memory of stages is computed. `null` without a search, with the
+    /// greedy solver, and with the classic memory model.
+    pub pipeline: Option<PipelineFacts>,
+    /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
+    pub split: Option<Split>,
+    /// The micro-batch for which all bytes and cycles of stages and steps are estimated
+    /// (`--at-micro-batch`); `null` if the micro-batch is the profile's.
+    pub estimate: Option<Estimate>,
+    /// The proof that the split is the best; `null` if no split was requested.
+    pub proof: Option<Proof>,
+    /// Why no split fits, and what would help; `null` if a split fits or none was requested.
+    pub refusal: Option<Refusal>,
+    /// The comparison of a split that the user gave with the best split; `null` if none was given.
+    pub given: Option<GivenSplit>,
+    /// The constraints on the split, such as pins, as the user gave them.
+    pub constraints: Vec<String>,
+    /// Weights that several layers use, most bytes first.
+    pub tied_weights: Vec<WeightTie>,
+    /// Groups of layers that use the same always-live variables, most bytes first.
+    pub shared_variables: Vec<SharedVariables>,
+    /// The boundaries between consecutive stages of the split, in order; empty without a split.
+    pub cuts: Vec<Cut>,
+    /// The live bytes of the whole model at each step of the program; `null` if the profile has no
+    /// steps.
+    pub liveness: Option<Liveness>,
+    /// The variables that are live at the steps that a page draws; `null` unless a page was
+    /// requested and the profile can be read again for the names of variables.
+    pub live_steps: Option<LiveSteps>,
+    /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
+    pub sweep: Option<Sweep>,
+    /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless requested.
+    pub plan: Option<PlanFacts>,
+    /// The bytes and cycles of other splits, which a page needs when the reader moves cuts; `null`
+    /// unless a split and a page were requested.
+    pub what_if: Option<WhatIf>,
+    /// The time of one step of the split's pipeline; `null` without cycles in the profile, or
+    /// without a split.
+    pub step: Option<StepFacts>,
+    /// The cycles of each layer and stage; `null` if the profile has no cycles.
+    pub execution: Option<Execution>,
+    /// Whether a recorded compilation fits, IPU by IPU (`--fit`); `null` unless requested. Then the
+    /// report has no layers and no split.
+    pub fit: Option<Fit>,
+    /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
+    pub warnings: Vec<String>,
+    /// Contradictions between statements of the profile. If one of them is refused, which means
+    /// that it could change the verdict, then there is no verdict, and nothing is marked as
+    /// fitting.
+    pub contradictions: Vec<Contradiction>,
+}
+
+/// The text that takes the place of a verdict if the data does not support one.
+pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
+
+impl Report {
+    /// Makes a report with only the recorded memory and the provenance; other sections are empty.
+    pub(super) fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
+        Self {
+            version: VERSION,
+            provenance,
+            memory,
+            ..Self::default()
+        }
+    }
+
+    /// Returns whether a step takes at most the time of `--max-step-ms`. True without that limit,
+    /// and if the time of the step is unknown.
+    pub fn is_in_time(&self) -> bool {
+        self.step.as_ref().is_none_or(|step| step.is_within)
+    }
+
+    /// Returns whether the report may say that something fits. False if a contradiction in the
+    /// profile is refused, since it could change the verdict.
+    pub fn has_verdict(&self) -> bool {
+        !are_refused(&self.contradictions)
+    }
+
+    /// Returns the warnings as text for people: first the contradictions, in full, since they
+    /// affect the verdict, then all other warnings, shortened if they are long.
+    pub(super) fn warnings_for_people(&self) -> Vec<String> {
+        let judged = judge(&self.contradictions, true).unwrap_or_default();
+        let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
+        let others = self.warnings.iter().filter(|text| !judged.contains(text));
+        let others = others.map(|warning| crate::wording::displayed(warning));
+        judged
+            .iter()
+            .map(|text| printable(text))
+            .chain(others)
+            .collect()
+    }
+
+    /// Returns the free bytes on which the verdicts of the split, the sweep, the plan and the
+    /// compilation rest: one number for each verdict, below 0 if something does not fit. Leaves out
+    /// verdicts with another reason, such as too few IPUs.
+    fn free_bytes(&self) -> Vec<i64> {
+        let of_split = self.split.iter().map(|split| {
+            let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
+            let too_large = split.too_large.iter();
+            let free = too_large.map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
+            (split.fits, stages.min().or(free.min()).unwrap_or(-1))
+        });
+        let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
+        let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());
+        let of_fit = self.fit.iter().flat_map(|fit| &fit.ipus);
+        let all = of_split
+            .chain(of_sweep.map(|row| (row.fits, row.free)))
+            .chain(of_plan.map(|row| (true, row.free)))
+            .chain(of_fit.map(|ipu| (ipu.fits, ipu.fullest_tile.free)));
+        let of_bytes = all.filter(|(fits, free)| *fits == (*free >= 0));
+        of_bytes.map(|(_, free)| free).collect()
+    }
+
+    /// Refuses contradictions that are large enough to change a verdict. If any contradiction is
+    /// refused, marks every split, IPU and compilation of the report as not fitting.
+    pub(super) fn without_unearned_verdict(mut self) -> Self {
+        let free = self.free_bytes();
+        refuse_close(&mut self.contradictions, free);
+        if self.has_verdict() {
+            return self;
+        }
+        if let Some(split) = &mut self.split {
+            split.fits = false;
+        }
+        let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
+        let pipeline = self.pipeline.iter_mut();
+        let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
+        let on_more = self.refusal.iter_mut();
+        let on_more = on_more.filter_map(|refusal| refusal.on_more_ipus.as_mut());
+        let others = sweep.chain(others).chain(on_more);
+        others.for_each(|split| split.fits = false);
+        if let Some(fit) = &mut self.fit {
+            fit.fits = false;
+            fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing;
+
+    #[test]
+    fn a_report_with_all_sections_reads_back() {
+        let report = Report {
+            estimate: Some(Estimate::default()),
+            ..testing::report()
+        };
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_passed_over() {
+        let report = testing::report();
+        let mut json = serde_json::to_value(&report).unwrap();
+        json["later"] = 1.into();
+        json["split"]["stages"][0]["later"] = "more".into();
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+    }
+}
