@@ -39,10 +39,10 @@ pub fn operations(
         Text "By": placed.map(|operation| operation.reason.to_string()),
         Text "Pass": operation.pass.to_string(),
     });
-    match is_classic {
-        true => table.without("Counts in").without("By").without("Pass"),
-        false => table,
+    if !is_classic {
+        return table;
     }
+    table.without("Counts in").without("By").without("Pass")
 }
 
 /// Returns the names of the layers, In or Out that an operation counts in, with spaces between, or

@@ -128,11 +128,9 @@ fn between(
         let reason = format!("{cuts} needed before it, but {possible} possible");
         // If there are enough positions, forbidden cuts are the problem, so their constraints are
         // listed before the other pin.
-        let forbidding = match needed <= behind.len() {
-            true => forbidding(constraints, behind),
-            false => Vec::new(),
-        };
-        let all = [pinned].into_iter().chain(forbidding);
+        let is_long = needed <= behind.len();
+        let forbidding = is_long.then(|| forbidding(constraints, behind));
+        let all = [pinned].into_iter().chain(forbidding.into_iter().flatten());
         return conflict(reason, all.chain(before.constraint));
     }
     let pins = [Some(pinned), before.constraint];

@@ -58,10 +58,8 @@ impl Solution {
         };
         let slowest = self.proofs.iter().map(|proof| proof.integer_program);
         let is_beaten = slowest.max() > self.score.slowest_cycles;
-        let is_as_proven = match proof.is_optimal {
-            true => proof.at_least == step.cycles,
-            false => proof.at_least <= step.cycles,
-        };
+        let is_best = proof.at_least == step.cycles;
+        let is_as_proven = is_best || !proof.is_optimal && proof.at_least < step.cycles;
         if is_as_proven && !is_beaten {
             return Ok(());
         }

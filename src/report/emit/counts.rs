@@ -23,10 +23,10 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
             (None, _) => {}
         }
     }
-    match blocks.is_empty() {
-        true => (0..names.len()).map(|at| at..at + 1).collect(),
-        false => blocks.into_iter().map(|(_, range)| range).collect(),
+    if blocks.is_empty() {
+        return (0..names.len()).map(|at| at..at + 1).collect();
     }
+    blocks.into_iter().map(|(_, range)| range).collect()
 }
 
 /// Returns the beginning of a layer's name up to the first part that is a number, such as

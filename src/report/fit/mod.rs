@@ -53,6 +53,10 @@ pub struct Fit {
 }
 
 /// The recorded memory of one IPU.
+// A row of its own beside `Stage`, as `RecordedTileFacts` beside `FullestTile`. They contain the
+// same types where a prediction and a compilation have the same kind of data: `Fullness`, `Curve`
+// and `TileParts`. The tiles share only five numbers, and a struct of these with its constructor
+// takes as many lines as it saves; as a field it would also move the places of the columns in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IpuFit {
     /// The number of the IPU, from 0.

@@ -69,10 +69,9 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
 fn of_update(stage: &Stage) -> Option<String> {
     let update = stage.pipeline.as_ref()?.update.as_ref()?;
     let [bytes, passes, least] = [update.bytes, update.in_passes, update.at_least].map(Amount);
-    let with_one_pad = match update.at_least < update.bytes {
-        true => format!(", and with a landing pad for one tensor of state at a time {least}"),
-        false => String::new(),
-    };
+    let with_one_pad = (update.at_least < update.bytes)
+        .then(|| format!(", and with a landing pad for one tensor of state at a time {least}"));
+    let with_one_pad = with_one_pad.unwrap_or_default();
     let tile = update.tile;
     Some(format!(
         "  in the update tile {tile} has at most {bytes}{with_one_pad}; in the passes the fullest \
@@ -212,10 +211,8 @@ pub(in crate::report) fn tied_weights(report: &Report) -> Vec<String> {
 fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
     let names = pseudo_layers.names_of(&tied.layers);
     let names: Vec<String> = names.into_iter().map(displayed).collect();
-    let of = match tied.layers.iter().all(Option::is_some) {
-        true => "of layers",
-        false => "of",
-    };
+    let has_in = tied.layers.contains(&None);
+    let of = if has_in { "of" } else { "of layers" };
     let stages = with_commas(tied.stages.iter());
     let place = match (tied.stages.as_slice(), tied.is_untied) {
         ([], false) => "on one IPU in every split".to_string(),

@@ -105,10 +105,11 @@ pub(in crate::report) fn pipeline_name(facts: &PipelineFacts) -> String {
         };
         return format!("pipeline: schedule none{elsewhere}, {why}");
     }
-    let recompute = match facts.is_training {
-        true => format!(", recompute {}", facts.pipeline.recompute),
-        false => String::new(),
-    };
+    let recompute = facts.pipeline.recompute;
+    let recompute = facts
+        .is_training
+        .then(|| format!(", recompute {recompute}"));
+    let recompute = recompute.unwrap_or_default();
     let adds_accumulators = facts.trains() && !facts.recording.accumulates;
     let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
         (false, _) => "",
