@@ -47,9 +47,11 @@ pub struct LiveCurves {
 
 impl MemoryModel<'_> {
     /// Computes the curves of each stage, in order. A stage is a range of positions (end
-    /// exclusive), its memory from [`MemoryModel::stages`], and the tile for
-    /// [`LiveCurves::on_tile`]. The curve of the fullest tile peaks at the bytes of this tile in
-    /// the memory. `None` for a stage without steps.
+    /// Computes the live bytes of each stage at each step; the results are in the order of
+    /// `stages`. A stage is a range of positions (end exclusive), its memory from
+    /// [`MemoryModel::stages`], and the tile for [`LiveCurves::on_tile`]. On the fullest tile of a
+    /// stage, the curve peaks at the bytes of this tile in the memory. `None` for a stage without
+    /// steps.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
@@ -93,9 +95,9 @@ impl MemoryModel<'_> {
         numbered.into_par_iter().map(curves).collect()
     }
 
-    /// Computes the curves of all variables of the profile, whichever operations use them: summed
-    /// over all tiles, and on `tile`. Code counts at every step, with the recorded bytes. `None` if
-    /// the profile has no steps.
+    /// Computes the live bytes of all variables of the profile at each step, whichever operations
+    /// use them: summed over all tiles, and on `tile`. Code counts at every step, with the recorded
+    /// bytes. `None` if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data();
@@ -185,7 +187,7 @@ impl CurveSums {
         }
     }
 
-    /// Returns the curve over `window`, with `fixed` bytes besides the variables.
+    /// Returns the live bytes at each step of `window`, with `fixed` bytes besides the variables.
     fn curve(mut self, window: (u32, u32), fixed: u64) -> LiveCurve {
         let points = self.live.points().map(|(step, [bytes])| (step, bytes));
         let mut points: Vec<(u32, u64)> = points.collect();

@@ -15,9 +15,11 @@ use std::ops::Range;
 pub(super) struct FlowStretch {
     /// The quantity, as an index in [`StageRole::counts`].
     pub(super) quantity: usize,
-    /// The lowest and the highest first position of such ranges, both inclusive.
+    /// The lowest and the highest first position of the ranges in which the flow counts, both
+    /// inclusive.
     pub(super) starts: (u32, u32),
-    /// The lowest and the highest last position of such ranges, both inclusive.
+    /// The lowest and the highest last position of the ranges in which the flow counts, both
+    /// inclusive.
     pub(super) lasts: (u32, u32),
 }
 

@@ -19,7 +19,8 @@ pub(super) struct Blocks<B, const N: usize> {
     /// For each block, then each layer, then each place: the change, from the place before, of the
     /// live bytes that ranges gain at the layer.
     changes: Vec<[B; N]>,
-    /// For each layer, then each block: sums of the bytes that ranges gain at the layer.
+    /// For each layer, then each block of steps: sums of the live bytes that ranges gain at the
+    /// layer.
     sums: Vec<BlockSums<B, N>>,
     /// For each layer: whether bytes were added since its sums were computed.
     is_stale: Vec<bool>,

@@ -39,9 +39,10 @@ pub(super) struct EnteringVariables<const N: usize> {
     pub(super) places: usize,
     /// For each step: a combination of [`BEGINS`], [`ENDS`] and [`EDGE`]; 0 for no mark.
     marks: Vec<u8>,
-    /// For each phase: the range of its places, end exclusive.
+    /// For each phase: its range of places (steps at which a peak is possible), end exclusive.
     pub(super) phases: [(usize, usize); PHASES],
-    /// For each step that has a mark: the number of places before it.
+    /// For each step that has a mark: the number of places (steps at which a peak is possible)
+    /// before it.
     rank: Vec<u32>,
     /// The variables that are not live at every step, by the layers at which ranges gain them.
     pub(super) moving: Entries<Stretch>,

@@ -41,7 +41,7 @@ pub(super) enum UpdateRole {
 #[derive(Debug)]
 pub(super) struct Updates {
     pipeline: Pipeline,
-    /// For each use set: the kind of its variables.
+    /// For each use set: whether its variables are state, weights or accumulators.
     kinds: Vec<SetKind>,
     /// For each use set: the bytes of the whole tensor that its variables belong to.
     tensor_bytes: Vec<u64>,
