@@ -46,7 +46,6 @@ pub struct LiveCurves {
 }
 
 impl MemoryModel<'_> {
-    /// Computes the curves of each stage, in order. A stage is a range of positions (end
     /// Computes the live bytes of each stage at each step; the results are in the order of
     /// `stages`. A stage is a range of positions (end exclusive), its memory from
     /// [`MemoryModel::stages`], and the tile for [`LiveCurves::on_tile`]. On the fullest tile of a
