@@ -10,7 +10,7 @@
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
 //! The name of a layer is `null` for the first position of the layer order, and
-//! `"Out"` for Out; [`PseudoLayers`] says what these mean.
+//! `"Out"` for Out; [`PseudoLayers`](crate::model::PseudoLayers) says what these mean.
 //!
 //! The version grows when a field is removed or changes its meaning. Fields and whole sections may
 //! be added without a new version, so readers must ignore unknown fields.
