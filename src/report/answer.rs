@@ -113,13 +113,13 @@ const MAX_SHARED: usize = 100;
 
 /// Returns the proof that the split is the best. For a greedy search or a given split, the proof
 /// has only the name of the objective.
-pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
-    let request = &found.costs.request();
+pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
+    let request = &search.costs.request();
     let none = Proof {
         objective: request.goal.key().to_string(),
         ..Proof::default()
     };
-    let (Answer::Best { solution, .. }, None) = (&found.answer, &request.given) else {
+    let (Answer::Best { solution, .. }, None) = (&search.answer, &request.given) else {
         return none;
     };
     Proof {
@@ -132,8 +132,9 @@ pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
 }
 
 /// Returns the constraints on the split as the options that the user typed, without tied weights.
-pub(super) fn constraints(found: &SearchResult<'_>) -> Vec<String> {
-    found.costs.request().constraints.iter().map(text).collect()
+pub(super) fn constraints(search: &SearchResult<'_>) -> Vec<String> {
+    let constraints = search.costs.request().constraints.iter();
+    constraints.map(text).collect()
 }
 
 impl Inputs<'_> {
@@ -147,13 +148,13 @@ impl Inputs<'_> {
     /// search was greedy.
     pub(super) fn refusal(
         &self,
-        found: &SearchResult<'_>,
+        search: &SearchResult<'_>,
         named: &NamedVariables,
     ) -> Option<Refusal> {
-        let Answer::Refused(refused) = &found.answer else {
+        let Answer::Refused(refused) = &search.answer else {
             return None;
         };
-        let (request, infeasible) = (found.costs.request(), &refused.infeasible);
+        let (request, infeasible) = (search.costs.request(), &refused.infeasible);
         let certificate = &infeasible.certificate;
         let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
         let relaxations = infeasible.relaxations.iter();
@@ -173,7 +174,7 @@ impl Inputs<'_> {
             fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
             on_more_ipus: refused.on_more_ipus.as_ref().map(|best| {
                 let options = format!("--num-ipus {}", best.ipus);
-                self.other_split(found, best, (options, lowest.unwrap_or(0)))
+                self.other_split(search, best, (options, lowest.unwrap_or(0)))
             }),
             kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
             relaxations: relaxations
@@ -197,12 +198,12 @@ impl Inputs<'_> {
 
     /// Compares the split that the user gave with the best one; `None` if no split was given, or no
     /// other one was found.
-    pub(super) fn given(&self, found: &SearchResult<'_>) -> Option<GivenSplit> {
-        found.costs.request().given.as_ref()?;
-        let replicas = found.costs.request().options.step.replicas;
+    pub(super) fn given(&self, search: &SearchResult<'_>) -> Option<GivenSplit> {
+        search.costs.request().given.as_ref()?;
+        let replicas = search.costs.request().options.step.replicas;
         Some(GivenSplit {
-            broken_constraints: found.shown.broken.iter().map(broken).collect(),
-            best: self.best_split(found, &found.best()?, replicas),
+            broken_constraints: search.shown.broken.iter().map(broken).collect(),
+            best: self.best_split(search, &search.best()?, replicas),
         })
     }
 

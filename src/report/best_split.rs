@@ -94,11 +94,11 @@ impl Inputs<'_> {
     /// Describes a split that a search found, if this number of replicas runs it.
     pub(super) fn best_split(
         &self,
-        found: &SearchResult<'_>,
+        search: &SearchResult<'_>,
         best: &Candidate,
         replicas: u64,
     ) -> BestSplit {
-        let costs = &found.costs;
+        let costs = &search.costs;
         let (stages, score) = (best.solution.plan.stages(), &best.solution.score);
         let limits = (0..stages.len()).map(|ipu| costs.limit_of(ipu));
         let peaks = limits.clone().zip(&best.peaks);
@@ -133,14 +133,14 @@ impl Inputs<'_> {
     /// `now` is the number of bytes on the fullest tile without the change.
     pub(super) fn other_split(
         &self,
-        found: &SearchResult<'_>,
+        search: &SearchResult<'_>,
         other: &Candidate,
         (options, now): (String, u64),
     ) -> BestSplit {
         BestSplit {
             options,
             change: free_bytes(other.solution.score.peak, now),
-            ..self.best_split(found, other, found.costs.request().options.step.replicas)
+            ..self.best_split(search, other, search.costs.request().options.step.replicas)
         }
     }
 }

@@ -105,31 +105,27 @@ pub struct StageUpdate {
 impl Inputs<'_> {
     /// Returns the pipeline for the report; `None` for the greedy solver and for the classic memory
     /// model, which have no pipelines.
-    pub(super) fn pipeline(&self, found: &SearchResult<'_>) -> Option<PipelineFacts> {
-        let request = &found.costs.request();
+    pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
+        let request = &search.costs.request();
         let knows_pipelines =
             request.options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
         let pipeline = self.memory.pipeline();
-        let now = found
-            .shown
-            .memory
-            .iter()
-            .map(|stage| stage.max_tile_bytes())
-            .max();
+        let peaks = search.shown.memory.iter();
+        let now = peaks.map(|stage| stage.max_tile_bytes()).max();
         let alternative = |other: &Candidate| {
             let options = other.pipeline.options_from(pipeline);
-            self.other_split(found, other, (options, now.unwrap_or(0)))
+            self.other_split(search, other, (options, now.unwrap_or(0)))
         };
-        let alternatives = found.alternatives.iter();
+        let alternatives = search.alternatives.iter();
         knows_pipelines.then(|| PipelineFacts {
             pipeline,
-            state_is_first_fit: request.options.pipeline.tries_states && found.shown.fits,
+            state_is_first_fit: request.options.pipeline.tries_states && search.shown.fits,
             state_bytes: self.state_bytes(),
             schedule_by_default: request.options.pipeline.schedule.is_none(),
             recompute_by_default: request.options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
-            without_recomputation: found.without_recomputation,
+            without_recomputation: search.without_recomputation,
             alternatives: alternatives.map(alternative).collect(),
         })
     }

@@ -51,28 +51,28 @@ pub struct Sweep {
 
 impl Inputs<'_> {
     /// Returns the best split for each number of IPUs; `None` unless `--sweep` was given.
-    pub(super) fn sweep(&self, found: &SearchResult<'_>) -> Option<Sweep> {
-        let request = found.costs.request();
-        let rows = found.best_by_ipus().into_iter();
+    pub(super) fn sweep(&self, search: &SearchResult<'_>) -> Option<Sweep> {
+        let request = search.costs.request();
+        let rows = search.best_by_ipus().into_iter();
         let rows = rows.filter(|row| match request.ipus {
             IpuCount::Exactly(ipus) => row.ipus <= ipus,
             IpuCount::UpTo(_) => true,
         });
         request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
-            compares_pipelines: found.open_pipelines > 1,
+            compares_pipelines: search.open_pipelines > 1,
             rows: rows
-                .map(|row| self.best_split(found, row, request.options.step.replicas))
+                .map(|row| self.best_split(search, row, request.options.step.replicas))
                 .collect(),
         })
     }
 
     /// Returns the configurations that fit; `None` unless `--plan` was given.
-    pub(super) fn plan(&self, found: &SearchResult<'_>) -> Option<PlanFacts> {
-        let front = found.plan.as_ref()?;
+    pub(super) fn plan(&self, search: &SearchResult<'_>) -> Option<PlanFacts> {
+        let front = search.plan.as_ref()?;
         let row = |row: &Candidate| {
             let replicas = (front.ipus / row.ipus).max(1);
-            self.best_split(found, row, replicas as u64)
+            self.best_split(search, row, replicas as u64)
         };
         Some(PlanFacts {
             max_ipus: front.ipus as u32,

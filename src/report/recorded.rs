@@ -250,7 +250,7 @@ impl Inputs<'_> {
     pub(super) fn recorded(&self, of_tiles: Option<TileVariables>) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
         // An estimate for another micro-batch cannot be compared with recorded bytes.
-        let is_recorded = self.search.is_none_or(|found| found.estimate.is_none());
+        let is_recorded = self.search.is_none_or(|search| search.estimate.is_none());
         let coverage = self.memory.coverage().filter(|_| is_recorded);
         let is_page = self.detail >= Detail::Page;
         let tile_map = is_page.then(|| TileMap::new(tiles, categories, of_tiles));
@@ -287,7 +287,7 @@ impl Inputs<'_> {
     /// no cycles. If the report is an estimate for another micro-batch, so are the cycles.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
-        let estimate = self.search.and_then(|found| found.estimate);
+        let estimate = self.search.and_then(|search| search.estimate);
         let cycles = match estimate {
             Some(estimate) => estimate.scale().cycles(cycles),
             None => cycles,
@@ -304,7 +304,7 @@ impl Inputs<'_> {
             passes: cycles.passes_by_layer[position],
         });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
-        let times = self.search.and_then(|found| found.costs.times.as_ref());
+        let times = self.search.and_then(|search| search.costs.times.as_ref());
         let stages = self.stages().iter().enumerate();
         let stages = stages.map(|(stage, range)| {
             let after = self.stages().len() - 1 - stage;

@@ -206,12 +206,12 @@ pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
 /// verdict.
 pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
-    let found = plan::recommended(report).into_iter();
+    let sentence = plan::recommended(report).into_iter();
     let block = |sentence: String| match form {
         Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
         _ => Block::Line(format!("recommended: {sentence}").into()),
     };
-    found.map(block).collect()
+    sentence.map(block).collect()
 }
 
 pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {

@@ -65,13 +65,13 @@ pub struct StepFacts {
 impl StepFacts {
     /// Computes the time of a step of the report's split; `None` if the profile has no cycles, or
     /// if a layer is in no stage.
-    pub(super) fn new(found: &SearchResult<'_>) -> Option<Self> {
-        let costs = &found.costs;
-        let (times, stages) = (costs.times.as_ref()?, &found.shown.stages);
+    pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
+        let costs = &search.costs;
+        let (times, stages) = (costs.times.as_ref()?, &search.shown.stages);
         if stages.last()?.end != times.positions() {
             return None;
         }
-        let proof = match (&costs.request().given, found.answer.best()) {
+        let proof = match (&costs.request().given, search.answer.best()) {
             (None, Some(best)) => best.step,
             _ => None,
         };

@@ -202,10 +202,10 @@ const MAX_NUMBERS: usize = 150_000;
 impl Inputs<'_> {
     /// Returns the bytes and cycles of other splits; `None` if they were not requested, if the
     /// split of the report lacks layers, or if the bytes of any range are missing.
-    pub(super) fn what_if(&self, found: &SearchResult<'_>) -> Option<WhatIf> {
-        let question = &found.costs.question;
-        let costs = found.near.as_ref().unwrap_or(&found.costs.ranges);
-        let split = ends(&found.shown.stages);
+    pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
+        let question = &search.costs.question;
+        let costs = search.near.as_ref().unwrap_or(&search.costs.ranges);
+        let split = ends(&search.shown.stages);
         let positions = costs.layers() as u32;
         if !question.request.options.what_if
             || split.last() != Some(&positions)
@@ -213,10 +213,10 @@ impl Inputs<'_> {
         {
             return None;
         }
-        let best = best(found);
+        let best = best(search);
         let highest = best.iter().map(|best| best.ipus as usize).max();
         let max_stages = highest
-            .unwrap_or(found.costs.ipus)
+            .unwrap_or(search.costs.ipus)
             .max(split.len())
             .min(costs.stages());
         let without_numbers = WhatIf {
@@ -224,7 +224,7 @@ impl Inputs<'_> {
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: question.constraints.iter().map(checked).collect(),
-            cycles: found.costs.times.as_ref().map(StageTimes::by_position),
+            cycles: search.costs.times.as_ref().map(StageTimes::by_position),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
@@ -251,11 +251,11 @@ fn ends(stages: &[Range<usize>]) -> Vec<u32> {
 
 /// Returns the best split for each number of IPUs that was searched. If there was no sweep, this is
 /// only the best split of the run.
-fn best(found: &SearchResult<'_>) -> Vec<SplitEnds> {
-    let is_best = found.sweep.is_empty() && found.costs.request().given.is_none();
-    let of_run = found.best().filter(|_| is_best);
-    let pipeline = found.costs.pipeline();
-    let swept = found.sweep.iter().filter(|best| best.pipeline == pipeline);
+fn best(search: &SearchResult<'_>) -> Vec<SplitEnds> {
+    let is_best = search.sweep.is_empty() && search.costs.request().given.is_none();
+    let of_run = search.best().filter(|_| is_best);
+    let pipeline = search.costs.pipeline();
+    let swept = search.sweep.iter().filter(|best| best.pipeline == pipeline);
     let best = swept.chain(&of_run).map(|best| SplitEnds {
         ipus: best.ipus as u32,
         fits: best.fits,

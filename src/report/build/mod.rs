@@ -78,7 +78,7 @@ impl Report {
             ..Self::of_memory(inputs.recorded(of_tiles), inputs.provenance.clone())
         };
         let report = match inputs.search {
-            Some(found) => report.with_search(&inputs, found, &named),
+            Some(search) => report.with_search(&inputs, search, &named),
             None => report,
         };
         Ok(report.without_unearned_verdict())
@@ -88,26 +88,26 @@ impl Report {
     fn with_search(
         self,
         inputs: &Inputs<'_>,
-        found: &SearchResult<'_>,
+        search: &SearchResult<'_>,
         named: &NamedVariables,
     ) -> Self {
-        let split = Some(found).filter(|found| found.costs.request().options.split);
+        let split = Some(search).filter(|search| search.costs.request().options.split);
         let shared = inputs.is_full().then(|| inputs.memory.ties());
         let shared = shared.unwrap_or_default();
         Self {
-            cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
-            pipeline: inputs.pipeline(found),
-            estimate: found.estimate,
+            cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
+            pipeline: inputs.pipeline(search),
+            estimate: search.estimate,
             proof: split.map(answer::proof),
-            split: split.map(|found| inputs.split(found, named)),
-            refusal: inputs.refusal(found, named),
-            given: inputs.given(found),
-            constraints: answer::constraints(found),
+            split: split.map(|search| inputs.split(search, named)),
+            refusal: inputs.refusal(search, named),
+            given: inputs.given(search),
+            constraints: answer::constraints(search),
             shared_variables: inputs.shared_variables(shared),
-            sweep: inputs.sweep(found),
-            what_if: split.and_then(|found| inputs.what_if(found)),
+            sweep: inputs.sweep(search),
+            what_if: split.and_then(|search| inputs.what_if(search)),
             step: split.and_then(StepFacts::new),
-            plan: inputs.plan(found),
+            plan: inputs.plan(search),
             ..self
         }
     }
@@ -128,7 +128,7 @@ impl Inputs<'_> {
 
     /// Returns the half-open range of positions of each stage of the split; empty without a split.
     pub(super) fn stages(&self) -> &[Range<usize>] {
-        self.search.map_or(&[], |found| &found.shown.stages)
+        self.search.map_or(&[], |search| &search.shown.stages)
     }
 
     /// Returns the weights that several layers use, each with the stages of the split that use it.

@@ -42,8 +42,8 @@ impl Peaks {
             let tile = fullest_tile(model);
             peaks.whole = memory.whole_curves(tile).map(|curves| (tile, curves));
         }
-        if let Some(found) = search.filter(|_| detail >= Detail::Full) {
-            let stages = found.shown.stages.iter().zip(&found.shown.memory);
+        if let Some(search) = search.filter(|_| detail >= Detail::Full) {
+            let stages = search.shown.stages.iter().zip(&search.shown.memory);
             let stages = stages
                 .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32));
             let stages: Vec<_> = stages.collect();

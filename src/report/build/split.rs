@@ -13,22 +13,22 @@ use crate::solve::Limits;
 use std::ops::Range;
 
 impl Inputs<'_> {
-    pub(super) fn split(&self, found: &SearchResult<'_>, named: &NamedVariables) -> Split {
-        let request = &found.costs.request();
-        let placed = found.shown.stages.last().map_or(0, |last| last.end);
-        let stages = PlacedStage::of_split(&found.shown.stages).into_iter();
-        let stages = stages.zip(&found.shown.memory).enumerate();
+    pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
+        let request = &search.costs.request();
+        let placed = search.shown.stages.last().map_or(0, |last| last.end);
+        let stages = PlacedStage::of_split(&search.shown.stages).into_iter();
+        let stages = stages.zip(&search.shown.memory).enumerate();
         let stages = stages.map(|(number, (placed, memory))| {
-            let limit = found.costs.limit_of(number);
+            let limit = search.costs.limit_of(number);
             self.stage(number, (&placed, memory), limit, named)
         });
-        let too_large = found.shown.too_large.iter();
+        let too_large = search.shown.too_large.iter();
         Split {
-            fits: found.shown.fits,
+            fits: search.shown.fits,
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
-            max_stages: u32::try_from(found.costs.ipus).unwrap_or(u32::MAX),
-            fewest_ipus: match found.answer {
+            max_stages: u32::try_from(search.costs.ipus).unwrap_or(u32::MAX),
+            fewest_ipus: match search.answer {
                 Answer::Best { fewest_ipus, .. } => fewest_ipus.map(|ipus| ipus as u32),
                 _ => None,
             },
@@ -85,8 +85,8 @@ impl Inputs<'_> {
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
             let mut categories = self.model.recorded.categories.iter();
-            let found = categories.find(|category| category.name == wanted);
-            found.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
+            let named = categories.find(|category| category.name == wanted);
+            named.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
         };
         Some(TileParts {
             vertex_code,
@@ -134,7 +134,7 @@ impl Inputs<'_> {
     /// duplicates. If the search also evaluated ranges over the limit, adds the effect of moving a
     /// layer across the cut. `shared` has groups of layers (positions) with the bytes that all
     /// layers of a group use.
-    pub(super) fn cuts(&self, found: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
+    pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
             let crosses = |layers: &[u32]| {
@@ -146,27 +146,28 @@ impl Inputs<'_> {
                 after_stage: number as u32,
                 layer_before: self.name(boundary - 1),
                 layer_after: self.name(boundary),
-                bytes: found.costs.question.cut_bytes[boundary - 1],
+                bytes: search.costs.question.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: if found.costs.goes_beyond_limits() && self.is_full() {
-                    self.moves(found, number, sides)
+                moves: if search.costs.goes_beyond_limits() && self.is_full() {
+                    self.moves(search, number, sides)
                 } else {
                     Vec::new()
                 },
             }
         };
-        found.shown.stages.windows(2).enumerate().map(cut).collect()
+        let cuts = search.shown.stages.windows(2).enumerate();
+        cuts.map(cut).collect()
     }
 
     /// Returns the effect of moving the last layer before a cut, or the first one after it, to the
     /// other side. `number` is the stage before the cut, and `sides` has the positions of both
     /// stages.
-    fn moves(&self, found: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
+    fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
-        let now = [0, 1].map(|side| found.shown.memory[number + side].max_tile_bytes());
+        let now = [0, 1].map(|side| search.shown.memory[number + side].max_tile_bytes());
         let moved = |at: usize, layers: Range<usize>, to: usize| {
-            let costs = &found.costs.ranges;
-            let after = found.shown.stages.len() - 1 - number;
+            let costs = &search.costs.ranges;
+            let after = search.shown.stages.len() - 1 - number;
             let bytes = [
                 costs.peak(start..at, after)?,
                 costs.peak(at..end, after - 1)?,

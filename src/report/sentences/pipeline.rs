@@ -79,11 +79,11 @@ fn chosen(facts: &PipelineFacts) -> String {
         (true, false) => "the schedule chosen automatically",
         (false, true) => "the recomputation chosen automatically",
     };
-    let found = match facts.state_is_first_fit {
+    let place = match facts.state_is_first_fit {
         true => "; the optimizer state in the first place of --optimizer-state auto that fits",
         false => "",
     };
-    format!("{} ({why}{found})", pipeline_name(facts))
+    format!("{} ({why}{place})", pipeline_name(facts))
 }
 
 /// Names the schedule, the recomputation, the type of accumulators and the place of optimizer
