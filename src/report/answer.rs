@@ -122,9 +122,10 @@ pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
     let (Answer::Best { solution, .. }, None) = (&search.answer, &request.given) else {
         return none;
     };
+    let bound = solution.step.map(|step| step.at_least);
     Proof {
         optimal: solution.step.is_none_or(|step| step.is_optimal),
-        step_at_least: solution.step.map(|step| narrow(step.at_least)),
+        step_at_least: bound.filter(|&cycles| cycles > 0).map(narrow),
         objectives: solution.proofs.clone(),
         bottlenecks: solution.bottlenecks.clone(),
         ..none

@@ -109,7 +109,7 @@ pub struct BottleneckProof {
 pub struct StepProof {
     /// Lower bound on the cycles of a step, over all splits that fit, with the number of
     /// micro-batches of the best split. Equals the cycles of the best split if that is proven to be
-    /// the best.
+    /// the best. 0 if more stages are allowed than the search bounds.
     pub at_least: u128,
     /// Whether every split was tried or proven to be no better.
     pub is_optimal: bool,

@@ -48,14 +48,17 @@ impl TimedSplit {
     }
 
     /// Returns the split as the best one found. `at_least` is a lower bound on the steps of splits
-    /// that were not tried, or `None` if all were; `is_small` is false if the search was
-    /// restricted.
-    fn proven(self, at_least: Option<Rate>, is_small: bool) -> Solution {
+    /// that were not tried, or `None` if all were; `is_bounded` is false if nothing is known of some
+    /// numbers of stages.
+    fn proven(self, at_least: Option<Rate>, is_bounded: bool) -> Solution {
         let Self { plan, score, rate } = self;
         let bound = at_least.filter(|&bound| bound.compare(rate).is_lt());
         let proof = StepProof {
-            at_least: bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
-            is_optimal: bound.is_none() && is_small,
+            at_least: match is_bounded {
+                true => bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
+                false => 0,
+            },
+            is_optimal: bound.is_none() && is_bounded,
         };
         Solution::unproven(plan, score, Some(proof))
     }
@@ -149,7 +152,8 @@ fn search(
             best = climbed;
         }
     }
-    let is_small = checked.layers() <= MAX_POSITIONS && checked.stages <= MAX_STAGES;
+    let is_bounded = checked.stages.min(checked.layers()) <= MAX_STAGES;
+    let is_small = is_bounded && checked.layers() <= MAX_POSITIONS;
     let mut left = if is_small { max_slots } else { 0 };
     let mut at_least = None;
     for mut search in searches {
@@ -161,7 +165,7 @@ fn search(
             at_least = at_least.or(Some(search.at_least));
         }
     }
-    best.proven(at_least, is_small)
+    best.proven(at_least, is_bounded)
 }
 
 /// A search for the fastest split into one number of stages, which adds stage after stage.

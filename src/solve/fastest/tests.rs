@@ -1,7 +1,7 @@
 use super::*;
 use crate::memory::{Pipeline, Recompute, Schedule};
 use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers};
-use crate::solve::testing::{Case, any_case, obedient};
+use crate::solve::testing::{Case, additive, any_case, obedient};
 use crate::solve::{Goal, Problem, SolveError};
 use crate::time::{StepOptions, StepTime};
 use proptest::collection::vec;
@@ -135,6 +135,29 @@ fn shortest(
         }
     }
     best.map(|best| (best.score.step.unwrap(), best.score.peak))
+}
+
+#[test]
+fn no_step_is_bounded_if_more_stages_are_allowed_than_bounds_are_made_for() {
+    let timed = Timed {
+        passes: vec![[9, 18, 1]; 66],
+        cut_bytes: vec![[1, 1]; 65],
+        pipeline: Pipeline::default(),
+        is_training: true,
+        out_is_first: false,
+        micro_batches: Some(200),
+    };
+    let costs = additive(&[1; 66], 99);
+    for (ipus, is_bounded) in [(MAX_STAGES, true), (66, false)] {
+        let times = timed.times(66);
+        let problem = Problem {
+            times: Some(&times),
+            goal: Goal::Time,
+            ..Problem::new(&costs, &[1; 65], ipus, 99)
+        };
+        let found = crate::solve::solve(&problem).unwrap().unwrap();
+        assert_eq!(found.step.unwrap().at_least > 0, is_bounded);
+    }
 }
 
 proptest! {
