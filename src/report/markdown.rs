@@ -2,9 +2,9 @@
 
 use super::Report;
 use super::cell::Cell;
+use super::phrases::{Phrase, Sentence};
 use super::section_blocks::Block;
 use super::sections::blocks;
-use super::sentences::{Phrase, Sentence};
 use super::table::{Form, Table};
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};

@@ -31,6 +31,7 @@ mod json;
 mod layer_names;
 mod liveness;
 mod markdown;
+mod phrases;
 mod pipeline;
 mod plan;
 mod provenance;

@@ -2,7 +2,7 @@
 //! pipeline, and the split.
 
 use super::build::Inputs;
-use super::sentences::{Amount, Bytes, nearly_full, stages};
+use super::phrases::{Amount, Bytes, nearly_full, stages};
 use super::step::three_digits;
 use super::{BestSplit, Report};
 use crate::memory::{Pipeline, Schedule};

@@ -2,7 +2,8 @@
 //! output.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
-use super::sentences::{self, Phrase, Sentence, names};
+use super::phrases::{Phrase, Sentence, names, nearly_full};
+use super::sentences;
 use super::table::{Form, Table};
 use super::{Estimate, NO_VERDICT, Report, plan, plan_table, step, sweep_table, tables};
 use schemars::JsonSchema;
@@ -109,7 +110,7 @@ pub(super) fn step_of(report: &Report, _: Form) -> Vec<Block> {
         .filter(|split| split.fits && split.stages.len() > 1);
     let fullest = split.and_then(|split| split.nearest_to_limit());
     let fullest = fullest.map(|stage| &stage.fullest_tile);
-    let is_full = fullest.and_then(|tile| sentences::nearly_full(tile.bytes, tile.limit));
+    let is_full = fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit));
     let memory = memory.chain(is_full);
     let all = memory.chain(step::sentences(report));
     lines(all.chain(sentences::fewer_ipus(report)))

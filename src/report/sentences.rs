@@ -1,10 +1,7 @@
 //! The sentences that several forms of output show, each written once.
 //!
-//! `format!` makes them. Each [`Phrase`] that it puts in, such as a number or a name from a file,
-//! is marked in the text. A [`Sentence`] is the text separated into phrases, so that a form can
-//! write each kind in its own way: the terminal writes amounts in the requested units, and Markdown
-//! and the page escape names. Sentences begin with a small letter and have no full stop. A form
-//! adds both if it needs them.
+//! `format!` makes them, with a phrase in each place of a value (`phrases`). Sentences begin with a
+//! small letter and have no full stop. A form adds both if it needs them.
 
 mod explain;
 mod pipeline;
@@ -14,131 +11,10 @@ pub(super) use explain::{explain, tied_weights};
 pub(super) use pipeline::{other_pipelines, other_split, pipeline, pipeline_name};
 pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
 
-use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, Units};
-use crate::escape::printable;
-use crate::model::{Framework, PseudoLayers};
-use crate::wording::{capital, counted, grouped};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-pub(super) use Phrase::{Amount, Bytes, Count};
-
-/// A sentence as a list of phrases, each of which an output form writes in its own way.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(transparent)]
-pub(super) struct Sentence {
-    pub(super) phrases: Vec<Phrase>,
-}
-
-/// A phrase of a sentence: text of this program, or a value that is put in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Phrase {
-    /// Text that this program wrote, which needs no escaping.
-    Text(String),
-    /// A number of bytes, written with its unit, such as `1,024 bytes`.
-    Amount(u64),
-    /// A number of bytes, written without a unit, such as `1,024`.
-    Bytes(u64),
-    /// A number of things, such as tiles, or the index of one thing.
-    Count(u64),
-    /// A name that may come from a file, so it must be escaped.
-    Name(String),
-    /// Several names in one text, such as `a, b and c`, each already shortened to a readable
-    /// length.
-    List(String),
-    /// Text that a user can type, such as an option.
-    Code(String),
-    /// The names of the layers of one stage.
-    Layers(LayerNames),
-    /// The names of the layers of each stage of a split.
-    Stages(Vec<LayerNames>),
-}
-
-/// The character before and after each marked phrase in a text. It cannot be in JSON.
-const MARK: char = '\0';
-
-impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between two marks, for [`Sentence::from`].
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
-        write!(formatter, "{MARK}{json}{MARK}")
-    }
-}
-
-impl From<String> for Sentence {
-    /// Separates a text into its unmarked pieces and its marked phrases.
-    fn from(text: String) -> Self {
-        let pieces = text.split(MARK).enumerate();
-        let phrases = pieces.filter_map(|(place, piece)| match place % 2 {
-            0 => Some(Phrase::Text(piece.to_string())).filter(|_| !piece.is_empty()),
-            _ => serde_json::from_str(piece).ok(),
-        });
-        Self {
-            phrases: phrases.collect(),
-        }
-    }
-}
-
-/// Makes a phrase from a name that may come from a file.
-pub(super) fn name(name: impl Into<String>) -> Phrase {
-    Phrase::Name(name.into())
-}
-
-/// Makes a phrase from text that a user can type, such as an option.
-pub(super) fn code(code: impl Into<String>) -> Phrase {
-    Phrase::Code(code.into())
-}
-
-/// Makes a phrase from the names of the layers of one stage.
-pub(super) fn layers(layers: &LayerNames) -> Phrase {
-    Phrase::Layers(layers.clone())
-}
-
-/// Makes a phrase from the names of the layers of each stage of a split.
-pub(super) fn stages(stages: &[LayerNames]) -> Phrase {
-    Phrase::Stages(stages.to_vec())
-}
-
-/// Joins phrases or sentences into one text, with commas between.
-pub(super) fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
-    let all: Vec<String> = all.map(|one| one.to_string()).collect();
-    all.join(", ")
-}
-
-/// Returns `text` followed by `names`, which are separated by commas; `None` if there are no names.
-pub(super) fn names(text: &str, names: &[String]) -> Option<String> {
-    let all = with_commas(names.iter().map(code));
-    (!names.is_empty()).then(|| format!("{text}{all}"))
-}
-
-impl Sentence {
-    /// Writes the first letter of the sentence in upper case, unless it begins with a name or
-    /// number.
-    pub(super) fn capital(mut self) -> Self {
-        if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
-            *text = capital(text);
-        }
-        self
-    }
-
-    /// Writes the sentence for a terminal, with amounts in `units`, and with control characters in
-    /// names escaped.
-    pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        let phrase = |phrase: &Phrase| match phrase {
-            Phrase::Text(text) => text.clone(),
-            Phrase::Amount(bytes) => units.amount(*bytes),
-            Phrase::Bytes(bytes) => units.short(*bytes),
-            Phrase::Count(count) => grouped(*count),
-            Phrase::Name(name) | Phrase::Code(name) => printable(name),
-            Phrase::List(list) => list.clone(),
-            Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
-            Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
-        };
-        self.phrases.iter().map(phrase).collect()
-    }
-}
+use super::phrases::{Amount, Bytes, Count, code, layers, name, stages};
+use super::{CoverageFacts, LayerMemory, Proof, Report, Split};
+use crate::model::Framework;
+use crate::wording::{capital, counted};
 
 /// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
 pub(super) fn verdict(report: &Report) -> String {
@@ -203,19 +79,6 @@ pub(super) fn most_memory(report: &Report) -> Option<String> {
     Some(format!(
         "stage {number} needs the most memory: {bytes} of {limit} on tile {tile}"
     ))
-}
-
-/// Warns if more than 98 % of the limit is taken, since code for exchange between IPUs, which a
-/// profile of one IPU lacks, may then not fit. `None` if less is taken, or more than the limit.
-pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
-    let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
-    (is_close && bytes <= limit).then(|| {
-        format!(
-            "more than 98 % of the limit is taken, and a profile of one IPU has no code for \
-             exchange between IPUs: {} keeps room for it",
-            code("--reserve")
-        )
-    })
 }
 
 /// Says that the split would fit on fewer IPUs than it uses; `None` if it would not.
@@ -337,10 +200,4 @@ pub(super) fn proof(proof: &Proof) -> Option<String> {
         text += &format!("; {} {needs}", name(number));
     }
     (proof.optimal || proof.step_at_least.is_some()).then_some(text)
-}
-
-/// Writes a difference in bytes with its sign, in parentheses.
-fn in_parentheses(change: i64) -> String {
-    let sign = if change < 0 { "-" } else { "+" };
-    format!("({sign}{})", Bytes(change.unsigned_abs()))
 }

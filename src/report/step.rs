@@ -1,7 +1,7 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use super::Report;
-use super::sentences::{Amount, Count, code};
+use super::phrases::{Amount, Count, code};
 use crate::search::{Candidate, PipelineCosts, SearchResult};
 use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};

@@ -4,9 +4,9 @@ mod aligned;
 
 pub use aligned::for_people;
 
+use super::phrases::Sentence;
 use super::section_blocks::Block;
 use super::sections::{ScreenPart, Section, blocks};
-use super::sentences::Sentence;
 use super::table::Form;
 use super::{NO_VERDICT, Report};
 use crate::wording::Units;

@@ -4,7 +4,7 @@
 use super::module::ModuleNames;
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::sentences::Sentence;
+use crate::report::phrases::Sentence;
 use crate::report::{Report, Split, Units};
 use crate::time::USUAL_MICRO_BATCHES;
 

@@ -3,7 +3,8 @@
 
 use super::form_source::FormSource;
 use crate::escape::printable;
-use crate::report::sentences::{self, Sentence};
+use crate::report::phrases::Sentence;
+use crate::report::sentences;
 use crate::report::{Split, Units};
 use crate::wording::grouped;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Sentences about a compilation, and about the prediction for it.
 
 use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
-use crate::report::sentences::{Amount, Bytes, Count, code, stages};
+use crate::report::phrases::{Amount, Bytes, Count, code, stages};
 use crate::wording::{counted, listed, signed_share};
 
 /// Returns the heading of a report on a compilation, which says whether it fits, and on how many

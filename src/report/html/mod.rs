@@ -11,10 +11,11 @@
 mod tests;
 
 use super::json::Document;
-use super::sentences::{self, Sentence};
+use super::sentences;
 use super::terminal::{self, TextStyle};
 use super::{Report, Units};
 use crate::escape::json_in_script;
+use crate::report::phrases::Sentence;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};

@@ -1,10 +1,11 @@
 //! How each stage uses its memory, the effect of moving a cut (`--explain`), and the weights that
 //! several layers share.
 
-use super::{
-    Amount, Bytes, Count, Phrase, in_parentheses, layers, name, other_pipelines, with_commas,
-};
+use super::other_pipelines;
 use crate::model::PseudoLayers;
+use crate::report::phrases::{
+    Amount, Bytes, Count, Phrase, in_parentheses, layers, name, with_commas,
+};
 use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
 };

@@ -1,9 +1,9 @@
 //! Sentences about the pipeline of the stages, about the memory that other pipelines would need,
 //! and about another micro-batch.
 
-use super::{Amount, Count, code, in_parentheses, name, stages};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
+use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
 use crate::report::step::three_digits;
 use crate::report::{BestSplit, Estimate, PipelineFacts, Report, StageUpdate};
 use crate::wording::{counted, grouped};

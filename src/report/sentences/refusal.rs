@@ -1,6 +1,9 @@
 //! Why nothing fits and what would help, and how a given split compares.
 
-use super::{Amount, Bytes, Count, Phrase, code, layers, name, other_split, stages, with_commas};
+use super::other_split;
+use crate::report::phrases::{
+    Amount, Bytes, Count, Phrase, code, layers, name, stages, with_commas,
+};
 use crate::report::step::three_digits;
 use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
@@ -235,7 +238,7 @@ mod tests {
     use super::*;
     use crate::model::PseudoLayers;
     use crate::report::Units;
-    use crate::report::sentences::Sentence;
+    use crate::report::phrases::Sentence;
 
     #[test]
     fn what_stands_in_the_way_is_named() {

@@ -1,7 +1,6 @@
 //! Finds where operations without a layer run, by the data that flows through them (docs/model.md,
 //! "Positions").
 
-mod gradients;
 mod parameters;
 mod phases;
 
