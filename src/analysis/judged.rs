@@ -22,6 +22,14 @@ pub enum JudgedSplit {
     LayersPerIpu(Vec<Option<usize>>),
 }
 
+/// The stages of a split that the user gives.
+#[derive(Debug)]
+pub(super) struct PlanOnIpus {
+    pub(super) plan: Plan,
+    /// Number of IPUs, including IPUs that run nothing.
+    pub(super) ipus: usize,
+}
+
 impl JudgedSplit {
     /// Reads the value of `--check-splits`: the last layers of stages, separated by commas.
     ///
@@ -62,7 +70,7 @@ impl JudgedSplit {
         names.iter().map(String::as_str)
     }
 
-    /// Returns the stages of the split, and the number of IPUs, including IPUs that run nothing.
+    /// Returns the stages of the split, and its number of IPUs.
     ///
     /// # Errors
     /// If the layers are not in the order of the model, or an IPU would run nothing although
@@ -72,7 +80,7 @@ impl JudgedSplit {
         &self,
         positions: &Positions,
         requested: (Option<IpuCount>, usize),
-    ) -> Result<(Plan, usize)> {
+    ) -> Result<PlanOnIpus> {
         let mut ends = self.ends(positions)?;
         let ipus = ends.len();
         if let Self::LayersPerIpu(_) = self {
@@ -82,7 +90,7 @@ impl JudgedSplit {
         let mut start = 0;
         let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
         let plan = Plan::new(ends.iter().map(stage).collect(), positions.len());
-        plan.map(|plan| (plan, ipus)).ok_or_else(|| {
+        plan.map(|plan| PlanOnIpus { plan, ipus }).ok_or_else(|| {
             usage(
                 "--check-splits: the layers are not in the order of the model; name the last layer \
                  of each stage except the final one, each once and in the order of the model",

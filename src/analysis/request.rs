@@ -121,10 +121,9 @@ impl Request {
         let limits = self.limits(model.target.bytes_per_tile)?;
         let ipus_and_amounts = (self.ipus, self.memory_per_tile.len());
         let judged = self.judged.as_ref();
-        let judged = judged
-            .map(|judged| judged.plan(positions, ipus_and_amounts))
-            .transpose()?;
-        let ipus = self.ipus(limits.len(), judged.as_ref().map(|judged| judged.1))?;
+        let judged = judged.map(|judged| judged.plan(positions, ipus_and_amounts));
+        let judged = judged.transpose()?;
+        let ipus = self.ipus(limits.len(), judged.as_ref().map(|judged| judged.ipus))?;
         if self.options.solver == Solver::Greedy {
             self.refuse_greedy(ipus, limits.len())?;
         }
@@ -140,7 +139,7 @@ impl Request {
             goal: self.goal(cycles.as_ref())?,
             constraints,
             cycles,
-            given: judged.map(|(plan, _)| plan),
+            given: judged.map(|judged| judged.plan),
         }))
     }
 
