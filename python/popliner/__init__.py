@@ -63,25 +63,22 @@ else on the ``PATH``. The environment variable ``POPLINER`` names another one.
 """
 
 from ._command import Completed, Error, MissingFile, fit, run, split
+from ._compiled import Against, IpuFit, RecordedTile, StageAgainst
 from ._options import REPEATED, FitOptions, RunOptions, SplitOptions
 from ._report import FitReport, Report, SplitReport
 from ._values import (
-    Against,
     BestSplit,
     Bytes,
     Cut,
     Estimate,
     FullestTile,
-    IpuFit,
     LayerMemory,
     OverLimit,
     Parts,
     Plan,
-    RecordedTile,
     Refusal,
     Relaxation,
     Stage,
-    StageAgainst,
     Step,
     Sweep,
     TileParts,

@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 from urllib.parse import quote
 
+from ._compiled import IpuFit, RecordedTile, StageAgainst
 from ._texts import layers, of_whole
 from ._values import (
     BestSplit,
     Cut,
     FullestTile,
-    IpuFit,
     LayerMemory,
     Layers,
     Plan,
-    RecordedTile,
     Stage,
-    StageAgainst,
     Sweep,
 )
 

@@ -8,20 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Tuple, Union
 
 from . import _forms
+from ._compiled import Against, IpuFit, StageAgainst
 from ._texts import ipus, layers, of_limit
 from ._values import (
     BestSplit,
-    Against,
     Bytes,
     Cut,
     Estimate,
-    IpuFit,
     LayerMemory,
     Layers,
     Plan,
     Refusal,
     Stage,
-    StageAgainst,
     Step,
     Sweep,
 )

@@ -18,7 +18,7 @@ from pathlib import Path
 from unittest import mock
 
 import popliner
-from popliner import _build, _command, _report, _values
+from popliner import _build, _command, _compiled, _report, _values
 from support import BERT, FIXTURES, ROOT, script
 
 class Split(unittest.TestCase):
@@ -267,7 +267,7 @@ class Schema(unittest.TestCase):
         self.schema = json.loads(path.read_text(encoding="utf-8"))
 
     def kinds(self):
-        found = {**vars(_report), **vars(_values)}.values()
+        found = {**vars(_report), **vars(_values), **vars(_compiled)}.values()
         return [kind for kind in found if dataclasses.is_dataclass(kind)]
 
     def held_against(self, kind, schemas):

@@ -34,6 +34,7 @@ const SCRIPT: &str = concat!(
     include_str!("scripts/choice.js"),
     include_str!("scripts/tables.js"),
     include_str!("scripts/plot.js"),
+    include_str!("scripts/layer_plot.js"),
     include_str!("scripts/colours.js"),
     include_str!("scripts/cuts.js"),
     include_str!("scripts/tried.js"),
