@@ -15,8 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A change is only suggested if it frees more than the bytes of the fullest tile divided by this
-/// number.
+/// Only changes that free more than 1/`MIN_SHARE` of the bytes on the fullest tile are suggested.
 const MIN_SHARE: u64 = 1000;
 
 /// A change that frees memory on the tile that exceeds the limit.
@@ -136,7 +135,9 @@ fn furthest_over<'m>(
     (over(furthest) > 0).then(|| (stage, &split.memory[furthest]))
 }
 
-/// Lists the changes that free memory in `stage`, whose memory is `fullest`.
+/// Lists the changes that free memory in `stage`, the most certain to help first, without those
+/// that free too little ([`MIN_SHARE`]). `fullest` is the memory of `stage` in the current
+/// pipeline.
 fn changes(
     costs: &PipelineCosts<'_>,
     stage: &PlacedStage,
@@ -180,8 +181,9 @@ fn changes(
     Ok(advice.collect())
 }
 
-/// Returns the pipelines that need less memory than the current one, each with the change that
-/// leads to it.
+/// Returns the current pipeline with one option changed so that it may need less memory: optimizer
+/// state off the chip, layers recomputed one by one, or the interleaved schedule. Only changes that
+/// the model and framework permit, each with its name for the report.
 fn pipelines(costs: &PipelineCosts<'_>) -> Result<Vec<(Change, Pipeline)>, SearchError> {
     let current = costs.pipeline();
     let state = current.with_state(
@@ -212,9 +214,10 @@ fn pipelines(costs: &PipelineCosts<'_>) -> Result<Vec<(Change, Pipeline)>, Searc
 }
 
 impl PipelineCosts<'_> {
-    /// Returns the request in other pipelines that may be better than the current one, before their
-    /// costs are computed. The limit of each (`up_to`) is the one up to which costs are needed to
-    /// find its best split.
+    /// Returns the request in other pipelines that may be better than the current one, with `up_to`
+    /// set to the bytes up to which ranges are needed to find the best split; the ranges themselves
+    /// are not computed yet. If nothing fits, pipelines that the request leaves open are left out,
+    /// because all of them were tried.
     pub(super) fn alternatives(&self) -> Result<Vec<Self>, SearchError> {
         let (pipeline, asked) = (self.pipeline(), self.request().options.pipeline);
         let states = self.other_states()?.into_iter();
@@ -232,8 +235,9 @@ impl PipelineCosts<'_> {
         others.collect()
     }
 
-    /// Returns other places for the optimizer state that were not tried; none if it is not on the
-    /// chip.
+    /// Returns the other places for the optimizer state that the search did not try. Empty if
+    /// training has no such state, the state is not on the chip, there is no pipeline, or the
+    /// search tried all places.
     pub(super) fn other_states(&self) -> Result<Vec<StatePlace>, SearchError> {
         let (pipeline, asked) = (self.pipeline(), self.request().options.pipeline);
         let is_on_chip = pipeline.state == StatePlace::OnChip && pipeline.is_on();
@@ -263,9 +267,9 @@ impl PipelineCosts<'_> {
     }
 }
 
-/// Computes the costs of each of `others`, and returns the best split of each. If nothing fits in
-/// pipeline `now` (`is_refused`), a pipeline is skipped when another one fits that differs from
-/// `now` in the same options.
+/// Computes the costs of each of `others`, and returns the best split of each that has any. If
+/// nothing fits in pipeline `now` (`is_refused`), other pipelines are skipped once one fits that
+/// differs from `now` in the same of these two: schedule, place of optimizer state.
 pub(super) fn best_in_each(
     others: Vec<PipelineCosts<'_>>,
     (now, is_refused): (Pipeline, bool),

@@ -22,7 +22,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Builds the candidate of a solution. `costs` has the ranges of its stages.
+    /// Builds the candidate of `solution`, found in the pipeline of `costs` for at most `ipus`
+    /// IPUs. `fits` says whether it keeps the limits. `costs.ranges` must have the ranges of its
+    /// stages.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -40,9 +42,8 @@ impl Candidate {
         }
     }
 
-    /// Compares candidates: first by number of IPUs, the fewest first; then those that fit come
-    /// before those that do not. Those that fit are ordered by `goal`, the others by the lowest
-    /// peak.
+    /// Compares candidates; the better one is `Less`: first the one on fewer IPUs, then one that
+    /// fits before one that does not. Of two that fit, `goal` decides, otherwise the lower peak.
     pub(super) fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         let goal = if self.fits { goal } else { Goal::Peak };
         let scores = [&self.solution.score, &other.solution.score];

@@ -9,7 +9,8 @@ use crate::progress::{Progress, Unit};
 use crate::solve::{self, Infeasible, Solution, SolveError};
 
 impl PipelineCosts<'_> {
-    /// Computes the costs of all ranges up to twice the current limit.
+    /// Doubles the limit `up_to`, and computes the costs of all ranges with at most that number of
+    /// bytes.
     fn compute_more(&mut self, progress: &Progress) -> Result<(), SearchError> {
         self.up_to = self.up_to.saturating_mul(2);
         let stages = self.stages;
@@ -17,7 +18,8 @@ impl PipelineCosts<'_> {
     }
 
     /// Finds the best split that fits or, if none fits, the split with the lowest peak; `None` if
-    /// no split keeps the constraints. Computes more costs until the result is certain.
+    /// no split keeps the constraints. Doubles `up_to` until no range without computed costs could
+    /// change the result.
     pub(super) fn best(&mut self, progress: &Progress) -> Result<Option<Candidate>, SearchError> {
         loop {
             let problem = self.problem();
@@ -33,7 +35,11 @@ impl PipelineCosts<'_> {
         }
     }
 
-    /// Explains why nothing fits. Computes more costs until the explanation is certain.
+    /// Explains why nothing fits; must only be called if nothing fits. Doubles `up_to` until the
+    /// split with the lowest peak is certain.
+    ///
+    /// # Errors
+    /// If a split fits after all.
     pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
         loop {
             let task = progress.begin("solving", Unit::Rows, 0);
@@ -49,8 +55,9 @@ impl PipelineCosts<'_> {
         }
     }
 
-    /// Returns whether `best` certainly has the lowest peak of all splits, and the costs of its
-    /// stages with a layer moved over any cut are computed.
+    /// Returns whether the computed costs suffice for [`explain`](Self::explain): they prove that
+    /// `best` has the lowest peak of all splits, and include its stages with a layer moved over any
+    /// cut; or all ranges are computed.
     fn is_enough_for(&self, best: Option<&Solution>) -> bool {
         let is_best = |best: &Solution| {
             best.score.peak <= self.up_to && peak_when_moved(&self.ranges, &best.plan).is_some()

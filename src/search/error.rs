@@ -7,7 +7,7 @@ use thiserror::Error;
 /// The error of a search that can give no answer.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// The layers share variables in more ways than in any real model.
+    /// The layers share variables in more distinct combinations than in any real model.
     #[error(transparent)]
     TooManyPlaces(#[from] TooManyPlaces),
     /// The request contradicts itself, or two ways of computing a number disagree.

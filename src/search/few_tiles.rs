@@ -9,13 +9,14 @@ use super::error::SearchError;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::solve::{self, Plan, Problem};
 
-/// The lowest peak that a split has if only a few tiles are computed, in bytes.
+/// The lowest peak of any split, in bytes, if only a few tiles of an IPU are computed: a lower
+/// bound of the peak on all tiles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeakOnFewTiles {
-    /// Bytes of the split with the lowest peak, on the fullest of these tiles.
+    /// Bytes on the fullest of the computed tiles, in the split with the lowest peak.
     peak: u64,
-    /// Bytes of its fullest stage after any layer beside a cut is moved to the other side of it;
-    /// `None` if unknown.
+    /// The most bytes of any stage of this split after one layer beside a cut is moved to the other
+    /// side of the cut; `None` if unknown.
     moved: Option<u64>,
 }
 
@@ -51,8 +52,8 @@ impl PeakOnFewTiles {
         self.peak <= limit
     }
 
-    /// Returns the number of bytes up to which ranges should be computed to include those of the
-    /// split with the lowest peak on all tiles.
+    /// Returns the number of bytes up to which ranges should be computed on all tiles so that the
+    /// split with the lowest peak is probably among them: `peak` and a margin.
     pub(super) fn limit_of_best(&self) -> u64 {
         with_margin(self.peak)
     }
@@ -68,7 +69,8 @@ impl PeakOnFewTiles {
     }
 }
 
-/// Adds 1/16, since a stage may need more on other tiles than on the few that were computed.
+/// Adds 1/16 to `bytes`, since a stage may need more on other tiles than on the few that were
+/// computed.
 fn with_margin(bytes: u64) -> u64 {
     bytes.saturating_add(bytes / 16)
 }
@@ -78,8 +80,8 @@ pub(super) fn has_all(costs: &RangeCosts) -> bool {
     costs.least(0..costs.layers()).is_some() || costs.layers() == 0
 }
 
-/// Returns the bytes of the fullest stage of `plan` after any layer beside a cut is moved to the
-/// other side of it; `None` if the costs of such a stage are missing.
+/// Returns the most bytes of any stage of `plan` after one layer beside a cut is moved to the other
+/// side of the cut; `None` if the costs of such a stage are missing, 0 if there is no such stage.
 pub(super) fn peak_when_moved(costs: &RangeCosts, plan: &Plan) -> Option<u64> {
     let mut highest = 0;
     for sides in plan.stages().windows(2) {

@@ -38,11 +38,13 @@ use crate::progress::{Progress, Unit};
 use crate::solve;
 use open_pipelines::{ChosenPipeline, OpenPipelines};
 
-/// Searches for the best split in the best of the pipelines that `request` leaves open, for the
-/// micro-batch that it asks for. `memory` is the model in the usual pipeline of its framework.
+/// Searches for the best split by the goal of `request`, in the best of the pipelines that the
+/// request leaves open, for the micro-batch that it asks for. `memory` is the model in the usual
+/// pipeline of its framework. That no split fits is a result, not an error.
 ///
 /// # Errors
-/// If the request contradicts itself, or the answer is uncertain.
+/// If the request contradicts itself, two ways of computing a number disagree, or layers share
+/// variables in more combinations than in any real model.
 pub(crate) fn search<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
@@ -60,8 +62,9 @@ pub(crate) fn search<'a>(
     })
 }
 
-/// Answers `request` with the optimizer state in the first place in which a split fits, among those
-/// that the request leaves open; in the first of all if none fits.
+/// Answers `request` with the optimizer state in one place after the other, among the places that
+/// the request leaves open, until a split fits. If none fits in any place, the answer is that of
+/// the first place.
 fn in_states<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
@@ -87,7 +90,8 @@ fn in_states<'a>(
     Ok(first)
 }
 
-/// Answers the request of `usual` in the best of the pipelines that it leaves open.
+/// Answers the request of `usual`, which is in the usual pipeline, in the best of the pipelines
+/// that the request leaves open.
 fn in_pipelines<'a>(
     usual: PipelineCosts<'a>,
     progress: &Progress,
@@ -134,8 +138,9 @@ fn in_pipelines<'a>(
 }
 
 impl PipelineCosts<'_> {
-    /// Solves the request in this pipeline. Also returns the costs of ranges in other pipelines, if
-    /// nothing fits or the report shows how cuts can be moved.
+    /// Solves the request in this pipeline, which is the `chosen` one. Also returns the request in
+    /// other pipelines, with their costs, if nothing fits or the report shows how cuts can be
+    /// moved; otherwise an empty list.
     fn solve(
         &mut self,
         mut chosen: ChosenPipeline,

@@ -30,11 +30,12 @@ use crate::solve::{self, Goal, Plan};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
-/// If numbers of IPUs other than the requested one are tried, all up to this one are: the IPUs of a
-/// POD16.
+/// If a search tries numbers of IPUs other than the requested one, it tries all numbers from 1 to
+/// this one, the IPUs of a POD16.
 pub(super) const TRIED_IPUS: usize = 16;
 
-/// Maximum number of range costs, of 8 bytes each, that are stored at a time.
+/// Maximum number of range costs (8 bytes each: one range with one number of later stages) that are
+/// stored at a time, over all pipelines.
 const MAX_NUMBERS: usize = 1 << 25;
 
 /// The request in each of the pipelines that it leaves open, the usual one first.
@@ -44,22 +45,25 @@ pub(super) struct OpenPipelines<'a> {
 
 /// The pipeline in which a request is answered, and how it was chosen.
 pub(super) struct ChosenPipeline {
-    /// Index of the chosen pipeline in [`OpenPipelines`].
+    /// Index of the chosen pipeline in the list of [`OpenPipelines`].
     pub(super) index: usize,
-    /// Whether nothing fits for certain, so that the answer explains why.
+    /// Whether it is certain that nothing fits, so that the answer must explain why.
     pub(super) is_refused: bool,
-    /// The best results over all open pipelines; `None` if there was nothing to compare.
+    /// The best results over all open pipelines; `None` if the pipelines were not compared: only
+    /// one is open, the user gave the split, or none has a split.
     pub(super) of_all: Option<Offer>,
 }
 
 /// Results of one pipeline, by which pipelines are compared; or the best results of all pipelines.
 pub(super) struct Offer {
-    /// The best split that fits, or the split with the lowest peak if none fits.
+    /// The best split that fits, or the split with the lowest peak if none fits; `None` if there is
+    /// no split.
     best: Option<Candidate>,
-    /// Smallest number of stages that fit; `None` if no number does.
+    /// Smallest number of stages of a split that fits; `None` if no split fits on any number of
+    /// IPUs.
     pub(super) fewest: Option<usize>,
-    /// If nothing fits on the requested IPUs: the best split on the smallest number of IPUs that is
-    /// enough.
+    /// If nothing fits on the requested IPUs: the best split on the smallest number of IPUs on
+    /// which the model fits. `None` if it fits on no number, or on the requested one.
     pub(super) on_more_ipus: Option<Candidate>,
 }
 
@@ -79,7 +83,8 @@ impl<'a> OpenPipelines<'a> {
         Ok(all)
     }
 
-    /// Returns the request in any pipeline, before its costs are computed.
+    /// Returns the request in `pipeline`, which need not be an open one, before its costs are
+    /// computed.
     pub(super) fn in_pipeline(&self, pipeline: Pipeline) -> Result<PipelineCosts<'a>, SearchError> {
         // Live ranges only depend on recomputation, so a model with the same recomputation is
         // reused.
@@ -88,8 +93,8 @@ impl<'a> OpenPipelines<'a> {
         like.unwrap_or(self.usual()).in_pipeline(pipeline)
     }
 
-    /// Returns the request in the usual pipeline: the framework's own, as far as options do not fix
-    /// it.
+    /// Returns the request in the usual pipeline: the framework's own, with the options of the
+    /// request in place of its own settings.
     pub(super) fn usual(&self) -> &PipelineCosts<'a> {
         &self.pipelines[0]
     }
@@ -99,8 +104,8 @@ impl<'a> OpenPipelines<'a> {
         self.pipelines.len()
     }
 
-    /// Removes and returns the pipeline at `index` with its costs. The list keeps all pipelines,
-    /// without costs.
+    /// Returns the request in the open pipeline at `index`, with the costs that were computed. The
+    /// list keeps all pipelines at their indices, but drops the costs of every one.
     pub(super) fn take(&mut self, index: usize) -> PipelineCosts<'a> {
         let all = self.pipelines.iter().map(PipelineCosts::without_costs);
         let without_costs = all.collect();
@@ -145,8 +150,8 @@ impl<'a> OpenPipelines<'a> {
         }))
     }
 
-    /// Returns the index of the pipeline in which the given split fits and is fastest or, if it
-    /// fits in none, has the lowest peak.
+    /// Returns the index of the pipeline in which the stages of `plan`, a split of the user, fit
+    /// and are fastest or, if they fit in none, have the lowest peak.
     fn fastest(&self, plan: &Plan) -> usize {
         let judged = self.pipelines.iter().map(|costs| {
             let peaks = costs.memory.peaks(&PlacedStage::of_split(plan.stages()));
@@ -164,9 +169,10 @@ impl<'a> OpenPipelines<'a> {
         best.map_or(0, |(index, _)| index)
     }
 
-    /// Computes the costs of ranges up to `limit` bytes for at most `stages` stages in each
-    /// pipeline, and returns the results that `offer` computes from them. Keeps the costs if memory
-    /// allows to store those of all pipelines at a time.
+    /// Computes, in each pipeline, the costs of ranges with at most `limit` bytes for at most
+    /// `stages` stages, and returns the results that `offer` computes from them, in the order of
+    /// the pipelines. Keeps the costs only if memory allows to store those of all pipelines at a
+    /// time.
     fn offers(
         &mut self,
         stages: usize,
@@ -196,7 +202,8 @@ impl<'a> OpenPipelines<'a> {
         Ok(offers)
     }
 
-    /// Returns the best split of each open pipeline on each of `numbers` IPUs, which are ascending.
+    /// Returns the best split of each open pipeline on each of `numbers` IPUs (ascending), pipeline
+    /// after pipeline; where none fits, the split with the lowest peak.
     pub(super) fn sweep(
         &self,
         numbers: &[usize],
@@ -219,8 +226,9 @@ impl<'a> OpenPipelines<'a> {
 }
 
 impl ChosenPipeline {
-    /// Chooses the pipeline with the best split by `compare`, the first of equal ones; `None` if no
-    /// pipeline has a split.
+    /// Chooses the pipeline whose best split comes first by `compare`; the first of several equal
+    /// ones. `offers` has the results of each open pipeline; `goal` compares their splits on more
+    /// IPUs. `None` if no pipeline has a split.
     fn of(
         mut offers: Vec<Offer>,
         is_refused: bool,
@@ -243,9 +251,9 @@ impl ChosenPipeline {
     }
 }
 
-/// Computes the costs of ranges in each of `pipelines`, up to its limit (`up_to`) and for at most
-/// `stages` stages, and returns the result of `of` for each. One pass over the tiles computes
-/// `at_once` pipelines.
+/// Computes the costs of ranges in each of `pipelines`, up to its own limit (`up_to`) and for at
+/// most `stages` stages, and returns the result of `of` for each, in order. Each pass over the
+/// tiles computes `at_once` pipelines. `task` names the calls of `of` in the progress.
 pub(super) fn in_each<'a, R: Send>(
     mut pipelines: impl ExactSizeIterator<Item = Result<PipelineCosts<'a>, SearchError>>,
     (at_once, stages): (usize, usize),
@@ -268,9 +276,9 @@ pub(super) fn in_each<'a, R: Send>(
 }
 
 impl PipelineCosts<'_> {
-    /// Returns the number of pipelines that memory allows to compute in one pass over the tiles,
-    /// for at most `stages` stages each. Estimates the number of ranges from the costs of this
-    /// pipeline, if they are computed.
+    /// Returns how many pipelines one pass over the tiles may compute without storing more than
+    /// [`MAX_NUMBERS`] costs, for at most `stages` stages each; at least 1. Estimates the number of
+    /// ranges from this pipeline's own if they are computed, and otherwise assumes all ranges.
     pub(super) fn at_once(&self, stages: usize) -> usize {
         let positions = self.positions();
         let ranges = match self.ranges.iter().count() {
@@ -282,8 +290,9 @@ impl PipelineCosts<'_> {
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Finds the best split that fits, by the dynamic program only, and the smallest number of
-    /// stages that fit.
+    /// Finds the best split that fits and the smallest number of stages with which one fits, from
+    /// the computed costs. Only runs the dynamic program, not the integer program that would prove
+    /// the split.
     fn offer(&self) -> Result<Offer, SearchError> {
         let fewest = solve::fewest_stages(&self.problem())?;
         let mut best = None;
@@ -302,8 +311,8 @@ impl PipelineCosts<'_> {
         })
     }
 
-    /// Finds the split with the lowest peak, and the best split on the smallest number of IPUs that
-    /// is enough.
+    /// Finds the split with the lowest peak, and the best split on the smallest number of IPUs on
+    /// which the model fits, for a request that no split fits.
     fn refused(&mut self, progress: &Progress) -> Result<Offer, SearchError> {
         let best = self.best(progress)?;
         let fewest = solve::fewest_stages(&self.problem())?;
@@ -327,11 +336,11 @@ impl PipelineCosts<'_> {
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
-    /// Returns the numbers of IPUs for which a sweep computes the best split, ascending. All
-    /// numbers if a sweep was requested. If other splits are to be tried, all numbers up to a
-    /// POD16, and beyond them powers of 2 and the neighbours of the number of the answer, since
-    /// each takes as long as the answer itself. With a limit for each IPU, at most the given number
-    /// of IPUs.
+    /// Returns the numbers of IPUs for which a sweep computes the best split, ascending from 1. If
+    /// a sweep was requested: all numbers. If other splits are to be tried: all up to
+    /// [`TRIED_IPUS`], and beyond it powers of 2 and the neighbours of the answer's number, since
+    /// each takes as long as the answer itself. If each IPU has a limit of its own, none above the
+    /// number of IPUs of the answer.
     pub(super) fn swept_ipus(&self) -> Vec<usize> {
         let request = self.request();
         let is_open = self.question.tries_all_ranges || matches!(request.ipus, IpuCount::UpTo(_));
@@ -347,8 +356,8 @@ impl PipelineCosts<'_> {
         (1..=most).filter(is_tried).collect()
     }
 
-    /// Returns the best split on each of `numbers` IPUs, which are ascending; where none fits, the
-    /// split with the lowest peak.
+    /// Returns the best split of this pipeline on each of `numbers` IPUs (ascending); where none
+    /// fits, the split with the lowest peak. Numbers without any split are left out.
     pub(super) fn sweep(&self, numbers: &[usize]) -> Result<Vec<Candidate>, SearchError> {
         let problem = self.problem_on(numbers.last().copied().unwrap_or(0));
         let mut solutions = solve::sweep(&problem, numbers)?;

@@ -13,15 +13,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// If more IPUs are considered than requested, costs are computed for up to this number of stages.
+/// If more IPUs than requested are considered, costs are computed for up to this number of stages.
 const MOST_STAGES: usize = 64;
 
 /// Maximum number of positions of models for which all ranges are computed to show other splits
 /// (400 layers with In and Out). For more positions, this takes longer than the answer itself.
 const MAX_TRIED_POSITIONS: usize = 402;
 
-/// In models with more than [`MAX_TRIED_POSITIONS`], ranges are computed to show other splits only
-/// from fewer than this number of start positions.
+/// In models with more than [`MAX_TRIED_POSITIONS`], other splits are shown from the ranges that
+/// begin at fewer than this number of positions.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A request for a model, with all data that do not depend on the pipeline.
@@ -29,12 +29,12 @@ const MAX_TRIED_STARTS: usize = 160;
 pub struct Question {
     /// The request: number of IPUs, limits, goal, constraints and options.
     pub request: SearchRequest,
-    /// Constraints of the request, and of weights that several positions use.
+    /// Constraints of the request, and one for each weight that several positions use.
     pub constraints: Vec<Constraint>,
     /// By position without the last: bytes of the variables that flow across a cut after it, in
     /// either direction.
     pub cut_bytes: Vec<u64>,
-    /// Whether the answer needs the costs of all ranges.
+    /// Whether the answer needs all ranges: for a sweep of one pipeline, moves, or a given split.
     needs_all_ranges: bool,
     /// Whether the costs of all ranges are computed, to show other splits and the best splits on
     /// other numbers of IPUs.
@@ -46,7 +46,7 @@ pub struct Question {
 pub struct PipelineCosts<'a> {
     /// The request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
-    /// The memory model in this pipeline.
+    /// The memory model, set to this pipeline.
     pub memory: MemoryModel<'a>,
     /// Number of IPUs of the answer. With [`IpuCount::UpTo`], the maximum until the number that the
     /// model needs is found.
@@ -57,13 +57,13 @@ pub struct PipelineCosts<'a> {
     /// than the limits if the request needs all ranges, or if nothing fits: then `ranges` has the
     /// ranges of the best split, and of this split with a layer moved over a cut.
     pub up_to: u64,
-    /// Number of stages for which `ranges` are computed: a stage may need more bytes the more
-    /// stages come after it.
+    /// Maximum number of stages of the splits for which `ranges` are computed: a stage may need
+    /// more bytes the more stages come after it.
     pub(super) stages: usize,
     /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
-    /// The lowest peak of any split on a few tiles; `None` if no split keeps the constraints, or if
-    /// it is not computed.
+    /// The lowest peak of any split on a few tiles; `None` if no split keeps the constraints, or
+    /// before [`try_few_tiles`](Self::try_few_tiles).
     pub(super) on_few_tiles: Option<PeakOnFewTiles>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> PipelineCosts<'a> {
         ))
     }
 
-    /// Returns the request for another model or pipeline, before its costs are computed.
+    /// Returns the request with another `memory` and `times`, before its costs are computed.
     fn with(&self, memory: MemoryModel<'a>, times: Option<StageTimes>) -> Self {
         Self::without_ranges(Arc::clone(&self.question), self.ipus, (memory, times))
     }
@@ -156,7 +156,7 @@ impl<'a> PipelineCosts<'a> {
         Ok(self.with(self.memory.in_pipeline(pipeline)?, times))
     }
 
-    /// Returns the request in this pipeline, without the costs that were computed.
+    /// Returns the request in this pipeline, without the costs of ranges.
     pub(super) fn without_costs(&self) -> Self {
         Self {
             on_few_tiles: self.on_few_tiles,
@@ -185,8 +185,7 @@ impl<'a> PipelineCosts<'a> {
         self.question.cut_bytes.len() + 1
     }
 
-    /// Returns the number of stages up to which costs are computed if more IPUs than requested are
-    /// considered.
+    /// Returns the most stages for which costs are computed if more IPUs than requested are tried.
     pub(super) fn more_stages(&self) -> usize {
         self.request().ipus.highest().max(MOST_STAGES)
     }
@@ -225,7 +224,7 @@ impl<'a> PipelineCosts<'a> {
         self.up_to > self.request().highest_limit()
     }
 
-    /// Returns the maximum number of bytes on each tile of the stage on IPU `ipu`.
+    /// Returns the maximum bytes of the stage on IPU `ipu` (from 0) on each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let limits = Limits::new(&self.request().limits);
         limits.of(ipu).unwrap_or(limits.highest())
@@ -271,23 +270,24 @@ impl<'a> PipelineCosts<'a> {
         Ok(())
     }
 
-    /// Returns whether the peak on a few tiles proves that nothing fits.
+    /// Returns whether the peak on a few tiles proves that nothing fits (not for the greedy
+    /// solver).
     pub(super) fn cannot_fit(&self) -> bool {
         let request = self.request();
         let fits = |peak: PeakOnFewTiles| peak.fits(request.highest_limit());
         request.options.solver == Solver::Ilp && !self.on_few_tiles.is_some_and(fits)
     }
 
-    /// Returns the number of bytes up to which ranges should be computed to include those of the
-    /// best split, whether it fits or not.
+    /// Returns the number of bytes up to which ranges should be computed so that those of the best
+    /// split are among them, whether it fits or not.
     pub(super) fn limit_of_best(&self) -> u64 {
         let limit = self.request().highest_limit();
         let peak = self.on_few_tiles;
         peak.map_or(u64::MAX, |peak| peak.limit_of_best().max(limit))
     }
 
-    /// Computes the costs that the answer needs, and the costs of `others` in the same pass over
-    /// the tiles.
+    /// Computes the costs that the answer needs (more of them if nothing fits, `is_refused`), and
+    /// in the same pass over the tiles the costs of `others`, each up to its own `up_to`.
     pub(super) fn compute_with(
         &mut self,
         is_refused: bool,
@@ -307,7 +307,7 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Computes the costs of all ranges that begin near the cuts of `stages`, to show other splits.
-    /// `None` if these are not requested, or if all ranges are computed anyway.
+    /// `None` if that is not requested, `ranges` has all anyway, or `stages` is empty.
     pub(super) fn near(
         &self,
         stages: &[Range<usize>],
@@ -326,8 +326,8 @@ impl<'a> PipelineCosts<'a> {
         Ok(Some(self.memory.costs_from(&starts, stages, progress)?))
     }
 
-    /// With [`IpuCount::UpTo`], sets the number of IPUs to the smallest supported number on which
-    /// the model fits, or to the maximum if it fits on none.
+    /// With [`IpuCount::UpTo`], sets `ipus` to the smallest supported number on which the model
+    /// fits, or to the maximum if it fits on none. Otherwise changes nothing.
     pub(super) fn count_ipus(&mut self) -> Result<(), SearchError> {
         if let IpuCount::UpTo(most) = self.request().ipus {
             let fewest = solve::fewest_stages(&self.problem())?;
@@ -336,8 +336,8 @@ impl<'a> PipelineCosts<'a> {
         Ok(())
     }
 
-    /// Returns whether the given split of the request fits in the model `memory`; without a given
-    /// split, whether any split on the number of IPUs fits.
+    /// Returns whether the split that the user gave fits in the model `memory`; if the user gave
+    /// none, whether any split on `self.ipus` IPUs fits.
     pub(super) fn fits_in(&self, memory: MemoryModel<'a>) -> Result<bool, SearchError> {
         if let Some(plan) = &self.request().given {
             let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
@@ -364,9 +364,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the items of `positions` (ascending) around the cuts, up to the largest distance from a
-/// cut, at most `farthest`, at which `fits` accepts their number; `None` if it does not even accept
-/// distance 0.
+/// Returns the items of `positions` (ascending) whose distance from one of `cuts` is at most d, for
+/// the largest d up to `farthest` at which `fits` accepts the number of items; `None` if it does
+/// not even accept d = 0.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,
@@ -384,8 +384,8 @@ pub(crate) fn near_cuts(
     by_distance.find(|near| fits(near.len()))
 }
 
-/// Computes the costs of ranges of `all` pipelines in one pass over the tiles, up to the limit of
-/// each (`up_to`) and for at most `stages` stages.
+/// Computes the `ranges` of each pipeline in `all` in one pass over the tiles: those with at most
+/// `up_to` bytes of that pipeline, for at most `stages` stages.
 pub(super) fn compute_costs(
     all: &mut [&mut PipelineCosts<'_>],
     stages: usize,

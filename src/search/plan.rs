@@ -19,8 +19,9 @@ use std::cmp::Ordering;
 /// find them.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// The configurations that fit, the best first. The `ipus` of a configuration are those of one
-    /// replica, a number that the framework supports; it may exceed the number of stages.
+    /// The configurations that fit: the answer of the search first, then the fastest. Their `ipus`
+    /// are those of one replica, a number that the framework supports; it may exceed the number of
+    /// stages.
     pub configurations: Vec<Candidate>,
     /// Whether the first configuration is recommended: it is the answer of the search, or the
     /// fastest one with sharded state if the user asked for that.
@@ -33,12 +34,13 @@ pub struct Front {
     pub pipelines: Vec<Pipeline>,
 }
 
-/// Finds the best configurations. The first one is `answer`, which was computed with `costs`, if it
-/// is a configuration; others follow by time, or without cycles by number of IPUs. Configurations
-/// with the optimizer state in another place than that of the answer come last.
+/// Finds the configurations that fit and that no other one beats in IPUs, time and memory at once.
+/// `answer`, which was computed with `costs`, comes first if a plan can include it. The others
+/// follow, the fastest first (without cycles, those on the fewest IPUs); those with the optimizer
+/// state in another place than that of `costs` come last.
 ///
 /// # Errors
-/// As for a search.
+/// As for [`search`](super::search).
 pub(super) fn front(
     open: &OpenPipelines<'_>,
     (costs, answer): (&PipelineCosts<'_>, Option<&Solution>),
@@ -74,9 +76,9 @@ pub(super) fn front(
     })
 }
 
-/// Returns the best split of the search as a configuration. `None` if the user gave the split, or
-/// if the optimizer state is in another place than requested: a plan shards it over as many
-/// replicas as the IPUs allow, which a search cannot do.
+/// Returns the best split of the search, found with `costs`, as a configuration of a plan. `None`
+/// if the user gave the split, or if its optimizer state is in another place than requested: a plan
+/// shards it over as many replicas as the IPUs allow, which a search cannot do.
 fn configuration_of(costs: &PipelineCosts<'_>, best: &Solution) -> Option<Candidate> {
     let (request, state) = (costs.request(), costs.pipeline().state);
     let asked = request.options.pipeline.state;
@@ -87,8 +89,9 @@ fn configuration_of(costs: &PipelineCosts<'_>, best: &Solution) -> Option<Candid
     Some(Candidate::new(costs, ipus, true, best.clone()))
 }
 
-/// Finds all configurations that fit in `pipelines`, in the order of the pipelines, on `numbers` of
-/// IPUs.
+/// Finds the configurations that fit, in the order of `pipelines`. `numbers` are the numbers of
+/// IPUs of a replica to try. `answered` is the request in the pipeline of the answer, for the limit
+/// and the number of IPUs; `open` makes the requests in other pipelines.
 fn fitting_configurations(
     open: &OpenPipelines<'_>,
     answered: &PipelineCosts<'_>,
@@ -109,7 +112,9 @@ fn fitting_configurations(
 }
 
 impl PipelineCosts<'_> {
-    /// Finds the configurations of this pipeline that fit on at most `ipus` IPUs.
+    /// Finds the configurations of this pipeline that fit on at most `ipus` IPUs over all replicas,
+    /// with one of the numbers of stages that belong to `numbers` ([`stage_counts`]). `effort`
+    /// bounds the splits that are tried for each number.
     fn configurations(
         &self,
         numbers: &[usize],
@@ -139,14 +144,16 @@ impl PipelineCosts<'_> {
     }
 }
 
-/// Iterates over the numbers of stages to try on these numbers of IPUs: all up to [`TRIED_IPUS`],
-/// then only `numbers`.
+/// Iterates over the numbers of stages to try, ascending, if `numbers` of IPUs (ascending) are
+/// tried: all up to [`TRIED_IPUS`], beyond it only those in `numbers`.
 fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
     let most = numbers.last().copied().unwrap_or(0);
     (1..=most).filter(|stages| *stages <= TRIED_IPUS || numbers.contains(stages))
 }
 
-/// Returns all pipelines of the framework that agree with the options of the request.
+/// Returns the pipelines to try: all of the framework that agree with the options of the request,
+/// with each place of the optimizer state ([`states`] for `numbers` of IPUs). `answered` is the
+/// request in the pipeline of the answer.
 ///
 /// # Errors
 /// If variables are shared by more distinct sets of layers than in any real model.
@@ -166,9 +173,9 @@ fn pipelines(
     Ok(states.flat_map(in_state).collect())
 }
 
-/// Returns the places of the optimizer state to try, each with its number of replicas: sharded
-/// state with each number of replicas for which `ipus` IPUs suffice if a replica has one of
-/// `numbers` IPUs, other places with the requested number. `usual` is the request in the usual
+/// Returns the places of the optimizer state to try, each with its number of replicas. Sharded
+/// state has one entry for each number of replicas, at least 2, that fill `ipus` IPUs with one of
+/// `numbers` IPUs each; other places have the requested number. `usual` is the request in the usual
 /// pipeline.
 fn states(
     usual: &PipelineCosts<'_>,
@@ -194,8 +201,8 @@ fn states(
     Ok(found)
 }
 
-/// Returns the numbers of IPUs to try, ascending: all up to those of a POD16, then powers of 2 and
-/// `most`. With PopTorch, only powers of 2.
+/// Returns the numbers of IPUs to try, ascending: all up to [`TRIED_IPUS`], then powers of 2, and
+/// `most`, which none exceeds. With PopTorch, only powers of 2.
 fn numbers(framework: Framework, most: usize) -> Vec<usize> {
     let is_allowed = |&ipus: &usize| match framework {
         Framework::Poptorch => ipus.is_power_of_two(),
@@ -223,8 +230,8 @@ fn undominated(mut all: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-/// Removes configurations on `ipus` IPUs, except the fastest ones (fewer than
-/// [`Effort::MAX_SPLITS`]) and those with the lowest peak.
+/// Removes from `kept` (the fastest first) configurations on `ipus` IPUs, except the fastest
+/// [`Effort::MAX_SPLITS`] - 1 and those with the lowest peak.
 fn leave_few(kept: &mut Vec<Candidate>, ipus: usize) {
     let of_number = kept.iter().filter(|found| found.ipus == ipus);
     let lowest = of_number.map(|found| found.solution.score.peak).min();
@@ -239,8 +246,9 @@ fn leave_few(kept: &mut Vec<Candidate>, ipus: usize) {
 }
 
 impl Candidate {
-    /// Returns whether a part of its step time is unknown: optimizer state is gathered from
-    /// replicas, or loaded from off the chip with unknown bandwidth.
+    /// Returns whether a part of the step time of this configuration is unknown: optimizer state is
+    /// gathered from replicas, or is off the chip and `streaming_bandwidth` (bytes per second) is
+    /// `None`.
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
         let state = self.pipeline.state;
         state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()

@@ -17,7 +17,7 @@ use std::str::FromStr;
 pub struct SearchOptions {
     /// Memory on each tile that the split must leave free.
     pub reserve: Reserve,
-    /// Whether the integer program or the search of the original tool finds the split.
+    /// The algorithm that finds the split: the integer program, or the search of the original tool.
     pub solver: Solver,
     /// Schedule, recomputation, place of the optimizer state and replicas of the pipeline. The
     /// search chooses those that are not given.
@@ -34,10 +34,10 @@ pub struct SearchOptions {
     pub sweep: bool,
     /// Whether to find the best configurations over all numbers of IPUs and pipelines.
     pub plan: bool,
-    /// Whether to compute the effect of moving a layer over a cut.
+    /// Whether to compute, for each cut of the shown split, the effect of moving a layer over it.
     pub moves: bool,
-    /// Whether to compute the memory of every other split, and the best splits on other numbers of
-    /// IPUs. In models of more than 400 layers, only of splits near the shown one.
+    /// Whether to compute the memory of all other splits, and the best splits on other numbers of
+    /// IPUs. In models of more than 400 layers, the other splits are only those near the shown one.
     pub what_if: bool,
 }
 
@@ -68,15 +68,16 @@ impl SearchRequest {
         Limits::new(&self.limits).highest()
     }
 
-    /// Returns the number of samples of the requested micro-batch and of that in the profile;
-    /// `None` if either is unknown.
+    /// Returns the micro-batch of the profile and the requested one, in samples; `None` if the
+    /// request asks for no other micro-batch, or if that of the profile is unknown.
     pub fn scale(&self) -> Option<MicroBatchScale> {
         let options = &self.options;
         let (recorded, wanted) = options.step.micro_batch.zip(options.at_micro_batch)?;
         Some(MicroBatchScale { recorded, wanted })
     }
 
-    /// Returns the request with cycles and samples converted to another micro-batch.
+    /// Returns the request for the wanted micro-batch of `scale`: cycles are converted to it, and
+    /// it becomes the micro-batch of the step options.
     pub(super) fn at(mut self, scale: MicroBatchScale) -> Self {
         self.cycles = self.cycles.map(|cycles| scale.cycles(cycles));
         self.options.step.micro_batch = Some(scale.wanted);
@@ -130,8 +131,7 @@ pub enum Solver {
     /// Use the integer program, which proves that the split is the best.
     #[default]
     Ilp,
-    /// Use the search of the original tool, which ignores objectives, constraints and shared
-    /// weights.
+    /// Use the search of the original tool, which ignores goals, constraints and shared weights.
     Greedy,
 }
 
@@ -151,7 +151,7 @@ impl Default for Reserve {
 }
 
 impl Reserve {
-    /// Returns how many of `memory` bytes to keep free, rounded up.
+    /// Returns how many of the `memory` bytes of a tile to keep free; a share is rounded up.
     pub fn of(self, memory: u64) -> u64 {
         match self {
             Reserve::Bytes(bytes) => bytes,
@@ -163,7 +163,8 @@ impl Reserve {
         }
     }
 
-    /// Returns the smallest memory of which `bytes` are left after subtracting the reserve.
+    /// Returns the smallest memory of a tile, in bytes, of which at least `bytes` are left after
+    /// subtracting the reserve.
     pub fn beside(self, bytes: u64) -> u64 {
         match self {
             Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
@@ -215,7 +216,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns constraints that keep all positions that use a shared weight on one IPU.
+/// Returns a constraint for each weight that several positions share and the user did not untie:
+/// all positions between its first and its last user are on one IPU.
 pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     let positions = &placement.positions;
     placement.ties.iter().filter_map(|tie| {

@@ -28,22 +28,22 @@ pub struct SearchResult<'a> {
     /// Costs of all ranges that begin near the cuts of the shown split. `None` unless other splits
     /// were requested and `costs` lacks some ranges.
     pub near: Option<RangeCosts>,
-    /// Bytes on the fullest tile of the shown split in its pipeline without recomputation; `None`
-    /// if the pipeline does not recompute.
+    /// Bytes on the fullest tile of the shown split if its pipeline did not recompute; `None` if
+    /// the pipeline does not recompute anyway.
     pub without_recomputation: Option<u64>,
-    /// Best splits in other pipelines than that of the answer; only if nothing fits or moves of
-    /// cuts were requested.
+    /// The best split in each other pipeline that was tried besides that of the answer; only if
+    /// nothing fits or moves of cuts were requested, otherwise empty.
     pub alternatives: Vec<Candidate>,
-    /// The best split on each number of IPUs, pipeline after pipeline, each ascending by number. In
-    /// all open pipelines if a sweep was requested; in the pipeline of the answer if other splits
-    /// are to be tried; otherwise empty.
+    /// The best split on each number of IPUs, or the one with the lowest peak where none fits;
+    /// pipeline after pipeline, each ascending by number. In all open pipelines if a sweep was
+    /// requested; in the pipeline of the answer if other splits are to be tried; otherwise empty.
     pub sweep: Vec<Candidate>,
     /// Number of pipelines that the request leaves open, which were compared to find the answer.
     pub open_pipelines: usize,
     /// The best configurations (IPUs, pipeline and split); `None` unless requested.
     pub plan: Option<Front>,
-    /// The micro-batches between which bytes and cycles are estimated; `None` if the answer is for
-    /// the micro-batch of the profile.
+    /// The micro-batch of the profile and the one to which bytes and cycles are converted; `None`
+    /// if the answer is for the micro-batch of the profile.
     pub estimate: Option<Estimate>,
 }
 
@@ -60,7 +60,8 @@ pub enum Answer {
     },
     /// No split fits in all limits and constraints.
     Refused(Box<Refused>),
-    /// The split that the search of the original tool finds, which proves nothing.
+    /// The split that the search of the original tool finds. It is neither proven to be the best
+    /// nor to fit.
     Greedy(Greedy),
 }
 
@@ -82,8 +83,8 @@ pub struct Refused {
 }
 
 /// Returns the smallest number of IPUs that the framework supports and on which the model fits.
-/// `best` is the split that fits; `of_all` has the results of all open pipelines, if they were
-/// compared.
+/// `best` is the split that fits, found with `costs`; `of_all` has the best results of all open
+/// pipelines, `None` if they were not compared.
 fn fewest_ipus(
     costs: &PipelineCosts<'_>,
     best: &Solution,
@@ -99,7 +100,7 @@ fn fewest_ipus(
 }
 
 impl Answer {
-    /// Builds the answer for a request that a split fits: `solution`.
+    /// Builds the answer with `solution`, the split that fits. `of_all` is as for [`fewest_ipus`].
     pub(super) fn of_best(
         costs: &PipelineCosts<'_>,
         solution: Solution,
@@ -115,7 +116,9 @@ impl Answer {
         })
     }
 
-    /// Builds the answer for a request that no split fits, still without advice.
+    /// Builds the answer for a request that no split fits, as `infeasible` proves; the advice is
+    /// added later. `of_all` has the best results of all open pipelines, `None` if they were not
+    /// compared.
     pub(super) fn refused(
         costs: &PipelineCosts<'_>,
         mut infeasible: Infeasible,
@@ -150,8 +153,8 @@ impl Answer {
         }
     }
 
-    /// Returns the stages of the split that reports show; empty if there is none, or if none was
-    /// requested.
+    /// Returns the stages of the split that reports show for `request`, as ranges of positions;
+    /// empty if there is no split, or if none was requested.
     pub(super) fn shown(&self, request: &SearchRequest) -> Vec<Range<usize>> {
         let stages = match (&request.given, self) {
             _ if !request.options.split => None,
@@ -172,8 +175,8 @@ impl SearchResult<'_> {
         Some(Candidate::new(&self.costs, self.costs.ipus, fits, best))
     }
 
-    /// Returns, for each number of IPUs of the sweep, the best candidate of all pipelines;
-    /// ascending by number.
+    /// Returns, for each number of IPUs of the sweep (ascending), the best candidate over all
+    /// pipelines by the goal; the first of equal ones.
     pub(crate) fn best_by_ipus(&self) -> Vec<&Candidate> {
         let goal = self.costs.request().goal;
         let mut all: Vec<&Candidate> = self.sweep.iter().collect();
@@ -183,9 +186,9 @@ impl SearchResult<'_> {
         all
     }
 
-    /// Returns the positions that other cuts do not make fit, ascending: those that exceed the
-    /// limit as stages of their own and, if an IPU is left, those that are a whole stage of the
-    /// shown split which exceeds its limit.
+    /// Returns the positions that exceed the limit wherever the other cuts are, ascending: those
+    /// that exceed it as stages of their own and, if the split leaves an IPU unused, those that are
+    /// a whole stage of the shown split and exceed the limit of its IPU.
     pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
         let by_themselves = self.costs.positions_over_limit().into_iter();
         let ShownSplit { stages, memory, .. } = &self.shown;
@@ -206,7 +209,7 @@ impl SearchResult<'_> {
     }
 }
 
-/// Maximum number of samples that is tried when the largest micro-batch is searched.
+/// The search for the largest micro-batch tries at most this number of samples.
 const MAX_SAMPLES: u64 = 1 << 20;
 
 /// All bytes and cycles of stages are estimates for another micro-batch than the profile's. Only a
@@ -226,7 +229,8 @@ pub struct Estimate {
 
 impl Estimate {
     /// Finds the largest micro-batch that fits, for an answer that was computed with `costs`.
-    /// `memory` has the micro-batch of the profile.
+    /// `scale` has the micro-batch of the profile and that of the answer; `memory` is the model
+    /// with the micro-batch of the profile.
     pub(super) fn new<'a>(
         scale: MicroBatchScale,
         memory: &MemoryModel<'a>,

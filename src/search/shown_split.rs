@@ -13,19 +13,20 @@ pub struct ShownSplit {
     /// The range of positions of each stage, ends exclusive; empty if there is no split, or if none
     /// was requested.
     pub stages: Vec<Range<usize>>,
-    /// Memory of each stage, by tile.
+    /// By stage: its memory on each tile.
     pub memory: Vec<StageMemory>,
     /// Whether the split keeps all limits and constraints, and includes every position.
     pub fits: bool,
     /// The constraints that a split of the user breaks; empty for any other split.
     pub broken: Vec<Constraint>,
-    /// If a split was requested and does not fit: the positions that exceed the limit as stages of
-    /// their own, each with its memory.
+    /// If a split was requested and does not fit: the positions that exceed the highest limit as
+    /// stages of their own, ascending, each with the memory of that stage. Otherwise empty.
     pub too_large: Vec<(usize, StageMemory)>,
 }
 
 impl ShownSplit {
-    /// Computes the memory of `stages`, the split to show, and checks its limits and constraints.
+    /// Computes the memory of `stages`, the ranges of positions of the split to show, and checks
+    /// its limits and constraints. `costs` are those of the pipeline of the answer.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         stages: Vec<Range<usize>>,

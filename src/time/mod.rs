@@ -27,7 +27,8 @@ use std::ops::Range;
 /// compared.
 pub const USUAL_MICRO_BATCHES: u64 = 128;
 
-/// Numbers that the time of a step depends on, besides the cycles of layers.
+/// Numbers that the time of a step (all micro-batches and one weight update) depends on, besides
+/// the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
     /// Micro-batches of one step (over which training accumulates gradients); `None` for
@@ -37,7 +38,7 @@ pub struct StepOptions {
     pub link_bandwidth: u64,
     /// Number of samples in the profile's micro-batch; `None` if unknown.
     pub micro_batch: Option<u64>,
-    /// Number of replicas of the model that run side by side.
+    /// Number of replicas of the model that run side by side, each on IPUs of its own.
     pub replicas: u64,
     /// Bytes per second that an IPU loads from memory off the chip, or stores there; `None` if
     /// unknown.
@@ -68,23 +69,23 @@ pub struct StageTimes {
     /// By pass (forward, backward, update): prefix sums of the cycles of positions. Entry `i` is
     /// the sum over the positions before `i`.
     before: [Vec<u128>; 3],
-    /// Prefix sums of the forward cycles of positions that run again if layers are recomputed one
-    /// by one: without Out, and without layers that have no backward pass, such as frozen ones.
+    /// Prefix sums, by position, of the forward cycles that run again if layers are recomputed one
+    /// by one. Out and layers without a backward pass, such as frozen ones, add 0.
     again_before: Vec<u128>,
-    /// Cycles of Out if it runs on the first IPU, where they are part of the first position;
-    /// otherwise `None`.
+    /// Cycles of Out if it runs on the first IPU; the sums of the first position include them.
+    /// `None` if Out does not run on the first IPU.
     out_in_first: Option<Passes>,
     /// Whether the last position is Out (it is not if Out runs on the first IPU).
     has_out: bool,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
-    /// By position: bytes that a cut after it sends in the forward pass and in the backward pass;
-    /// without the last position. If Out is on the first IPU, one more entry for the cut between
-    /// the last layer and Out.
+    /// By position without the last: bytes that a cut after the position sends in the forward pass
+    /// and in the backward pass of one micro-batch. If Out is on the first IPU, one more entry for
+    /// the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
-    /// Prefix sums of the bytes of optimizer state of positions, which stages stream if the state
-    /// is off the chip; empty if it is not known.
+    /// Prefix sums, by position, of the bytes of optimizer state, which stages stream if the state
+    /// is off the chip; empty if unknown.
     state_before: Vec<u128>,
 }
 
@@ -95,18 +96,21 @@ pub struct StageTimes {
 pub struct PositionCycles {
     /// By position: cycles of the forward and the backward pass, without recomputation.
     pub once: Vec<u64>,
-    /// By position: cycles of recomputation, if the stage is not the last of the pipeline.
+    /// By position: cycles that the position adds to the recomputation of its stage, if the stage
+    /// is not the last of the pipeline.
     pub recomputed: Vec<u64>,
-    /// By position: cycles of recomputation, if the stage is the last of the pipeline.
+    /// By position: cycles that the position adds to the recomputation of its stage, if the stage
+    /// is the last of the pipeline.
     pub recomputed_last: Vec<u64>,
-    /// By position: whether a stage with this position recomputes. Stages with only frozen layers
-    /// do not.
+    /// By position: whether its layer makes a stage recompute, because its backward pass needs its
+    /// forward pass again. A stage of frozen layers only does not recompute.
     pub recomputes: Vec<bool>,
-    /// Further numbers from which the time of a step follows; `None` if Out runs on the first IPU,
-    /// or if optimizer state is streamed.
+    /// Further numbers from which the time of a step follows; `None` if they do not suffice,
+    /// because Out runs on the first IPU or optimizer state is streamed.
     pub step: Option<StepNumbers>,
-    /// Whether Out is part of the first position, because it runs on the first IPU. Then Out is the
-    /// last stage of a pipeline of several stages, and every other stage has a stage after it.
+    /// Whether Out runs on the first IPU, so that the first position includes its cycles. Then Out
+    /// is the last stage of a pipeline of several stages, and every other stage has a stage after
+    /// it.
     pub is_out_first: bool,
 }
 
@@ -119,12 +123,12 @@ pub struct StepNumbers {
     pub update: Vec<u64>,
     /// Whether all IPUs update their weights at the same time; otherwise one IPU after the other.
     pub updates_side_by_side: bool,
-    /// Bytes that a cut after each position sends in the forward pass and in the backward pass, by
-    /// position without the last.
+    /// By position without the last: bytes that a cut after the position sends in the forward pass
+    /// and in the backward pass of one micro-batch.
     pub cut_bytes: Vec<[u64; 2]>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
-    /// Micro-batches of one step, by number of stages from 1.
+    /// Number of micro-batches of one step, by number of stages: entry 0 is for 1 stage.
     pub micro_batches: Vec<u64>,
 }
 
@@ -133,8 +137,8 @@ pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
-/// Returns prefix sums: entry `i` is the sum of the first `i` numbers, and the last entry is the
-/// sum of all.
+/// Returns prefix sums of `all`: entry `i` is the sum of the first `i` numbers, so there is one
+/// more entry than numbers.
 fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
     let sums = all.scan(0u128, |sum, number| {
         *sum += u128::from(number);
@@ -143,17 +147,18 @@ fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
     [0].into_iter().chain(sums).collect()
 }
 
-/// Cycles of a stage: of its passes on one micro-batch, and of its update in one step.
+/// Cycles of a stage by pass: of the forward and the backward pass for one micro-batch, and of the
+/// update for one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
     /// Cycles of the forward pass.
     pub forward: u128,
     /// Cycles of the backward pass, without recomputation.
     pub backward: u128,
-    /// Cycles of forward operations that run again for the backward pass.
+    /// Cycles of forward operations that run again for the backward pass of the micro-batch.
     pub recomputed: u128,
-    /// Cycles of the weight update, including loading and storing optimizer state that is off the
-    /// chip.
+    /// Cycles of the weight update of one step, including loading and storing optimizer state that
+    /// is off the chip.
     pub update: u128,
 }
 
@@ -165,8 +170,10 @@ impl Passes {
 }
 
 impl StageTimes {
-    /// Computes the times of a model in `pipeline`. `cut_bytes` has the bytes that each cut sends,
-    /// in the forward and in the backward pass
+    /// Computes the times of a model in `pipeline`, still without streamed optimizer state
+    /// ([`streaming`](Self::streaming)). `cycles` are of one micro-batch, by position;
+    /// `is_training` says whether there is a backward pass. `cut_bytes` has, by cut, the bytes that
+    /// it sends in the forward and in the backward pass
     /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
     pub fn new(
         cycles: &CyclesByLayer,
@@ -210,7 +217,8 @@ impl StageTimes {
         }
     }
 
-    /// Adds the optimizer state that stages stream if it is off the chip: bytes by position.
+    /// Adds the optimizer state: `state` has its bytes by position, which stages stream if the
+    /// state is off the chip.
     pub fn streaming(self, state: &[u64]) -> Self {
         Self {
             state_before: sums_before(state.iter().copied()),
@@ -218,7 +226,7 @@ impl StageTimes {
         }
     }
 
-    /// Returns the times of the model in another pipeline, with equal cycles of positions.
+    /// Returns the times of the model in `pipeline`; the cycles of positions stay.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,
@@ -236,8 +244,8 @@ impl StageTimes {
         self.before[0].len() - 1
     }
 
-    /// Returns whether the cycles of a stage depend on its number of later stages, because the last
-    /// stage recomputes less than others.
+    /// Returns whether the cycles of a stage depend on its number of later stages: true in training
+    /// with recomputation, because the last stage recomputes less than others.
     pub fn is_by_depth(&self) -> bool {
         self.is_training && self.pipeline.recompute != Recompute::None
     }

@@ -8,7 +8,8 @@ use super::StageTimes;
 use crate::memory::Schedule;
 
 /// The order in which a micro-batch passes through the stages, and how often one enters the
-/// pipeline.
+/// pipeline. Time is divided into slots: in a slot, each stage runs at most one forward and one
+/// backward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Order {
     /// The order of the forward and backward passes of a micro-batch.
@@ -21,10 +22,11 @@ pub(crate) struct Order {
 /// The order of the forward and backward passes of a micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassOrder {
-    /// Forward through all stages, then backward; the last stage runs both passes in one slot.
+    /// Forward through all stages, then backward through them in reverse; the last stage runs both
+    /// passes in one slot.
     Together,
-    /// Forward through all stages, then backward; the last stage runs each pass in a slot of its
-    /// own.
+    /// Forward through all stages, then backward through them in reverse; the last stage runs each
+    /// pass in a slot of its own.
     Apart,
     /// Only forward, through all stages: inference.
     Forward,
@@ -50,7 +52,7 @@ impl StageTimes {
     }
 }
 
-/// Slots of a step in which the same stages work.
+/// Slots of a step (not necessarily consecutive) in which the same stages run the same passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlotKind {
     /// Number of these slots in the step.
@@ -64,17 +66,16 @@ pub(crate) struct SlotKind {
 /// All slots of a step, grouped by the stages that work in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
-    /// The kinds of slots: for each combination of working stages, in no particular order.
+    /// The slots by kind, in no particular order. Two kinds may have the same working stages.
     pub kinds: Vec<SlotKind>,
 }
 
-/// The stages that work on a micro-batch in one slot: the stage that runs forward, and the stage
-/// that runs backward; `None` if there is none.
+/// The stages that work on one micro-batch in one slot, numbered from 0: the stage that runs its
+/// forward pass, and the stage that runs its backward pass; `None` if no stage does.
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
-    /// Returns the slots of a step with this order of passes, number of stages and number of
-    /// micro-batches.
+    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages.
     pub(crate) fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
         let passes = passes(order, stages);
         let Some(every) = order.every else {
@@ -90,7 +91,8 @@ impl Slots {
         }
     }
 
-    /// Returns the slots by which one more micro-batch lengthens a step while all stages have work.
+    /// Returns the slots by which one more micro-batch lengthens a step through `stages` stages,
+    /// while all stages have work.
     pub(crate) fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let passes = passes(order, stages);
         let Some(every) = order.every else {
@@ -109,7 +111,7 @@ impl Slots {
         }
     }
 
-    /// Returns the slots if only one stage works at a time: one slot for each pass on each
+    /// Returns the slots if only one stage works at a time: one slot for each of `passes` on each
     /// micro-batch.
     fn one_after_the_other(passes: &[ActiveStages], stages: usize, micro_batches: u64) -> Self {
         let of_pass = |pass| SlotKind::new(micro_batches, stages, std::iter::once(pass));
@@ -139,8 +141,9 @@ impl SlotKind {
     }
 }
 
-/// Iterates over the passes that run in `slot`, each on another micro-batch, if one of
-/// `micro_batches` enters every `every` slots.
+/// Iterates over those of `passes` that run in slot number `slot` (from 0), each on another
+/// micro-batch, if one of `micro_batches` enters every `every` slots. `passes` has the passes of
+/// one micro-batch in order ([`passes`]).
 fn active_passes(
     passes: &[ActiveStages],
     slot: u64,
@@ -159,8 +162,8 @@ fn active_passes(
         .map(|(_, work)| work)
 }
 
-/// Returns the passes through which each micro-batch goes, in order: which stage runs forward or
-/// backward in each.
+/// Returns the passes of one micro-batch through `stages` stages, one for each slot that it takes,
+/// in order: which stage runs forward, and which backward.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let forward = |stage: usize| (Some(stage), None);
     let backward = |stage: usize| (None, Some(stage));
@@ -182,8 +185,10 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     }
 }
 
-/// Iterates over one slot of each kind, each with the number of slots of this kind. Only slots in
-/// the middle, in which all passes have begun and none has ended, repeat.
+/// Iterates over slots that stand for all slots of a step: the number of the slot (from 0), and how
+/// many slots have the same passes as it. `passes` is the number of passes of a micro-batch; one
+/// micro-batch enters every `every` slots. Only slots in the middle, in which all passes have begun
+/// and none has ended, repeat.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<Item = (u64, u64)> {
     let begun = passes.saturating_sub(1);
     let ends = every.saturating_mul(micro_batches.saturating_sub(1));

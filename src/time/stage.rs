@@ -6,8 +6,9 @@ use crate::memory::Recompute;
 use std::ops::Range;
 
 impl StageTimes {
-    /// Computes the cycles of the stage of positions `range` with `after` later stages. If Out runs
-    /// on the first IPU, the stage with In includes it. `None` if positions do not exist.
+    /// Computes the cycles of the stage of positions `range` if the split has `after` stages after
+    /// it. If Out runs on the first IPU, the cycles of the stage with In include those of Out.
+    /// `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update] = self.sums(range)?;
         // Out on the first IPU comes after the last stage, unless there is only one stage.
@@ -20,14 +21,14 @@ impl StageTimes {
         })
     }
 
-    /// Computes the cycles of a stage for one micro-batch, including recomputation; `None` if
-    /// positions do not exist.
+    /// Computes the cycles of the stage of positions `range` for one micro-batch, including
+    /// recomputation, if the split has `after` stages after it; `None` if positions do not exist.
     pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
         self.stage(range, after).map(Passes::of_micro_batch)
     }
 
-    /// Returns the forward, backward and update cycles of positions `range`; `None` if positions do
-    /// not exist.
+    /// Returns the sums of forward, backward and update cycles over positions `range`, without
+    /// recomputation and streaming; `None` if positions do not exist.
     pub(super) fn sums(&self, range: &Range<usize>) -> Option<[u128; 3]> {
         let mut sums = [0; 3];
         for (sum, before) in sums.iter_mut().zip(&self.before) {
@@ -38,7 +39,8 @@ impl StageTimes {
         Some(sums)
     }
 
-    /// Returns the forward cycles of Out if the range includes it; otherwise 0.
+    /// Returns the forward cycles of Out if a stage of positions `range` includes it, as the last
+    /// position or with In on the first IPU; otherwise 0.
     fn forward_of_out(&self, range: &Range<usize>) -> u128 {
         let last = self.positions().saturating_sub(1);
         let in_first = self.out_in_first.filter(|_| range.start == 0);
@@ -48,9 +50,11 @@ impl StageTimes {
         }
     }
 
-    /// Computes the cycles of a stage without Out (first item), and the cycles of Out (second item)
-    /// if it runs on the first IPU and this is the first of several stages: then Out is a stage of
-    /// its own, the last of the pipeline. `None` if positions do not exist.
+    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
+    /// without Out; and the cycles of Out if it runs on the first IPU and this is the first of
+    /// several stages. Then Out is a stage of its own, the last of the pipeline. Otherwise the
+    /// first item has all cycles, and the second is `None`. `None` in all if positions do not
+    /// exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
@@ -66,8 +70,9 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Returns the cycles that a stage recomputes for one micro-batch. Out is never recomputed.
-    /// `is_last` says whether the stage is the last of the pipeline.
+    /// Returns the cycles that the stage of positions `range` recomputes for one micro-batch,
+    /// without Out, which is never recomputed. `is_last` says whether the stage is the last of the
+    /// pipeline.
     pub(super) fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.forward_again(range) {
             0 => 0,
@@ -75,8 +80,9 @@ impl StageTimes {
         }
     }
 
-    /// Returns the cycles that positions `range` recompute as part of a stage that recomputes: a
-    /// frozen layer runs again with the other layers of its stage, though not by itself.
+    /// Returns the cycles that positions `range` add to the recomputation of a stage, if other
+    /// positions make the stage recompute: a frozen layer runs again with the others, though not by
+    /// itself. `is_last` says whether the stage is the last of the pipeline.
     pub(super) fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
@@ -88,8 +94,8 @@ impl StageTimes {
         }
     }
 
-    /// Returns the forward cycles of positions `range` that run again if each layer is recomputed
-    /// only where its own backward pass, or that of the first layer, needs it.
+    /// Returns the forward cycles of positions `range` that run again if layers are recomputed one
+    /// by one: of positions whose own backward pass needs it, and of In if the first layer does.
     pub(super) fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = self.by_themselves(range);
         match range.start {
@@ -98,14 +104,16 @@ impl StageTimes {
         }
     }
 
-    /// Returns the forward cycles of positions that run again for their own backward pass.
+    /// Returns the forward cycles of those positions in `range` that run again for their own
+    /// backward pass.
     fn by_themselves(&self, range: &Range<usize>) -> u128 {
         let before = |position: usize| self.again_before.get(position).copied().unwrap_or(0);
         before(range.end).saturating_sub(before(range.start))
     }
 
-    /// Returns the forward cycles of In if it runs again with the first layer: it has no backward
-    /// pass, and `range` includes the first layer. Otherwise 0.
+    /// Returns the forward cycles of In if it runs again with the first layer: In has no backward
+    /// pass of its own, the first layer runs again, and `range` includes it. Otherwise 0. `range`
+    /// must begin at In.
     fn with_first_layer(&self, range: &Range<usize>) -> u128 {
         let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
         match range.contains(&1) && runs(1) && !runs(0) {
@@ -120,8 +128,9 @@ impl StageTimes {
         forward.saturating_sub(self.forward_of_out(range))
     }
 
-    /// Returns the bytes that a stage loads from and stores to memory off the chip for one update,
-    /// on one replica; 0 if optimizer state is on the chip.
+    /// Returns the bytes that the stage of positions `range` loads from memory off the chip plus
+    /// those that it stores there in one weight update, on one replica; 0 if optimizer state is on
+    /// the chip.
     pub(super) fn streamed_by(&self, range: &Range<usize>) -> u128 {
         let state = self.pipeline.state;
         if !state.is_off_chip() {
@@ -137,15 +146,15 @@ impl StageTimes {
         2 * bytes.div_ceil(parts)
     }
 
-    /// Returns the bytes that all IPUs of one replica load from and store to memory off the chip in
-    /// a step.
+    /// Returns the bytes that all `stages` of one replica load from memory off the chip plus those
+    /// that they store there in a step.
     pub(super) fn streamed_in_step(&self, stages: &[Range<usize>]) -> u128 {
         let of_stages = stages.iter().map(|range| self.streamed_by(range));
         of_stages.fold(0, u128::saturating_add)
     }
 
-    /// Returns the cycles in which `bytes` are loaded or stored; 0 if the bandwidth or the clock
-    /// frequency is unknown.
+    /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if
+    /// the bandwidth or the clock frequency is unknown.
     pub(super) fn streaming_cycles(&self, bytes: u128) -> u128 {
         let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
         known.map_or(0, |(bandwidth, clock)| {

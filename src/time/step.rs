@@ -10,27 +10,30 @@ use std::ops::Range;
 pub struct StepTime {
     /// Number of micro-batches of the step.
     pub micro_batches: u64,
-    /// Cycles of the whole step, including `copies` and `update`.
+    /// Cycles of the whole step, including `copies` (if known) and `update`.
     pub cycles: u128,
     /// Cycles by which one more micro-batch lengthens the step while every stage has work.
     pub steady: u128,
-    /// Cycles that are lost while the pipeline fills and drains: all cycles of stages, beyond
-    /// `steady` for each micro-batch.
+    /// Cycles that are lost while the pipeline fills and drains: the cycles of all slots of the
+    /// step, minus `steady` for each micro-batch.
     pub ramps: u128,
-    /// Cycles of the copies between stages, over all slots of the step; `None` if the clock
-    /// frequency is unknown. Then `cycles` lacks them.
+    /// Cycles of the copies between stages, over all slots of the step. `None` if the clock
+    /// frequency is unknown and anything is copied: then `cycles` lacks them.
     pub copies: Option<u128>,
-    /// Cycles of the weight update.
+    /// Cycles of the weight update at the end of the step, including streaming if its bandwidth is
+    /// known.
     pub update: u128,
-    /// Bytes that the IPUs of one replica load from and store to memory off the chip. `update` has
-    /// their cycles if the bandwidth is known.
+    /// Bytes of optimizer state that the IPUs of one replica load from memory off the chip plus
+    /// those that they store there in the step. `update` has their cycles if the bandwidth is
+    /// known.
     pub streamed: u128,
 }
 
 impl StepTime {
     /// Computes the time of a step from its `slots` and from the slots by which one more
     /// micro-batch lengthens it (`period`). `stages` has the IPU and the cycles of each stage;
-    /// `copies` are cycles. `None` if a sum overflows.
+    /// `copies` and `update` are cycles of the whole step. `streamed` stays 0. `None` if a sum
+    /// overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
@@ -51,8 +54,8 @@ impl StepTime {
         })
     }
 
-    /// Returns the share of the step that a pipeline without filling, draining, copies and updates
-    /// would take; 1 is the best.
+    /// Returns the cycles of the step without filling, draining, copies and update, divided by its
+    /// real cycles: from 0 to 1, where 1 is the best.
     pub fn efficiency(&self) -> f64 {
         let through = self.steady as f64 * self.micro_batches as f64;
         match self.cycles {
@@ -61,8 +64,8 @@ impl StepTime {
         }
     }
 
-    /// Returns the cycles of the step and its number of micro-batches, for comparison with steps of
-    /// other numbers.
+    /// Returns the cycles per micro-batch of the step, to compare it with steps of other numbers of
+    /// micro-batches.
     pub(crate) fn rate(&self) -> Rate {
         Rate {
             cycles: self.cycles,
@@ -76,7 +79,7 @@ impl StepTime {
     }
 }
 
-/// Cycles per micro-batch, as an exact fraction.
+/// Cycles per micro-batch, as an exact fraction of the cycles of a step and its micro-batches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate {
     pub(crate) cycles: u128,
@@ -84,7 +87,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Returns the cycles of `micro_batches` micro-batches, rounded down.
+    /// Returns the cycles that `micro_batches` micro-batches take at this rate, rounded down.
     pub(crate) fn of(self, micro_batches: u64) -> u128 {
         self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
     }
@@ -101,7 +104,7 @@ impl Rate {
 
 impl Slots {
     /// Returns the cycles of all slots, without copies; `None` if they overflow. `stages` has the
-    /// IPU and the cycles of each stage.
+    /// IPU and the cycles of each stage; IPUs are below the number of stages.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -114,8 +117,9 @@ impl Slots {
 }
 
 impl SlotKind {
-    /// Returns the cycles of one slot, which are those of the IPU with the most work; `None` if
-    /// they overflow. Uses `by_ipu` (one entry per IPU) for sums.
+    /// Returns the cycles of one slot of this kind: those of the IPU with the most work. `None` if
+    /// they overflow. `stages` has the IPU and the cycles of each stage; the previous content of
+    /// `by_ipu` (one entry per IPU) is lost.
     fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
         by_ipu.fill(0);
         for (number, (ipu, stage)) in stages.iter().enumerate() {
@@ -127,8 +131,9 @@ impl SlotKind {
 }
 
 impl Passes {
-    /// Returns the cycles of the passes that run in a slot on one micro-batch each; recomputation
-    /// is part of the backward pass.
+    /// Returns the cycles of a slot in which the stage runs the forward pass (if `forward`) and the
+    /// backward pass (if `backward`), on one micro-batch each. Recomputation is part of the
+    /// backward pass.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let backward = if backward {
@@ -141,9 +146,9 @@ impl Passes {
 }
 
 impl StageTimes {
-    /// Returns the IPU and the cycles of each stage of the pipeline. If Out runs on the first IPU,
-    /// it is the last stage of the pipeline, after the `stages` of the split. `None` if positions
-    /// do not exist.
+    /// Returns the IPU and the cycles of each stage of the pipeline, for a split into `stages`
+    /// (ranges of positions; stage i on IPU i). If Out runs on the first IPU and there are several
+    /// stages, Out is one more stage at the end, on IPU 0. `None` if positions do not exist.
     fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
         let mut found = Vec::with_capacity(stages.len() + 1);
         let mut last = None;
@@ -205,9 +210,9 @@ impl StageTimes {
         })
     }
 
-    /// Returns the cycles of the weight update. `stages` has the IPU and the cycles of each stage.
-    /// In PopART, one IPU updates its weights after the other: the sum over all stages. In
-    /// TensorFlow, all IPUs update at the same time: the highest sum of an IPU.
+    /// Returns the cycles of the weight update of one step. `stages` has the IPU and the cycles of
+    /// each stage. If all IPUs update at the same time (TensorFlow), the highest sum of any IPU;
+    /// otherwise, one IPU after the other (PopART), the sum over all stages.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let of_stages = stages.iter().map(|(_, stage)| stage.update);
         if !self.updates_side_by_side() {
@@ -227,11 +232,11 @@ impl StageTimes {
         matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
 
-    /// Includes the copies of one stage, given with its number, in the bytes that the even slots
-    /// (first item) and the odd slots (second) wait for: the bytes of the IPU that sends or
-    /// receives the most. If a micro-batch enters every second slot, neighbours exchange data only
-    /// in even or only in odd slots. If only one stage works at a time, the first item sums up the
-    /// bytes of all cuts for one micro-batch.
+    /// Includes the copies of one stage, given with its number from 0, in `bytes`: the bytes that
+    /// each even slot (first item) and each odd slot (second item) waits for, which are those of
+    /// the IPU that sends or receives the most. Returns the new `bytes`. If a micro-batch enters
+    /// every second slot, neighbours exchange data only in even or only in odd slots. If only one
+    /// stage works at a time, the first item sums up the bytes of all cuts for one micro-batch.
     pub(crate) fn with_copies_of(
         &self,
         mut bytes: [u128; 2],
@@ -255,9 +260,10 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies of a step in which each even slot waits for the first
-    /// number of bytes, and each odd slot for the second. The second argument has the number of
-    /// slots and of micro-batches. `None` if bytes are copied but the clock frequency is unknown.
+    /// Returns the cycles of all copies of a step with the given numbers of slots and
+    /// micro-batches, where [`with_copies_of`](Self::with_copies_of) computed the bytes that each
+    /// even and each odd slot waits for. `None` if bytes are copied but the clock frequency is
+    /// unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -273,8 +279,9 @@ impl StageTimes {
         })
     }
 
-    /// Returns the bytes that the cut before `position` sends in the forward and in the backward
-    /// pass. If Out is on the first IPU, position 0 means the cut between the last layer and Out.
+    /// Returns the bytes that a cut before `position` sends in the forward and in the backward pass
+    /// of one micro-batch; 0 if there is no cut. If Out is on the first IPU, position 0 means the
+    /// cut between the last layer and Out.
     fn bytes_over(&self, position: usize) -> [u128; 2] {
         let before = position
             .checked_sub(1)
@@ -283,7 +290,8 @@ impl StageTimes {
         cut.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Returns the cycles in which a link sends `bytes`; `None` if the clock frequency is unknown.
+    /// Returns the cycles that a link between IPUs takes to send `bytes`; `None` if the clock
+    /// frequency is unknown and `bytes` is not 0.
     fn link_cycles(&self, bytes: u128) -> Option<u128> {
         if bytes == 0 {
             return Some(0);
