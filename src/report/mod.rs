@@ -52,7 +52,7 @@ mod what_if;
 pub use crate::escape::printable;
 pub use crate::wording::Units;
 pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
-pub use best_split::{BestSplit, plan_table, sweep_table};
+pub use best_split::BestSplit;
 pub use breakdown::{affinity, communication, layer_list, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 use contents::NO_VERDICT;
@@ -81,7 +81,7 @@ pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
 pub use step::StepFacts;
 pub use table::{Form, Table};
 pub use table_forms::{Format, write_csv};
-pub use tables::stages as stage_table;
+pub use tables::{plan_table, stages as stage_table, sweep_table};
 pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;

@@ -5,7 +5,7 @@ use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{Phrase, Sentence, names, nearly_full};
 use super::sentences;
 use super::table::{Form, Table};
-use super::{Estimate, NO_VERDICT, Report, plan, plan_table, step, sweep_table, tables};
+use super::{Estimate, NO_VERDICT, Report, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -112,7 +112,7 @@ pub(super) fn step_of(report: &Report, _: Form) -> Vec<Block> {
     let fullest = fullest.map(|stage| &stage.fullest_tile);
     let is_full = fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit));
     let memory = memory.chain(is_full);
-    let all = memory.chain(step::sentences(report));
+    let all = memory.chain(sentences::step(report));
     lines(all.chain(sentences::fewer_ipus(report)))
 }
 
@@ -200,14 +200,14 @@ pub(super) fn cuts(report: &Report, _: Form) -> Vec<Block> {
 }
 
 pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
-    vec![Block::Table(sweep_table(report))]
+    vec![Block::Table(tables::sweep_table(report))]
 }
 
 /// Makes the section with the configuration that `--plan` recommends. A terminal shows it as a
 /// verdict.
 pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
-    let sentence = plan::recommended(report).into_iter();
+    let sentence = sentences::recommended(report).into_iter();
     let block = |sentence: String| match form {
         Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
         _ => Block::Line(format!("recommended: {sentence}").into()),
@@ -216,14 +216,14 @@ pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
 }
 
 pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
-    lines(plan::tried(report))
+    lines(sentences::tried(report))
 }
 
 /// Makes the section of the configurations of `--plan`. A terminal has their table on standard
 /// output, so only sentences are shown here.
 pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
-    let table = table_if(form != Form::Terminal, || plan_table(report));
-    let lines = lines(plan::sentences(report)).into_iter();
+    let table = table_if(form != Form::Terminal, || tables::plan_table(report));
+    let lines = lines(sentences::plan(report)).into_iter();
     lines.chain(table).collect()
 }
 

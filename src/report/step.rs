@@ -1,11 +1,9 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use super::Report;
-use super::phrases::{Amount, Count, code};
 use crate::search::{Candidate, PipelineCosts, SearchResult};
 use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};
-use crate::wording::{counted, grouped};
+use crate::wording::grouped;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -162,93 +160,6 @@ fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     });
     let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
     slowest.map_or(0, |(_, stage)| stage)
-}
-
-/// Says how long a step of the split takes, what makes it up, and whether that is within
-/// `--max-step-ms`. Empty if the split does not fit or has no cycles.
-pub(super) fn sentences(report: &Report) -> Vec<String> {
-    let fits = report.split.as_ref().is_some_and(|split| split.fits);
-    let Some(step) = report.step.as_ref().filter(|_| fits) else {
-        return Vec::new();
-    };
-    let mut lines = vec![time(step)];
-    let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
-    lines.extend((stages > 1).then(|| made_up_of(step)));
-    lines.extend(streaming(step));
-    let least = step.at_least_cycles.filter(|&least| least < step.cycles);
-    lines.extend(least.map(|least| {
-        let least = Count(least);
-        format!("not all splits could be tried: no step takes fewer than {least} cycles")
-    }));
-    if let Some(limit) = step.max_milliseconds {
-        let verdict = if step.is_within { "within" } else { "over" };
-        let option = code("--max-step-ms");
-        lines.push(format!("a step is {verdict} the {limit} ms of {option}"));
-    }
-    lines
-}
-
-fn time(step: &StepFacts) -> String {
-    let batches = counted(step.micro_batches, "micro-batch");
-    let why = match step.micro_batches_by_default && step.micro_batches > 1 {
-        true => " (assumed; give your number with --micro-batches)",
-        false => "",
-    };
-    let mut line = format!(
-        "a step of {batches}{why} takes {} cycles",
-        Count(step.cycles)
-    );
-    if let Some(milliseconds) = step.milliseconds {
-        line += &format!(", {} ms", three_digits(milliseconds));
-    }
-    if let Some(samples) = step.samples_per_second {
-        line += &format!(", {} samples a second", three_digits(samples));
-    }
-    match (step.replicas, step.samples_per_second) {
-        (1, _) => line,
-        (replicas, Some(_)) => format!("{line} on {replicas} replicas"),
-        (replicas, None) => format!("{line} on each of {replicas} replicas"),
-    }
-}
-
-fn made_up_of(step: &StepFacts) -> String {
-    let share = |cycles: u64| {
-        let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
-        format!("{share:.1} %")
-    };
-    let slowest = Count(step.slowest_stage.into());
-    let (efficiency, ramps) = (step.efficiency * 100.0, share(step.ramp_cycles));
-    let copies = match step.copy_cycles {
-        Some(copies) if copies == 0 || copies.saturating_mul(1000) < step.cycles => String::new(),
-        Some(copies) => format!(", copies between IPUs {}", share(copies)),
-        None => {
-            ", the time of copies between IPUs is unknown without a clock frequency".to_string()
-        }
-    };
-    let update = match step.update_cycles {
-        0 => String::new(),
-        update => format!(", the update {}", share(update)),
-    };
-    format!(
-        "stage {slowest} is the slowest; a pipeline that is always full would take \
-         {efficiency:.1} % of the step, filling and draining take {ramps}{copies}{update}"
-    )
-}
-
-/// Says how many bytes a step loads and stores outside the IPUs, and whether its time includes
-/// that; `None` if all optimizer state is on the chip.
-fn streaming(step: &StepFacts) -> Option<String> {
-    let bytes = Amount(step.streamed_bytes?);
-    let (includes, give) = match step.streaming_is_counted {
-        Some(true) => ("includes", String::new()),
-        _ => (
-            "does not include",
-            format!(": give {}", code("--streaming-bandwidth")),
-        ),
-    };
-    Some(format!(
-        "this {includes} the time to load and store {bytes} outside the IPUs{give}"
-    ))
 }
 
 /// Formats a number with three significant digits and at most three decimals. Numbers from 100 on

@@ -1,10 +1,11 @@
-//! Tables of a model and its split. Each has all columns in the order of the CSV form, and a list
+//! Tables of a model, its split, a sweep and a plan. Each has all columns in the order of the CSV form, and a list
 //! of columns for people. New columns come last, so that programs may use indices of columns.
 
 use super::cell::Cell;
 use super::fields::{FilledColumn, fields, items};
 use super::table::{RowBar, Table};
-use super::{Cut, FullestTile, LayerMemory, Report, Stage, step};
+use super::{BestSplit, Cut, FullestTile, LayerMemory, Report, Stage, StepFacts, step};
+use crate::memory::StatePlace;
 use crate::wording::grouped;
 
 const STAGES: [FilledColumn<Stage>; 32] = fields![Stage;
@@ -68,7 +69,7 @@ fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
 }
 
 /// Writes cycles as a time in milliseconds, or as a number of cycles if the clock is unknown.
-pub(super) fn time(cycles: u64, report: &Report) -> String {
+fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
         Some(clock) => {
             let nanoseconds = step::nanoseconds(cycles.into(), clock);
@@ -160,4 +161,83 @@ impl Report {
         let stage = stages.find(|stage| stage.positions.contains(&position))?;
         Some(stage.stage)
     }
+}
+
+const SWEEP: [FilledColumn<BestSplit>; 16] = fields![BestSplit;
+    Always "IPUs" Count (.ipus),
+    Always "Fits" Text (.fits),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Free" Free (.free),
+    Always "Over all cuts" Bytes (.cut_bytes),
+    Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
+    Always "Stages" Count (|row, _, _| row.stages.len().into()),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Note" Text (.hint),
+    ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
+    Always "Cycles of a step" Count (.step?.cycles),
+    ForPeople "Step" Count (|row, report, _| row.step.as_ref().map(|step| time(step.cycles, report)).into()),
+    NotZeroAnywhere "Schedule" Text (|row, report, _| if_open(report, &row.schedule)),
+    NotZeroAnywhere "Recompute" Text (|row, report, _| if_open(report, &row.recompute)),
+    NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
+    ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report)).into()),
+];
+
+/// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
+/// with the split that needs the least memory.
+pub fn sweep_table(report: &Report) -> Table {
+    Table {
+        for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
+        ..Table::of("sweep", &SWEEP, report, items!(report, sweep?.rows))
+    }
+}
+
+/// Makes the cell of a pipeline's setting, such as its schedule. The cell is empty unless the sweep
+/// compares pipelines.
+fn if_open(report: &Report, part: &impl ToString) -> Cell {
+    let sweep = report.sweep.as_ref();
+    let is_open = sweep.is_some_and(|sweep| sweep.compares_pipelines);
+    is_open.then(|| part.to_string()).into()
+}
+
+const PLAN: [FilledColumn<BestSplit>; 19] = fields![BestSplit;
+    Always "IPUs" Count (.ipus),
+    Always "Replicas" Count (.replicas),
+    Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
+    Always "Recompute" Text (|row, _, _| row.recompute.to_string().into()),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Of the limit" Share (|row, _, _| Cell::Share(row.fullest_tile_bytes, row.limit)),
+    Always "Micro-batches" Count (.step?.micro_batches),
+    Always "Cycles of a step" Count (.step?.cycles),
+    Always "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
+    Always "Efficiency" Count (|row, _, _| row.number(|step| Some(step.efficiency), 3)),
+    Always "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
+    Always "In time" Text (|row, _, _| row.is_in_time().into()),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Command" Text (.command),
+    Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
+    Always "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes).into()),
+    ForPeople "Micro-batch" Count (|row, _, _| time_of_micro_batch(row).into()),
+    ForPeople "State" Text (|row, _, _| elsewhere(row).into()),
+    Always "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
+];
+
+/// Makes the table of a plan: a row for each configuration that fits.
+pub fn plan_table(report: &Report) -> Table {
+    Table {
+        for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
+         the limit, (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
+         second), (In time), Layers of each stage, Streamed",
+        ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
+    }
+}
+
+fn time_of_micro_batch(row: &BestSplit) -> Option<String> {
+    let milliseconds = row.step.as_ref()?.milliseconds_of_micro_batch()?;
+    Some(format!("{milliseconds:.3} ms"))
+}
+
+/// Names the place of the optimizer state; `None` if it is on the chip.
+fn elsewhere(row: &BestSplit) -> Option<String> {
+    (row.state != StatePlace::OnChip).then(|| row.state.to_string())
 }
