@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::model::{Model, Op, Phase};
 use super::random::topic;
 use super::settings::{Framework, Settings};
-use super::tensors::TensorOf;
+use super::templates;
+use super::tensors::{SEED, State, TensorOf};
 
 /// One context; its id is its position in [`Contexts::list`] plus 1.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +67,7 @@ pub struct Contexts {
     /// The root of the contexts that the compiler makes.
     pub compilation: u32,
     /// The context without attributes above the contexts that PopART makes by itself.
-    pub(super) bare: u32,
+    bare: u32,
     index: HashMap<String, u32>,
 }
 
@@ -117,14 +118,14 @@ fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts 
     builder.contexts
 }
 
-pub(super) struct Builder<'a> {
+struct Builder<'a> {
     pub settings: &'a Settings,
     pub model: &'a Model,
     pub contexts: Contexts,
 }
 
 impl Builder<'_> {
-    pub(super) fn push(&mut self, parent: u32, name: &str, body: &'static str, op: u32) -> u32 {
+    fn push(&mut self, parent: u32, name: &str, body: &'static str, op: u32) -> u32 {
         let name = self.contexts.intern(name);
         self.contexts.list.push(Context {
             parent,
@@ -164,11 +165,7 @@ impl Builder<'_> {
 
     fn stages(&mut self, op: &Op, index: u32, inner: u32, result: &mut OpContexts) {
         for stage in 0..op.stages {
-            let parent = if stage % 3 == 2 {
-                result.poplibs
-            } else {
-                inner
-            };
+            let parent = [inner, inner, result.poplibs][stage as usize % 3];
             let name = format!("{}/{}", op.name, STAGES[stage as usize % STAGES.len()]);
             let set = self.push(parent, &name, "ComputeSet", index);
             let program = self.push(parent, "", "Execute", index);
@@ -204,7 +201,7 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn onnx_chain(&mut self, index: u32, layer: u32) -> u32 {
+    fn onnx_chain(&mut self, index: u32, layer: u32) -> u32 {
         let mut parent = 0;
         let mut bodies = vec!["Builder", "Onnx"];
         if self.settings.framework == Framework::Poptorch {
@@ -236,5 +233,120 @@ impl Builder<'_> {
                 _ => drop(self.push(parent, "", "Copy", index)),
             }
         }
+    }
+
+    fn plant_tensors(&mut self) {
+        let framework = self.settings.framework;
+        for (index, weight) in self.model.weights.iter().enumerate() {
+            for state in State::of(self.settings, weight) {
+                let name = state.name(framework, &weight.name);
+                self.plant_tensor(TensorOf::Weight(index, state), &name);
+            }
+        }
+        for (index, constant) in self.model.constants.iter().enumerate() {
+            self.plant_tensor(TensorOf::Constant(index), &constant.name);
+        }
+        if self.settings.training() {
+            let name = &templates::of(framework).names["learning_rate"];
+            self.plant_tensor(TensorOf::LearningRate, name);
+        }
+        if self.model.advances_seed.is_some() {
+            self.plant_tensor(TensorOf::Seed, SEED);
+        }
+    }
+
+    fn plant_tensor(&mut self, of: TensorOf, name: &str) {
+        let tensor = match self.settings.is_popart() {
+            true => self.push(0, "", "Tensor", NONE),
+            false => 0,
+        };
+        let body = match of {
+            TensorOf::Weight(_, State::First | State::Second) | TensorOf::LearningRate => "Float",
+            _ => "Half",
+        };
+        let contexts = TensorContexts {
+            name: name.to_owned(),
+            tensor,
+            variable: match of {
+                // Some variables have the tensor's own context, others one below.
+                TensorOf::Weight(index, _) if index % 2 == 1 && tensor > 0 => tensor,
+                _ => self.push(tensor, name, body, NONE),
+            },
+            upload: self.push(tensor, "weights", "StreamCopy", NONE),
+        };
+        self.contexts.of_tensor.insert(of, contexts);
+    }
+
+    /// Plants the contexts of what the host sends and gets beside weights.
+    fn plant_streams(&mut self) {
+        let first = self.model.inputs.first().map(|input| input.users[0]);
+        let first = first.map_or(0, |first| self.contexts.ops[first].poplibs);
+        let input = self.push(first, "input", "StreamCopy", NONE);
+        let loss = self.push(0, "loss", "StreamCopy", NONE);
+        self.contexts.ends = [input, loss];
+        self.contexts.download = self.push(0, "weights_to_host", "StreamCopy", NONE);
+    }
+
+    /// Plants the contexts of the operations that stood at the call sites before outlining. In the
+    /// layer that lent its operations to the body, these are the operations of the body itself.
+    fn replaced(&mut self) {
+        if !self.settings.is_popart() {
+            return;
+        }
+        let on_clone = !self.settings.features.pairs_on_replaced;
+        for (index, op) in self.model.ops.iter().enumerate() {
+            let Some(call) = op.call.map(|site| &self.model.calls[site]) else {
+                continue;
+            };
+            let body = &self.model.functions[call.function];
+            let is_source = self.model.ops[body[0]].made_for == Some(call.layer);
+            let replaced = match call.stood_here.is_empty() {
+                false if on_clone => self.ids(&call.stood_here),
+                // A copy has no pairs: the pairs are on the calls that it replaced.
+                false => continue,
+                true if is_source && (on_clone || !self.settings.nested) => self.ids(body),
+                true => self.replicas(body, call.layer),
+            };
+            let call = self.contexts.ops[index].op;
+            self.pair(call, self.ids(body), replaced);
+        }
+    }
+
+    fn pair(&mut self, call: u32, outlined: Vec<u32>, replaced: Vec<u32>) {
+        let mut pairs: Vec<(u32, u32)> = outlined.into_iter().zip(replaced).collect();
+        if self.settings.features.shuffle_pairs {
+            let place = |pair: &(u32, u32)| [topic::CONTEXT, call.into(), pair.1.into(), 9];
+            pairs.sort_by_key(|pair| self.settings.random.hash(place(pair)));
+        }
+        self.contexts.pairs.insert(call, pairs.into_iter().unzip());
+    }
+
+    fn ids(&self, ops: &[usize]) -> Vec<u32> {
+        ops.iter().map(|&op| self.contexts.ops[op].op).collect()
+    }
+
+    fn replicas(&mut self, ops: &[usize], layer: u32) -> Vec<u32> {
+        ops.iter().map(|&op| self.replica(op, layer)).collect()
+    }
+
+    /// Returns the context that an operation of a body had in another layer. The context of a call
+    /// has pairs of its own.
+    fn replica(&mut self, op: usize, layer: u32) -> u32 {
+        let operation = &self.model.ops[op];
+        let inner = operation.call.map(|site| {
+            let call = &self.model.calls[site];
+            let replaced = self.replicas(&call.stood_here, layer);
+            (self.ids(&self.model.functions[call.function]), replaced)
+        });
+        let parent = match operation.name.is_empty() {
+            true => self.contexts.bare,
+            false => self.onnx_chain(op as u32, layer),
+        };
+        let id = self.push(parent, "", "Popart", op as u32);
+        self.contexts.list[id as usize - 1].layer = layer;
+        if let Some((outlined, replaced)) = inner {
+            self.pair(id, outlined, replaced);
+        }
+        id
     }
 }

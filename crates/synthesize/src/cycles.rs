@@ -4,24 +4,30 @@
 //! program twice, and downloads the weights. A compute set or exchange takes the same cycles each
 //! time, as in real profiles, which have one duration of each.
 
+use std::collections::BTreeMap;
+
 use crate::encoding::encode_rle;
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use super::places::Places;
 use super::plan::Plan;
 use super::random::topic;
 use super::schema::insert;
-use super::tree::Type;
+use super::tree::{Program, Type};
 
 /// The branches of the control program that are run, one after the other: uploads, the main program
 /// twice, downloads.
 pub const RUNS: [usize; 4] = [0, 1, 1, 2];
 
-pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let [sets, exchanges] = counts(plan);
-    let first = usize::from(plan.settings.no_cycle_estimates) * sets;
-    let ids = first..sets + exchanges;
-    let rows = ids.map(|id| (id, encode_rle(&estimate(plan, id))));
+pub fn write(plan: &Plan, connection: &Connection) -> Result<()> {
+    let sets = plan.tree.compute_sets.len();
+    let has_all = !plan.settings.no_cycle_estimates;
+    let programs = plan.tree.programs.iter();
+    let programs = programs.filter(|program| program.kind != Type::StreamCopyMid);
+    let estimates = programs.filter_map(|program| estimate(plan, program));
+    let estimates = estimates.filter(|(id, _)| has_all || *id >= sets);
+    let by_id: BTreeMap<usize, Vec<u64>> = estimates.collect();
+    let rows = by_id.iter().map(|(id, cycles)| (id, encode_rle(cycles)));
     insert(connection, "compilation_cycles_by_tile", rows)?;
     match plan.settings.execution {
         true => execution(plan, connection),
@@ -29,36 +35,29 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Returns the numbers of compute sets and of exchanges. Estimates are numbered in this order.
-fn counts(plan: &Plan) -> [usize; 2] {
-    [plan.tree.compute_sets.len(), plan.tree.exchanges.len()]
-}
-
-fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
-    let sets = plan.tree.compute_sets.iter().map(|set| set.window);
-    let exchanges = plan.tree.exchanges.iter().map(|exchange| exchange.window);
-    let window = sets.chain(exchanges).nth(id);
-    let cycles = |tile: u32| match window {
-        Some(window) if !window.holds(tile) => 0,
-        _ => {
-            let about = [topic::CYCLES, id as u64, u64::from(tile / 128), 0];
-            60 + plan.settings.random.below(4000, about)
-        }
-    };
-    (0..plan.settings.tiles).map(cycles).collect()
-}
-
-/// Returns the estimated cycles of a program on its slowest tile, if it has an estimate.
-fn estimated(plan: &Plan, program: u32) -> Option<u64> {
-    let program = &plan.tree.programs[program as usize];
-    let [sets, exchanges] = counts(plan);
+/// Returns the number of the estimate of a program, and the estimated cycles by tile; `None` if it
+/// has no estimate. Estimates of compute sets come first, then those of exchanges.
+fn estimate(plan: &Plan, program: &Program) -> Option<(usize, Vec<u64>)> {
+    let (sets, exchanges) = (plan.tree.compute_sets.len(), plan.tree.exchanges.len());
     let first = match program.kind {
         Type::OnTileExecute => 0,
         Type::DoExchange => sets,
         Type::StreamCopyMid => sets + exchanges,
         _ => return None,
     };
-    estimate(plan, first + program.index?).into_iter().max()
+    let id = first + program.index?;
+    let cycles = |tile: u32| {
+        let about = [topic::CYCLES, id as u64, u64::from(tile / 128), 0];
+        let is_active = program.code.1.holds(tile);
+        u64::from(is_active) * (60 + plan.settings.random.below(4000, about))
+    };
+    Some((id, (0..plan.settings.tiles).map(cycles).collect()))
+}
+
+/// Returns the estimated cycles of a program on its slowest tile, if it has an estimate.
+fn estimated(plan: &Plan, program: u32) -> Option<u64> {
+    let (_, by_tile) = estimate(plan, &plan.tree.programs[program as usize])?;
+    by_tile.into_iter().max()
 }
 
 /// Returns the measured cycles of a program: around the estimate, and more for host copies.
@@ -137,20 +136,13 @@ fn owner(plan: &Plan, program: u32, call: Option<u32>) -> Option<(usize, Places)
     Some((caller.or(program.op)?, places))
 }
 
-fn is_step(kind: Type) -> bool {
-    !matches!(
-        kind,
-        Type::Sequence | Type::Repeat | Type::Call | Type::OnEveryTileSwitch | Type::WriteUndef
-    )
-}
-
-fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn execution(plan: &Plan, connection: &Connection) -> Result<()> {
     let runs = RUNS.map(|branch| {
         let mut steps: Vec<Step> = Vec::new();
         let root = (plan.tree.root, None);
         run(plan, root, Some(branch), &mut |program, _| {
-            let kind = plan.tree.programs[program as usize].kind;
-            if is_step(kind) {
+            let Program { kind, children, .. } = &plan.tree.programs[program as usize];
+            if children.is_empty() && !matches!(kind, Type::Call | Type::WriteUndef) {
                 let is_sync = matches!(kind, Type::Sync | Type::Sans | Type::SyncAns);
                 let named = (!is_sync).then_some(program);
                 steps.push((named, vec![measured(plan, program)]));
@@ -167,7 +159,7 @@ pub type Step = (Option<u32>, Vec<u64>);
 
 /// Writes the steps of all runs. A step has a row for each IPU, with 0 cycles if the IPU does
 /// nothing in it.
-pub fn write_runs(runs: &[Vec<Step>], connection: &Connection) -> rusqlite::Result<()> {
+pub fn write_runs(runs: &[Vec<Step>], connection: &Connection) -> Result<()> {
     let runs_with_steps = runs.iter().map(Vec::len).enumerate();
     insert(connection, "runs (id, num_steps)", runs_with_steps)?;
     for (id, (program, cycles)) in runs.iter().flatten().enumerate() {

@@ -11,7 +11,6 @@
 
 mod author;
 mod code;
-mod context_fields;
 mod contexts;
 mod cycles;
 mod debug_writer;
@@ -24,7 +23,6 @@ mod memory_tables;
 mod model;
 mod op_programs;
 mod options;
-mod outlining_contexts;
 mod overhead;
 pub mod pipeline;
 pub mod place_truth;
@@ -40,7 +38,6 @@ mod schema;
 mod settings;
 mod sizes;
 mod templates;
-mod tensor_contexts;
 mod tensors;
 mod tree;
 mod variable_tables;

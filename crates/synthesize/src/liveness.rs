@@ -15,7 +15,7 @@ pub type Ranges = Vec<Steps>;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
-    /// The category, as a position in [`CATEGORIES`](super::overhead::CATEGORIES).
+    /// The category, as a position in [`categories`](super::overhead::categories).
     pub category: usize,
     pub class: u32,
     pub bytes: u64,

@@ -11,10 +11,10 @@
 //! interleaved, and what does not fit on the tile is *overflowed*.
 
 use crate::encoding::encode_list;
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use super::liveness::{Changes, Classes, Variable};
-use super::overhead::{CATEGORIES, category};
+use super::overhead::{categories, category};
 use super::schema::insert;
 use super::settings::Settings;
 
@@ -61,7 +61,7 @@ impl<'a> Truth<'a> {
             deltas: Vec::new(),
             steps,
             tiles: Vec::new(),
-            categories: vec![Default::default(); CATEGORIES.len()],
+            categories: vec![Default::default(); categories().len()],
         }
     }
 
@@ -106,7 +106,9 @@ impl<'a> Truth<'a> {
 
     fn place(&mut self, row: &mut TileRow, blocks: &[Block]) {
         let settings = self.settings;
-        let bounds = [settings.plain_bytes(), settings.bytes_per_tile, u64::MAX];
+        // Interleaved memory starts after the first third, as on a Mk2 tile.
+        let plain_bytes = settings.bytes_per_tile / 3 / 16_384 * 16_384;
+        let bounds = [plain_bytes, settings.bytes_per_tile, u64::MAX];
         let mut at = 0;
         for (block, sums) in blocks.iter().zip(&mut self.categories) {
             for mut left in [block.always, block.at_peak] {
@@ -135,7 +137,7 @@ struct Block {
 }
 
 fn blocks(classes: &Classes, variables: &[Variable], step: u32) -> Vec<Block> {
-    let mut blocks = vec![Block::default(); CATEGORIES.len()];
+    let mut blocks = vec![Block::default(); categories().len()];
     for variable in variables {
         let class = variable.class as usize;
         let live = |&(from, to): &(u32, u32)| from <= step && step < to;
@@ -152,13 +154,13 @@ fn blocks(classes: &Classes, variables: &[Variable], step: u32) -> Vec<Block> {
     blocks
 }
 
-pub fn write(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+pub fn write(truth: &Truth, connection: &Connection) -> Result<()> {
     by_tile(truth, connection)?;
     by_category(truth, connection)?;
     by_step(truth, connection)
 }
 
-fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+fn by_tile(truth: &Truth, connection: &Connection) -> Result<()> {
     let row = |(tile, row): (usize, &TileRow)| {
         let [interleaved, plain, overflowed] = row.regions;
         (
@@ -180,14 +182,14 @@ fn by_tile(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, table, tiles.map(row))
 }
 
-fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
-    let mut order: Vec<usize> = (0..CATEGORIES.len()).collect();
-    order.sort_unstable_by_key(|&category| CATEGORIES[category]);
+fn by_category(truth: &Truth, connection: &Connection) -> Result<()> {
+    let mut order: Vec<usize> = (0..categories().len()).collect();
+    order.sort_unstable_by_key(|&category| &categories()[category]);
     let none = encode_list(&vec![0; truth.tiles.len()]);
     let rows = order.into_iter().map(|category| {
         let columns = truth.categories[category].each_ref();
         let [alone, overlapped] = columns.map(|bytes| encode_list(bytes));
-        let name = CATEGORIES[category];
+        let name = &categories()[category];
         (name, &none, &none, alone, overlapped, &none, &none)
     });
     insert(connection, "memory_by_category", rows)
@@ -196,7 +198,7 @@ fn by_category(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
 /// Writes by step, for each IPU and for all of them (none), how much more is live
 /// than before. Steps where nothing changes have no row. The rows of a device with
 /// one IPU repeat those of the whole.
-fn by_step(truth: &Truth, connection: &Connection) -> rusqlite::Result<()> {
+fn by_step(truth: &Truth, connection: &Connection) -> Result<()> {
     let steps = 0..truth.steps;
     let sum = |step: usize| truth.deltas.iter().map(|deltas| deltas[step]).sum();
     let all: Vec<i64> = steps.map(sum).collect();

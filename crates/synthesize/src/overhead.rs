@@ -2,6 +2,9 @@
 //! instrumentation. Their sizes and numbers on a tile follow a real profile.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::code::Code;
 use super::liveness::{Fixed, UNALLOCATED, Variable};
@@ -9,38 +12,25 @@ use super::random::topic;
 use super::settings::Settings;
 use super::tree::Tree;
 
-/// The names and descriptions of the categories, at the ids of the real file.
-pub const CATEGORIES: [&str; 27] = [
-    "variable",
-    "multiple",
-    "controlId",
-    "message",
-    "hostMessage",
-    "globalMessage",
-    "rearrangement",
-    "outputEdge",
-    "constant",
-    "hostExchangePacketHeader",
-    "globalExchangePacketHeader",
-    "stack",
-    "vertexInstanceState",
-    "copyDescriptor",
-    "vectorListDescriptor",
-    "vertexFieldData",
-    "controlTable",
-    "controlCode",
-    "vertexCode",
-    "internalExchangeCode",
-    "hostExchangeCode",
-    "globalExchangeCode",
-    "instrumentationResults",
-    "dwarf",
-    "sharedCodeStorage",
-    "sharedDataStorage",
-    "sharedStructureState",
-];
+/// The lists of `overhead.json`.
+#[derive(Deserialize)]
+struct Lists {
+    /// The names of the categories, at the ids of the real file.
+    categories: Vec<String>,
+    /// The names of variables, each with its category and, for code of the run-time, its bytes.
+    names: Vec<(String, String, u64)>,
+}
 
-/// Positions of categories in [`CATEGORIES`].
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("overhead.json")).expect("the file has both lists")
+});
+
+/// Returns the names of all categories.
+pub fn categories() -> &'static [String] {
+    &LISTS.categories
+}
+
+/// Positions of categories in [`categories`].
 pub mod category {
     pub const VARIABLE: usize = 0;
     pub const MESSAGE: usize = 3;
@@ -67,72 +57,33 @@ pub struct Extra {
     pub variable: Variable,
 }
 
-/// The names of variables, each with its category.
-const NAMES: [(&str, &str); 20] = [
-    ("programId0#0#", "controlId"),
-    ("_commandPacketPayload", "hostMessage"),
-    ("_zbrDest", "hostMessage"),
-    ("multiple_headers_", "hostExchangePacketHeader"),
-    ("_commandPacketHeader", "hostExchangePacketHeader"),
-    ("__stack", "stack"),
-    ("profileInfo", "instrumentationResults"),
-    ("_instrumentCounterL", "instrumentationResults"),
-    ("_instrumentCounterU", "instrumentationResults"),
-    (".text.poplar_start", "controlCode"),
-    (".text.supervisor.control_initPrngSeed", "controlCode"),
-    (".text.supervisor.instrumentation_cycleCount", "controlCode"),
-    (".text.supervisor.function_", "controlCode"),
-    (".text.supervisor.host_exchange_", "hostExchangeCode"),
-    (
-        ".text.supervisor.internal_exchange_",
-        "internalExchangeCode",
-    ),
-    ("__vertexState", "vertexInstanceState"),
-    ("copyDesc_", "copyDescriptor"),
-    ("_vertexField_", "vertexFieldData"),
-    ("unallocated#", "constant"),
-    ("_hostIo", "hostMessage"),
-];
-
-/// The names of the run-time's code, each with its bytes.
-const RUNTIME: [(&str, u64); 8] = [
-    (".text._doSyscall", 8),
-    (".text._sExitWorker", 12),
-    (".text._exit", 16),
-    (".text._stackoverflow", 12),
-    (".text.memcpy", 116),
-    (".text.__memcpy_up_misaligned", 112),
-    (".text.AlignWorkers", 36),
-    (".data_on_every_tile_switch__0_switchTable", 14),
-];
-
-/// Returns the names of the extra variables: first [`NAMES`], then those of the run-time's code,
-/// then of the vertex types.
+/// Returns the names of the extra variables: first those of `overhead.json`, then those of the code
+/// of vertex types.
 pub fn names(code: &Code) -> Vec<String> {
-    let fixed = NAMES.map(|(name, _)| name).into_iter();
-    let fixed = fixed.chain(RUNTIME.map(|(name, _)| name));
+    let fixed = LISTS.names.iter().map(|(name, ..)| name.clone());
     let types = code.types.iter().map(|kind| kind.name.replace("::", "__"));
     let types = types.map(|name| format!(".text.__runCodelet_{name}"));
-    fixed.map(str::to_owned).chain(types).collect()
+    fixed.chain(types).collect()
 }
 
 fn category_of(wanted: &str) -> usize {
-    let mut categories = CATEGORIES.iter();
-    let category = categories.position(|&category| category == wanted);
+    let mut categories = categories().iter();
+    let category = categories.position(|category| category == wanted);
     category.expect("a category")
 }
 
-/// Returns the kind of the variables with this one of [`NAMES`].
+/// Returns the kind of the variables with this name of `overhead.json`.
 pub fn kind_of(wanted: &str) -> Kind {
-    let name = NAMES.iter().position(|&(name, _)| name == wanted);
+    let mut names = LISTS.names.iter();
+    let name = names.position(|(name, ..)| name == wanted);
     let name = name.expect("a name");
-    let category = category_of(NAMES[name].1);
+    let category = category_of(&LISTS.names[name].1);
     Kind { category, name }
 }
 
 /// Returns the kind of the code of the vertex type with this number.
 pub fn kind_of_type(number: usize) -> Kind {
-    let name = NAMES.len() + RUNTIME.len() + number;
+    let name = LISTS.names.len() + number;
     let category = category_of("vertexCode");
     Kind { category, name }
 }
@@ -145,8 +96,7 @@ pub fn on_tile(settings: &Settings, tree: &Tree, code: &Code, tile: u32) -> Vec<
         tile,
         blocks: (settings.variables_per_tile() / 20).clamp(8, 300) as usize,
     };
-    list.host_and_stack(settings, tree);
-    list.instrumentation(tree);
+    list.data(settings, tree);
     list.control_code(code);
     list.vertices(tree, code);
     list.vertex_code(code);
@@ -177,7 +127,7 @@ impl List {
 
     /// Adds the stack and the host exchange. Every tile exchanges a little data with the host,
     /// every 64th a lot.
-    fn host_and_stack(&mut self, settings: &Settings, tree: &Tree) {
+    fn data(&mut self, settings: &Settings, tree: &Tree) {
         let control = kind_of("programId0#0#");
         self.add(Fixed::Control as u32, control, Some(self.tile), 4);
         if self.tile > 0 {
@@ -201,9 +151,6 @@ impl List {
         let about = [topic::TILE, self.tile.into(), 0, 5];
         let stack = 328 + 8 * settings.random.below(24, about);
         self.push("__stack", None, stack);
-    }
-
-    fn instrumentation(&mut self, tree: &Tree) {
         let measured = 20 + 8 * (tree.compute_sets.len() as u64 / 8);
         self.push("profileInfo", Some(self.tile), measured);
         self.push("_instrumentCounterL", None, 4);
@@ -246,16 +193,12 @@ impl List {
     }
 
     fn vertex_code(&mut self, code: &Code) {
-        let runtime = RUNTIME.iter().enumerate();
-        let runtime = runtime.map(|(name, &(_, bytes))| (NAMES.len() + name, bytes));
-        let types = code.types_on(self.tile).into_iter();
-        let types = types.map(|kind| (kind_of_type(kind).name, code.types[kind].code));
-        for (name, bytes) in runtime.chain(types) {
-            let kind = Kind {
-                name,
-                ..kind_of_type(0)
-            };
-            self.add(Fixed::Code as u32, kind, None, bytes);
+        for (name, _, bytes) in LISTS.names.iter().filter(|(.., bytes)| *bytes > 0) {
+            self.push(name, None, *bytes);
+        }
+        for kind in code.types_on(self.tile) {
+            let bytes = code.types[kind].code;
+            self.add(Fixed::Code as u32, kind_of_type(kind), None, bytes);
         }
     }
 

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::liveness::{Changes, Ranges, Variable};
-use super::overhead::{CATEGORIES, Kind, kind_of, kind_of_type};
+use super::overhead::{Kind, categories, kind_of, kind_of_type};
 use super::places::Places;
 use super::plan::Plan;
 use super::planted::{Home, OperationTruth, operations};
@@ -24,12 +24,16 @@ use super::planted::{Home, OperationTruth, operations};
 /// a layer, or what runs after them (Out).
 #[derive(Debug, Clone)]
 pub struct PlaceTruth {
-    layers: u32,
+    /// The number of layers of the model, which has two places more.
+    pub layers: u32,
     ranges: Vec<Ranges>,
     tiles: Vec<Tile>,
-    ties: Vec<(String, Places)>,
-    operations: Vec<OperationTruth>,
-    blocks: Vec<String>,
+    /// The names of the weights that several places share, each with these places.
+    pub ties: Vec<(String, Places)>,
+    /// All operations that have programs, with the places for which they work.
+    pub operations: Vec<OperationTruth>,
+    /// The names of the blocks of a model with a graph, from position 1 on.
+    pub blocks: Vec<String>,
 }
 
 /// The bytes of a tile, by the places that need them: a stage with any of these places has the
@@ -67,26 +71,6 @@ impl PlaceTruth {
             truth.tiles[tile].gap = plan.gap(tile as u32, all);
         }
         truth
-    }
-
-    /// Returns the number of layers of the model, which has two places more.
-    pub fn layers(&self) -> u32 {
-        self.layers
-    }
-
-    /// Returns the names of the weights that several places share, each with these places.
-    pub fn ties(&self) -> &[(String, Places)] {
-        &self.ties
-    }
-
-    /// Returns all operations that have programs, with the places for which they work.
-    pub fn operations(&self) -> &[OperationTruth] {
-        &self.operations
-    }
-
-    /// Returns the names of the blocks of a model with a graph, from position 1 on.
-    pub fn blocks(&self) -> &[String] {
-        &self.blocks
     }
 
     /// Returns the first position of an operation: 0 for In, then the layers, then Out.
@@ -186,7 +170,8 @@ impl Tile {
                 continue;
             };
             for &kind in &plan.code.sets[set] {
-                *types.entry(kind).or_default() |= places;
+                let all = types.entry(kind).or_default();
+                *all = *all | places;
             }
             let bytes = plan.code.set_bytes(set, tile);
             self.code(plan, places, field, bytes.field);
@@ -208,7 +193,8 @@ impl Tile {
         for (index, exchange) in plan.tree.exchanges.iter().enumerate() {
             if exchange.op.is_some() {
                 let original = exchange.shares.unwrap_or(index);
-                *originals.entry(original).or_default() |= exchange.share.places;
+                let all = originals.entry(original).or_default();
+                *all = *all | exchange.share.places;
             }
         }
         let kind = kind_of(".text.supervisor.internal_exchange_");
@@ -222,7 +208,7 @@ impl Tile {
     /// Adds the code and vertex state of a tile that belong to no operation: in the variables of
     /// each category, from the last one back, the bytes that remain after those of operations.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
-        let mut explained = [0; CATEGORIES.len()];
+        let mut explained = vec![0; categories().len()];
         for ((_, kind), bytes) in &self.always {
             explained[kind.category] += bytes;
         }

@@ -2,7 +2,7 @@
 //! after them (*Out*). Each planted item has the set of places that need it if they run on an IPU
 //! of their own.
 
-use std::ops::{BitOr, BitOrAssign, RangeInclusive};
+use std::ops::{BitOr, RangeInclusive};
 
 /// A set of places, with one bit for each. In is the lowest bit, then Out, then the layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,14 +89,8 @@ impl BitOr for Places {
     type Output = Self;
 
     fn bitor(mut self, other: Self) -> Self {
-        self |= other;
-        self
-    }
-}
-
-impl BitOrAssign for Places {
-    fn bitor_assign(&mut self, other: Self) {
         let words = self.0.iter_mut().zip(other.0);
         words.for_each(|(word, other)| *word |= other);
+        self
     }
 }

@@ -195,11 +195,11 @@ impl Plan {
         overhead::on_tile(&self.settings, &self.tree, &self.code, tile)
     }
 
-    /// Returns the id in this file of a category, given as a position in [`overhead::CATEGORIES`].
+    /// Returns the id in this file of a category, given as a position in [`overhead::categories`].
     /// Files of PopTorch count categories backwards, so that no reader relies on fixed numbers.
     pub fn category_id(&self, category: usize) -> usize {
         match self.settings.framework {
-            Framework::Poptorch => overhead::CATEGORIES.len() - 1 - category,
+            Framework::Poptorch => overhead::categories().len() - 1 - category,
             _ => category,
         }
     }

@@ -38,19 +38,17 @@ impl Cycles {
             cycles::by_owner(plan, branch, is_executed, &mut |owner, cycles| {
                 let places = owner.map(|(_, places)| places);
                 let places = places.filter(|&places| places != Places::EVERY);
-                sums.add(places.unwrap_or(Places::NONE), plan.settings.layers, cycles);
+                let positions = places
+                    .unwrap_or(Places::NONE)
+                    .in_order(plan.settings.layers);
+                let part = cycles.checked_div(positions.len() as u64).unwrap_or(0);
+                sums.nowhere += cycles - part * positions.len() as u64;
+                for position in positions {
+                    sums.positions[position as usize] += part;
+                }
             });
         }
         Some(sums)
-    }
-
-    fn add(&mut self, places: Places, layers: u32, cycles: u64) {
-        let positions = places.in_order(layers);
-        let part = cycles.checked_div(positions.len() as u64).unwrap_or(0);
-        self.nowhere += cycles - part * positions.len() as u64;
-        for position in positions {
-            self.positions[position as usize] += part;
-        }
     }
 }
 

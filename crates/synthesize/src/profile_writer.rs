@@ -48,7 +48,7 @@ pub fn write_with<T>(
     Ok(written)
 }
 
-/// Writes the target, and the versions of Poplar and of the format.
+/// Writes the target, and the rows that are the same in every profile: date and versions.
 fn target(
     settings: &Settings,
     (ipus, replicas): (u32, u32),
@@ -72,11 +72,7 @@ fn target(
          VALUES (?2 * ?3, ?1 * ?2 * ?3, ?1, ?3, ?2, ?4, ?5, ?6, ?7)",
         (tiles, ipus, replicas, bytes, architecture, clock, kind),
     )?;
-    connection.execute_batch(
-        "INSERT INTO date_time VALUES ('2023-07-04 12:00:00');
-         INSERT INTO poplar_version (string) VALUES ('3.3.0 (synthetic)');
-         INSERT INTO version_info (major, minor) VALUES (3, 8);",
-    )
+    connection.execute_batch(include_str!("constants.sql"))
 }
 
 /// Options of the compilation, with or without lowered variables, estimates of cycles, and an
@@ -104,9 +100,5 @@ fn parameters(
     ];
     let count = rows.len() - usize::from(!has_execution);
     let rows = rows.into_iter().take(count);
-    insert(connection, "compilation_parameters", rows)?;
-    connection.execute_batch(
-        "INSERT INTO target_parameters VALUES ('GatewayMode', '1', 0);
-         INSERT INTO target_parameters VALUES ('IpuLinkDomainSize', '64', 1);",
-    )
+    insert(connection, "compilation_parameters", rows)
 }

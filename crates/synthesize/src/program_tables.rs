@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::encoding::{encode_list, encode_rle};
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use super::code::control_code;
 use super::groups::Access;
@@ -12,7 +12,7 @@ use super::schema::insert;
 use super::tensors::TensorOf;
 use super::tree::{Content, Exchange, Tree, Type, Window};
 
-pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+pub fn write(plan: &Plan, connection: &Connection) -> Result<()> {
     tree(plan, &plan.tree, plan.settings.tiles, connection)?;
     exchange_regions(plan, connection)?;
     do_exchange(plan, connection)?;
@@ -20,7 +20,7 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Writes the programs of a tree on this number of tiles, and its steps.
-pub fn tree(plan: &Plan, tree: &Tree, tiles: u32, connection: &Connection) -> rusqlite::Result<()> {
+pub fn tree(plan: &Plan, tree: &Tree, tiles: u32, connection: &Connection) -> Result<()> {
     let kinds = tree.programs.iter().map(|program| program.kind);
     let kinds: BTreeMap<u32, Type> = kinds.map(|kind| (plan.type_id(kind), kind)).collect();
     let kinds = kinds.iter().map(|(id, kind)| (id, format!("{kind:?}")));
@@ -51,7 +51,7 @@ pub fn tree(plan: &Plan, tree: &Tree, tiles: u32, connection: &Connection) -> ru
 }
 
 /// Writes the rows to which programs refer, except for exchanges within an IPU and host copies.
-fn of_types(tree: &Tree, connection: &Connection) -> rusqlite::Result<()> {
+fn of_types(tree: &Tree, connection: &Connection) -> Result<()> {
     let root = [(0, tree.root)];
     insert(connection, "control_programs (id, program)", root)?;
     let functions = tree.functions.iter().enumerate();
@@ -125,7 +125,7 @@ fn marked_groups(plan: &Plan, wanted: impl Fn(TensorOf) -> bool) -> impl Iterato
     marked.map(|(index, group)| (Some(index), group.window))
 }
 
-fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn exchange_regions(plan: &Plan, connection: &Connection) -> Result<()> {
     for (id, regions) in regions(plan).into_iter().enumerate() {
         let rows = regions.into_iter().flat_map(|(group, window)| {
             window.tiles().map(move |tile| match group {
@@ -144,7 +144,7 @@ fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()
     Ok(())
 }
 
-fn do_exchange(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn do_exchange(plan: &Plan, connection: &Connection) -> Result<()> {
     let row = |(id, exchange): (usize, &Exchange)| {
         let code = (0..plan.settings.tiles).map(|tile| plan.code.exchange_bytes(id, tile));
         let code = encode_rle(&code.collect::<Vec<u64>>());
@@ -157,7 +157,7 @@ fn do_exchange(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, table, exchanges.map(row))
 }
 
-fn streams(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn streams(plan: &Plan, connection: &Connection) -> Result<()> {
     for (id, stream) in plan.tree.streams.iter().enumerate() {
         insert(connection, "program_type_stream_copy_mid (id)", [[id]])?;
         let direction = match stream.content {

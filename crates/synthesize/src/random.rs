@@ -13,9 +13,6 @@ fn finalise(mut x: u64) -> u64 {
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn parse(seed: &str) -> Result<Self, std::num::ParseIntError> {
-        seed.parse().map(Self)
-    }
     pub fn hash(self, about: [u64; 4]) -> u64 {
         let about = about.into_iter();
         about.fold(self.0, |hash, value| finalise(hash ^ value))

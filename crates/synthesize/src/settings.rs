@@ -89,7 +89,7 @@ pub struct Settings {
     #[arg(long, default_value_t = 0)]
     pub contexts: usize,
     /// Seed of every choice.
-    #[arg(long = "seed", default_value = "1", value_parser = Random::parse)]
+    #[arg(long = "seed", default_value = "1", value_parser = |seed: &str| seed.parse().map(Random))]
     pub random: Random,
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long, default_value_t = 4096)]
@@ -117,31 +117,14 @@ impl Settings {
         self.features.bert_large || self.graph.is_some()
     }
 
-    /// Returns whether the norm over all gradients has operations of its own for each gradient, as
-    /// in PopART and TensorFlow.
-    pub fn norms_each_gradient(&self) -> bool {
-        self.framework != Framework::Poplar
-    }
-
     /// Returns whether PopART compiles the model. PopART gives gradients no names.
     pub fn is_popart(&self) -> bool {
         matches!(self.framework, Framework::Popart | Framework::Poptorch)
     }
 
-    /// Returns the address at which interleaved memory starts: after the first third, as on a Mk2
-    /// tile.
-    pub fn plain_bytes(&self) -> u64 {
-        self.bytes_per_tile / 3 / 16_384 * 16_384
-    }
-
     /// Returns the number of variables of user data on a tile to aim at.
     pub fn user_variables_per_tile(&self) -> u64 {
         u64::from(self.layers) * u64::from(self.vars_per_layer_tile)
-    }
-
-    /// Returns whether a layer should have fewer than twenty variables of user data on a tile.
-    pub fn wants_few_variables(&self) -> bool {
-        self.variables_per_tile() * 3 < u64::from(self.layers) * 200
     }
 
     /// Returns the approximate number of variables that a tile will have.

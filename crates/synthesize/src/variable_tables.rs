@@ -1,18 +1,18 @@
 //! Lowered variables, their sums, and liveness.
 
 use crate::encoding::encode_list;
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use super::groups::Role;
 use super::liveness::{Classes, Variable};
 use super::memory_tables::{self, TileRow, Truth};
-use super::overhead::CATEGORIES;
+use super::overhead;
 use super::plan::Plan;
 use super::random::topic;
 use super::schema::insert;
 use super::settings::Settings;
 
-pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+pub fn write(plan: &Plan, connection: &Connection) -> Result<()> {
     categories(plan, connection)?;
     let classes_and_steps = (&plan.classes, plan.tree.steps.len());
     let mut tiles = Tiles::new(plan, classes_and_steps, Some(connection));
@@ -40,8 +40,8 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Writes the categories, each with the id that the file has for it.
-pub fn categories(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let categories = CATEGORIES.iter().enumerate();
+pub fn categories(plan: &Plan, connection: &Connection) -> Result<()> {
+    let categories = overhead::categories().iter().enumerate();
     let rows = categories.map(|(position, name)| (plan.category_id(position), name));
     insert(connection, "var_categories (id, name)", rows)
 }
@@ -83,7 +83,7 @@ impl<'a> Tiles<'a> {
 
     /// Adds the variables of the next tile. The rows are as wide as in real files, which
     /// measurements need: nothing reads offsets, constraints and flags.
-    pub fn add(&mut self, rows: &[Row], gap: impl FnOnce(u64) -> u64) -> rusqlite::Result<TileRow> {
+    pub fn add(&mut self, rows: &[Row], gap: impl FnOnce(u64) -> u64) -> Result<TileRow> {
         let tile = self.sums.tiles.len();
         let table = "vars_info (var_id, tile, name_base_id, name_suffix, size_bytes, offset,
                      category, equivalence_class, element_constraints, unlowered_var_id, bitset)";
@@ -131,7 +131,7 @@ fn group_row(plan: &Plan, index: usize, tile: u32) -> Row {
 pub fn names<'a>(
     names: impl Iterator<Item = (&'a str, bool, Option<u32>)>,
     connection: &Connection,
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     for (id, (text, is_user, context)) in names.enumerate() {
         let end = if is_user { "#" } else { "" };
         let name = (id, format!("{text}{end}"));
@@ -145,11 +145,7 @@ pub fn names<'a>(
 }
 
 /// Rows of ranges stand in no order, as in real files.
-pub fn classes(
-    classes: &Classes,
-    settings: &Settings,
-    connection: &Connection,
-) -> rusqlite::Result<()> {
+pub fn classes(classes: &Classes, settings: &Settings, connection: &Connection) -> Result<()> {
     let count = classes.ranges.len();
     let rows = (1..count).map(|id| (id, classes.always[id]));
     insert(connection, "eq_classes", rows)?;

@@ -1,7 +1,7 @@
 //! Writes compute sets, vertices and their memory.
 
 use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use super::code::{SetBytes, VertexType, Vertices};
 use super::groups::Access;
@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::schema::insert;
 use super::tree::ComputeSet;
 
-pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+pub fn write(plan: &Plan, connection: &Connection) -> Result<()> {
     compute_sets(plan, connection)?;
     vertex_types(&plan.code.types, connection)?;
     memory_by_compute_set(plan, connection)?;
@@ -42,7 +42,7 @@ fn var_ids(plan: &Plan, groups: &[usize]) -> Vec<u64> {
     ids.collect()
 }
 
-fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn compute_sets(plan: &Plan, connection: &Connection) -> Result<()> {
     for (row, groups) in groups_of_sets(plan).iter().enumerate() {
         let set = &plan.tree.compute_sets[row];
         let vertices = plan.code.vertices(row, plan.settings.tiles, Places::EVERY);
@@ -61,7 +61,7 @@ pub fn compute_set(
     vertices: &[Vertices],
     (cycles, variables): (Option<Vec<u8>>, Option<Vec<u8>>),
     connection: &Connection,
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     let counts = vertices.iter().map(|(_, by_tile)| by_tile.iter().sum());
     let counts = encode_list(&counts.collect::<Vec<u64>>());
     let table = "compute_sets (compute_set, name, vertex_counts, debug_id, cycles_by_tile_ids,
@@ -73,13 +73,13 @@ pub fn compute_set(
     insert(connection, "vertex_instances", instances)
 }
 
-pub fn vertex_types(types: &[VertexType], connection: &Connection) -> rusqlite::Result<()> {
+pub fn vertex_types(types: &[VertexType], connection: &Connection) -> Result<()> {
     let types = types.iter().enumerate();
     let rows = types.map(|(id, kind)| (id, &kind.name, kind.size()));
     insert(connection, "vertex_types (id, name, size)", rows)
 }
 
-fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> Result<()> {
     let rows = (0..plan.code.sets.len()).map(|set| {
         let tiles = 0..plan.settings.tiles;
         let bytes: Vec<SetBytes> = tiles.map(|tile| plan.code.set_bytes(set, tile)).collect();
@@ -98,7 +98,7 @@ fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Resu
 }
 
 /// Writes the bytes of code by vertex type.
-fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> Result<()> {
     let tiles = 0..plan.settings.tiles;
     let types: Vec<_> = tiles.map(|tile| plan.code.types_on(tile)).collect();
     let rows = plan.code.types.iter().enumerate().map(|(id, kind)| {

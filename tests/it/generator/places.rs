@@ -145,7 +145,7 @@ fn with_truth(options: &str) -> (PlaceTruth, Vec<u64>) {
 fn ranges_of_places_need_what_is_recorded() {
     for case in super::cases() {
         let (truth, recorded) = with_truth(&format!("{SIZE} {case}"));
-        let (layers, last) = (truth.layers(), truth.layers() + 1);
+        let (layers, last) = (truth.layers, truth.layers + 1);
         let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
         let needs = |(from, to)| truth.bytes(Places::positions(layers, from..=to));
         let ranges = ranges.map(|range| (range, needs(range)));
@@ -162,7 +162,7 @@ fn ranges_of_places_need_what_is_recorded() {
         // Each of these models has one weight that several places share.
         let tied = ["--tied", "t5.json", "bert.json"];
         let is_tied = tied.iter().any(|tied| case.contains(tied));
-        assert_eq!(truth.ties().len(), usize::from(is_tied), "{case}");
+        assert_eq!(truth.ties.len(), usize::from(is_tied), "{case}");
     }
 }
 

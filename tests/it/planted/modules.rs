@@ -69,7 +69,7 @@ impl Agreement {
 /// Compares the layers of the profile of a graph with the blocks of the graph.
 fn agreement(drawn: Drawn) -> Agreement {
     let Planted { folder, truth, .. } = Planted::with(drawn);
-    let planted = truth.operations().iter().filter_map(|operation| {
+    let planted = truth.operations.iter().filter_map(|operation| {
         let context: u64 = operation.context.into();
         Some((context, (operation.forward?, operation.block.as_deref())))
     });

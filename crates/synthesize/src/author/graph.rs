@@ -12,8 +12,8 @@ use crate::templates::Kind;
 use crate::tensors::Given;
 
 /// The state while a graph is planted.
-#[derive(Default)]
-struct Planted {
+struct Planted<'a> {
+    graph: &'a ForwardPass,
     /// By tensor: the operation that wrote it last.
     writers: HashMap<usize, usize>,
     /// Number of tensors so far with each name.
@@ -21,7 +21,7 @@ struct Planted {
     weights: HashMap<String, usize>,
 }
 
-impl Planted {
+impl Planted<'_> {
     /// Returns the name of a tensor in PopART: a tensor whose name another one has gets a number.
     fn name(&mut self, name: &str, output: usize) -> String {
         let base = format!("{name}:{output}");
@@ -38,14 +38,19 @@ impl Builder<'_> {
     /// Plants the forward pass, and a loss if there is a backward pass.
     pub(super) fn graph(&mut self, graph: &ForwardPass) {
         let (_, positions) = graph.positions();
-        let mut planted = Planted::default();
+        let mut planted = Planted {
+            graph,
+            writers: HashMap::new(),
+            names: HashMap::new(),
+            weights: HashMap::new(),
+        };
         for (number, (operation, &position)) in graph.ops.iter().zip(&positions).enumerate() {
-            let op = self.operation(graph, operation, position, &mut planted);
+            let op = self.operation(operation, position, &mut planted);
             let op = self.run(Op {
                 in_graph: Some(number),
                 ..op
             });
-            self.parameters(graph, operation, op, &mut planted);
+            self.parameters(operation, op, &mut planted);
             self.read_from_outside(operation, op, &mut planted);
             self.hand_on(operation, op, &mut planted);
         }
@@ -54,13 +59,7 @@ impl Builder<'_> {
         }
     }
 
-    fn operation(
-        &self,
-        graph: &ForwardPass,
-        operation: &Operation,
-        position: u32,
-        planted: &mut Planted,
-    ) -> Op {
+    fn operation(&self, operation: &Operation, position: u32, planted: &mut Planted) -> Op {
         let layers = self.settings.layers;
         let phase = match position {
             0 => Phase::Embedding,
@@ -78,6 +77,7 @@ impl Builder<'_> {
         let reads: Vec<Read> = operation.reads().iter().map(read).collect();
         let name = operation.name();
         let outputs = operation.5.iter().enumerate();
+        let graph = planted.graph;
         let bytes = |tensor: &usize| sizes::of_elements(graph.tensors[*tensor]);
         Op {
             op_type: operation.1.clone(),
@@ -93,13 +93,8 @@ impl Builder<'_> {
         }
     }
 
-    fn parameters(
-        &mut self,
-        graph: &ForwardPass,
-        operation: &Operation,
-        op: usize,
-        planted: &mut Planted,
-    ) {
+    fn parameters(&mut self, operation: &Operation, op: usize, planted: &mut Planted) {
+        let graph = planted.graph;
         let part = self.model.part(op);
         for parameter in &operation.3 {
             let name = graph.name_of_parameter(parameter);

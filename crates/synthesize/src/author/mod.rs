@@ -2,14 +2,12 @@
 //! which places it belongs.
 //!
 //! A template ([`templates`](super::templates)) or a graph ([`graph`]) gives the forward pass;
-//! gradients, sums and updates follow from it ([`flow`], [`backward`], [`weight_updates`]).
+//! gradients, sums and updates follow from it ([`backward`], [`weights`]).
 
 mod backward;
-mod flow;
 mod graph;
 mod outlining;
 mod parts;
-mod weight_updates;
 mod weights;
 
 use super::model::{Model, Op, Phase, Read};
@@ -188,26 +186,20 @@ impl Builder<'_> {
 
     /// Adds an operation that is not outlined. In a layer with this input, one operation uses the
     /// mask too, and one the input.
-    fn next(
-        &mut self,
-        part: Part,
-        slot: usize,
-        template: &Template,
-        input: Option<usize>,
-    ) -> usize {
+    fn next(&mut self, part: Part, slot: usize, template: &Template, from: Option<usize>) -> usize {
         let mut op = self.op_of(part, template);
         if let Part::Layer(_) = part {
             let has_mask = slot == self.templates.shared_slot();
             let mask = self.model.mask.filter(|_| has_mask);
             op.reads.extend(mask.map(Read::saved));
-            let residual = input.filter(|_| Some(slot) == self.templates.addition());
-            op.reads.extend(residual.map(|input| Read {
+            let residual = from.filter(|_| Some(slot) == self.templates.addition());
+            op.reads.extend(residual.map(|from| Read {
                 has_gradient: false,
-                ..Read::next(input)
+                ..Read::next(from)
             }));
         }
         let op = self.run_next(op);
-        self.weight_of_template(op, part, slot, template);
+        self.weight_of_template((op, part, slot), template);
         op
     }
 

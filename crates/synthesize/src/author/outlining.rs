@@ -26,7 +26,8 @@ impl Builder<'_> {
         });
         for (slot, template) in self.templates.layer.iter().enumerate() {
             if template.outlined {
-                self.weight_of_template(call, Part::Layer(layer), slot, template);
+                let user = (call, Part::Layer(layer), slot);
+                self.weight_of_template(user, template);
             }
         }
         // The call does not name the weights that a layer hands to the body.
@@ -109,8 +110,8 @@ impl Builder<'_> {
         op.function = Some(0);
         op.places = Places::NONE;
         if template.weight > 0 {
-            op.inputs
-                .push(self.weight_name(Part::Layer(layer), template));
+            let weight = self.weight_name(Part::Layer(layer), template);
+            op.inputs.push(weight);
         }
         let index = self.push(op);
         match (self.settings.nested, template.kind) {

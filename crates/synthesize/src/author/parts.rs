@@ -94,7 +94,7 @@ impl Builder<'_> {
 
 fn add_places(model: &mut Model, function: usize, places: Places) {
     for op in model.functions[function].clone() {
-        model.ops[op].places |= places;
+        model.ops[op].places = model.ops[op].places | places;
         if let Some(site) = model.ops[op].call {
             let inner = model.calls[site].function;
             add_places(model, inner, places);

@@ -25,14 +25,6 @@ pub(super) struct Ipu<'a> {
     own: Vec<Steps>,
 }
 
-pub(super) struct Variable<'a> {
-    pub tile: usize,
-    pub name: &'a str,
-    pub category: usize,
-    pub bytes: u64,
-    pub when: When<'a>,
-}
-
 /// The moments at which a variable is live.
 pub(super) enum When<'a> {
     /// At these moments, counted from the start of a period.
@@ -43,17 +35,8 @@ pub(super) enum When<'a> {
     Accumulator,
 }
 
-impl<'a> Variable<'a> {
-    fn data(tile: usize, name: &'a str, bytes: u64, when: When<'a>) -> Self {
-        Self {
-            tile,
-            name,
-            category: category::VARIABLE,
-            bytes,
-            when,
-        }
-    }
-}
+/// The category and the name of a variable.
+pub(super) type Named<'a> = (usize, &'a str);
 
 impl<'a> Ipu<'a> {
     pub fn new(compiled: &'a Compilation, routes: &'a [Route], number: u32) -> Self {
@@ -83,8 +66,8 @@ impl<'a> Ipu<'a> {
     }
 
     /// Visits all variables that the IPU has, except for those that are always live in the
-    /// compilation for one IPU too.
-    pub fn visit(&self, mut each: impl FnMut(Variable)) {
+    /// compilation for one IPU too: the tile, the name and the bytes of each, and its moments.
+    pub fn visit(&self, mut each: impl FnMut(usize, Named, u64, When)) {
         self.locals(&mut each);
         self.accumulators(&mut each);
         if self.compiled.options.elsewhere.is_any() {
@@ -95,7 +78,7 @@ impl<'a> Ipu<'a> {
         }
     }
 
-    fn tensor(&self, stay: &Stay, each: &mut impl FnMut(Variable)) {
+    fn tensor(&self, stay: &Stay, each: &mut impl FnMut(usize, Named, u64, When)) {
         let tensor = stay.route.tensor;
         let names = ["Stashed___{}", "{}/fifo/buffer/0"];
         let ring = self.compiled.name(names, &tensor.name);
@@ -104,37 +87,34 @@ impl<'a> Ipu<'a> {
             let tile = tile as usize;
             if stay.slots > 0 {
                 let bytes = u64::from(stay.slots) * bytes;
-                each(Variable::data(tile, &ring, bytes, When::Ring));
+                each(tile, (category::VARIABLE, &ring), bytes, When::Ring);
             }
             for (name, copy) in &copies {
                 let lives = self.lives(tensor.end(), class, copy);
-                each(Variable::data(tile, name, bytes, When::At(&lives)));
+                each(tile, (category::VARIABLE, name), bytes, When::At(&lives));
             }
         }
     }
 
     /// Visits the variables of single operations; variables that are live together are visited as
     /// one. If state is elsewhere, replicas share the variables that an update makes.
-    fn locals(&self, each: &mut impl FnMut(Variable)) {
+    fn locals(&self, each: &mut impl FnMut(usize, Named, u64, When)) {
         let mut lives = HashMap::new();
         for (tile, locals) in self.compiled.graph.locals.iter().enumerate() {
             let mut sums = BTreeMap::new();
             let is_here = |local: &&Local| local.places.meets(self.places);
             for local in locals.iter().filter(is_here) {
-                let Lowered {
-                    category, class, ..
-                } = local.variable;
+                let variable = &local.variable;
+                let (class, category) = (variable.class, variable.category);
                 let key = (local.places, class, category, local.is_gradient);
-                let bytes = local.variable.bytes.div_ceil(self.sharing(local));
+                let bytes = variable.bytes.div_ceil(self.sharing(local));
                 *sums.entry(key).or_insert(0) += bytes;
             }
             for ((_, class, category, is_gradient), bytes) in sums {
                 let key = (class, is_gradient);
                 let lives = lives.entry(key).or_insert_with(|| self.steps(key));
                 let name = &format!("local_{class}");
-                let mut variable = Variable::data(tile, name, bytes, When::At(lives));
-                variable.category = category;
-                each(variable);
+                each(tile, (category, name), bytes, When::At(lives));
             }
         }
     }
@@ -147,7 +127,7 @@ impl<'a> Ipu<'a> {
     }
 
     /// Visits the state that is loaded and stored, and the variables that replicas gather.
-    fn updates(&self, each: &mut impl FnMut(Variable)) {
+    fn updates(&self, each: &mut impl FnMut(usize, Named, u64, When)) {
         let Compilation { graph, options, .. } = self.compiled;
         for update in &graph.updates.all {
             let (from, to) = update.steps;
@@ -163,13 +143,13 @@ impl<'a> Ipu<'a> {
                     (taken.shares, from_ref(&self.once(from, to))),
                     (taken.gathered, from_ref(&(end - 2..end - 1))),
                 ] {
-                    each(Variable::data(tile, "state", bytes, When::At(lives)));
+                    each(tile, (category::VARIABLE, "state"), bytes, When::At(lives));
                 }
             }
         }
     }
 
-    fn accumulators(&self, each: &mut impl FnMut(Variable)) {
+    fn accumulators(&self, each: &mut impl FnMut(usize, Named, u64, When)) {
         let Compilation { graph, .. } = self.compiled;
         let weights = graph.weights.iter();
         let weights = weights.filter(|_| graph.backward_start.is_some());
@@ -178,7 +158,7 @@ impl<'a> Ipu<'a> {
             let name = self.compiled.name(names, &weight.name);
             let on_tiles = weight.on_tiles.iter().copied().enumerate();
             for (tile, bytes) in on_tiles.filter(|(_, bytes)| *bytes > 0) {
-                each(Variable::data(tile, &name, bytes, When::Accumulator));
+                each(tile, (category::VARIABLE, &name), bytes, When::Accumulator);
             }
         }
     }

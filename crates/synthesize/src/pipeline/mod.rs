@@ -23,7 +23,6 @@
 mod axis;
 mod compilation;
 mod copies;
-mod execution;
 mod graph;
 mod ipu;
 mod model;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::compilation::Compilation;
 use super::graph::Graph;
-use super::ipu::{Ipu, Variable, When};
+use super::ipu::{Ipu, When};
 use super::options::PipelineOptions;
 use super::route::Route;
 use crate::liveness::Changes;
@@ -16,7 +16,8 @@ use crate::plan::Plan;
 pub struct PipelineModel {
     pub(crate) plan: Plan,
     pub(super) graph: Graph,
-    pub(super) places: PlaceTruth,
+    /// The true memory of places on one IPU.
+    pub places: PlaceTruth,
 }
 
 /// The true memory of one IPU. The last four fields are empty if the pipeline was only simulated,
@@ -52,11 +53,6 @@ impl PipelineModel {
         }
     }
 
-    /// Returns the true memory of places on one IPU.
-    pub fn places(&self) -> &PlaceTruth {
-        &self.places
-    }
-
     /// Returns the true memory of each IPU of the pipelined compilation with these cuts: the
     /// positions before which there is a cut, where In is at 0, the layers are at 1 and up, and Out
     /// is last. Cuts that leave a stage empty do not count, nor does a cut before Out if Out runs
@@ -82,17 +78,13 @@ impl PipelineModel {
         let tiles = self.graph.tiles as usize;
         let mut changes: Vec<Changes> = (0..tiles).map(|_| Changes::default()).collect();
         let (mut stash, mut accumulators) = (vec![0; tiles], vec![0; tiles]);
-        ipu.visit(
-            |Variable {
-                 tile, when, bytes, ..
-             }| match when {
-                When::At(lives) => {
-                    changes[tile].add(lives.iter().map(|live| (live.start, live.end)), bytes);
-                }
-                When::Ring => stash[tile] += bytes,
-                When::Accumulator => accumulators[tile] += bytes,
-            },
-        );
+        ipu.visit(|tile, _, bytes, when| match when {
+            When::At(lives) => {
+                changes[tile].add(lives.iter().map(|live| (live.start, live.end)), bytes);
+            }
+            When::Ring => stash[tile] += bytes,
+            When::Accumulator => accumulators[tile] += bytes,
+        });
         let mut truth = StageTruth::default();
         for (tile, changes) in changes.iter().enumerate() {
             // State of the optimizer that is always live on one IPU and has left, and the shares

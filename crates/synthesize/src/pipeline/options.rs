@@ -1,7 +1,7 @@
 //! Defines the options of a pipelined compilation, how its profile is written, and the code in it
 //! that the compilation for one IPU does not have.
 
-use crate::overhead::category;
+use crate::overhead::category::{GLOBAL_EXCHANGE_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE};
 use crate::random::topic;
 use crate::settings::Settings;
 
@@ -139,19 +139,9 @@ pub(super) type Planted = (usize, &'static str, [u64; 3], u64);
 /// IPUs, of host exchanges that each IPU repeats, and, last, of taking tensors out of a stash of
 /// PopART.
 pub(super) const PLANTED: [Planted; 3] = [
-    (
-        category::GLOBAL_EXCHANGE_CODE,
-        "global",
-        [640, 1120, 560],
-        96,
-    ),
-    (category::HOST_EXCHANGE_CODE, "host", [192, 48, 128], 16),
-    (
-        category::INTERNAL_EXCHANGE_CODE,
-        "internal",
-        [320, 256, 0],
-        48,
-    ),
+    (GLOBAL_EXCHANGE_CODE, "global", [640, 1120, 560], 96),
+    (HOST_EXCHANGE_CODE, "host", [192, 48, 128], 16),
+    (INTERNAL_EXCHANGE_CODE, "internal", [320, 256, 0], 48),
 ];
 
 /// Returns the bytes of planted code on each tile of an IPU in a pipeline of this number of IPUs.
@@ -166,7 +156,7 @@ pub(super) fn planted_on_tiles(
         ipu if ipu + 1 == ipus => last,
         _ => middle,
     };
-    let number = (50 + category::GLOBAL_EXCHANGE_CODE - category) as u64;
+    let number = (50 + GLOBAL_EXCHANGE_CODE - category) as u64;
     let on_tile = |tile: u32| {
         let about = [topic::TILE, tile.into(), number, ipu.into()];
         match base {

@@ -11,13 +11,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::execution;
 use super::model::{PipelineModel, StageTruth};
 use super::options::{PLANTED, PipelineOptions, ProfileForm, Schedule, planted_on_tiles};
 use super::programs::Programs;
-use super::variables::{Row, Variables};
+use super::variables::{ALWAYS, Row, Variables};
 use crate::memory_tables::{self, Truth};
-use crate::overhead::{CATEGORIES, category};
+use crate::overhead::{self, category};
 use crate::profile_writer::write_with;
 use crate::variable_tables::{self, Tiles, categories, classes, names};
 
@@ -37,7 +36,7 @@ impl PipelineModel {
         );
         let mut truth = self.simulate(cuts, options);
         let mut variables = Variables::new(self, cuts, options);
-        self.plant(options, &mut variables, &mut truth);
+        self.plant(options.schedule, &mut variables, &mut truth);
         let listed = if form.lists_replicas {
             form.replicas
         } else {
@@ -46,7 +45,7 @@ impl PipelineModel {
         let ipus = variables.ipus.iter().map(|ipu| ipu.places).collect();
         let programs = Programs::new(&self.plan, ipus, listed as usize, variables.steps);
         let tree = programs.tree();
-        variables.live_until(tree.steps.len() as u32);
+        variables.classes.ranges[ALWAYS as usize] = vec![(0, tree.steps.len() as u32)];
         let ipus = (truth.len() as u32, form.replicas);
         let has = [form.lists_variables, false, form.execution];
         write_with(path, &self.plan.settings, ipus, has, |connection| {
@@ -62,7 +61,7 @@ impl PipelineModel {
             let sums = variables.write(tiles, programs.listed_ipus(), &mut truth)?;
             memory_tables::write(&sums, connection)?;
             if form.execution {
-                let cycles = execution::write(&programs, connection)?;
+                let cycles = programs.execute(connection)?;
                 for (stage, cycles) in truth.iter_mut().zip(cycles) {
                     stage.cycles = cycles;
                 }
@@ -72,16 +71,11 @@ impl PipelineModel {
     }
 
     /// Adds the planted code of each IPU.
-    fn plant(
-        &self,
-        options: &PipelineOptions,
-        variables: &mut Variables,
-        truth: &mut [StageTruth],
-    ) {
+    fn plant(&self, schedule: Schedule, variables: &mut Variables, truth: &mut [StageTruth]) {
         let ipus = truth.len() as u32;
         for (ipu, stage) in truth.iter_mut().enumerate() {
             let is_stashing = stage.stash.iter().any(|&bytes| bytes > 0);
-            let has_restores = options.schedule == Schedule::Popart && is_stashing;
+            let has_restores = schedule == Schedule::Popart && is_stashing;
             for planted in PLANTED {
                 let by_tile = match planted.0 {
                     category::INTERNAL_EXCHANGE_CODE if !has_restores => vec![0; stage.tiles.len()],
@@ -91,7 +85,9 @@ impl PipelineModel {
                 for (sum, bytes) in stage.tiles.iter_mut().zip(&by_tile) {
                     *sum += bytes;
                 }
-                stage.planted.insert(CATEGORIES[planted.0], by_tile);
+                stage
+                    .planted
+                    .insert(&overhead::categories()[planted.0], by_tile);
             }
         }
     }

@@ -1,15 +1,22 @@
 //! The programs of a pipelined profile: one for each step of liveness, then each
 //! operation on each of its IPUs, with the contexts that it has in the `debug.cbor` of the
-//! compilation for one IPU, then exchanges between neighbours.
+//! compilation for one IPU, then exchanges between neighbours; and their execution.
 
 use rusqlite::Connection;
 
 use crate::code::Vertices;
+use crate::cycles::{Step, write_runs};
 use crate::places::Places;
 use crate::plan::Plan;
 use crate::program_tables;
+use crate::random::topic;
 use crate::tree::{Program, Tree, Type, Window};
 use crate::vertex_tables::{compute_set, vertex_types};
+
+const RUNS: usize = 2;
+
+/// Cycles of an exchange on each of its IPUs.
+const EXCHANGE: u64 = 700;
 
 pub(super) struct Programs<'a> {
     pub plan: &'a Plan,
@@ -113,5 +120,37 @@ impl<'a> Programs<'a> {
             compute_set(set, &vertices, (None, None), connection)?;
         }
         Ok(())
+    }
+
+    /// Writes an execution: two runs, in each of which every compute set runs once, and then
+    /// everything is exchanged between neighbours. It takes the same cycles in all replicas. Returns the cycles of each
+    /// IPU of a replica.
+    pub fn execute(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+        let sets = self.sets.iter();
+        let sets = sets.map(|&(set, ipu)| ([ipu; 2], self.cycles_of_set(set, ipu)));
+        let exchanges = self.exchanges.iter().map(|&ipus| (ipus, EXCHANGE));
+        let steps = sets.chain(exchanges).zip(self.first..);
+        let steps = steps.map(|((ipus, cycles), program)| {
+            let is_active = |ipu: usize| ipus.contains(&(ipu % self.ipus.len()));
+            let by_ipu = (0..self.listed_ipus()).map(|ipu| u64::from(is_active(ipu)) * cycles);
+            (Some(program), by_ipu.collect())
+        });
+        let steps: Vec<Step> = steps.collect();
+        let of_ipu =
+            |ipu: usize| RUNS as u64 * steps.iter().map(|(_, by_ipu)| by_ipu[ipu]).sum::<u64>();
+        let cycles = (0..self.ipus.len()).map(of_ipu).collect();
+        write_runs(&[(); RUNS].map(|()| steps.clone()), connection)?;
+        Ok(cycles)
+    }
+
+    fn cycles_of_set(&self, set: usize, ipu: usize) -> u64 {
+        let vertices = self.vertices(set, ipu);
+        let tiles = 0..self.plan.settings.tiles as usize;
+        let active = tiles.filter(|&tile| vertices.iter().any(|(_, by_tile)| by_tile[tile] > 0));
+        let cycles = active.map(|tile| {
+            let about = [topic::CYCLES, set as u64, tile as u64 / 128, 7];
+            60 + self.plan.settings.random.below(4000, about)
+        });
+        cycles.max().unwrap_or(0)
     }
 }

@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::ipu::{Variable, When};
+use super::ipu::{Named, When};
 use super::model::{PipelineModel, StageTruth};
 use super::options::PipelineOptions;
 use crate::liveness::{Classes, Ranges, Variable as Lowered};
-use crate::overhead::CATEGORIES;
+use crate::overhead;
 use crate::places::Places;
 
 /// The class of what is always live; 0 is that of what is never allocated.
-const ALWAYS: u32 = 1;
+pub(super) const ALWAYS: u32 = 1;
 
 #[derive(Default)]
 pub(super) struct Variables {
@@ -44,7 +44,10 @@ impl Variables {
         variables.classes.push(Vec::new(), true);
         model.ipus(cuts, options, |ipu| {
             let mut tiles = variables.fixed(model, ipu.places);
-            ipu.visit(|variable| variables.add(&mut tiles[variable.tile], &variable));
+            ipu.visit(|tile, named, bytes, when| {
+                let rows = variables.rows(named, bytes, when);
+                tiles[tile].extend(rows);
+            });
             let places = ipu.places;
             variables.ipus.push(IpuVariables { places, tiles });
         });
@@ -81,22 +84,17 @@ impl Variables {
         }
     }
 
-    /// Sets the number of steps of all programs, through which always-live variables live.
-    pub fn live_until(&mut self, steps: u32) {
-        self.classes.ranges[ALWAYS as usize] = vec![(0, steps)];
-    }
-
-    fn add(&mut self, rows: &mut Vec<Row>, variable: &Variable) {
-        let name = self.name(variable.name, true);
-        let (category, bytes) = (variable.category, variable.bytes);
-        let When::At(lives) = variable.when else {
-            rows.push((name, Lowered::always(category, bytes)));
-            return;
+    /// Returns the rows of a variable on a tile.
+    fn rows(&mut self, (category, name): Named, bytes: u64, when: When) -> Vec<Row> {
+        let name = self.name(name, true);
+        let When::At(lives) = when else {
+            return vec![(name, Lowered::always(category, bytes))];
         };
-        for ranges in without_overlap(lives) {
+        let rows = without_overlap(lives).into_iter().map(|ranges| {
             let class = self.classes.intern(ranges);
-            rows.push((name, Lowered::new(category, class, bytes)));
-        }
+            (name, Lowered::new(category, class, bytes))
+        });
+        rows.collect()
     }
 
     fn name(&mut self, name: &str, is_user: bool) -> usize {
@@ -116,7 +114,7 @@ impl Variables {
         };
         let (mut categories, mut accumulators) = (BTreeMap::new(), 0);
         for (name, variable) in rows.iter().filter(is_live).filter(|row| row.1.bytes > 0) {
-            let category = CATEGORIES[variable.category];
+            let category = overhead::categories()[variable.category].as_str();
             *categories.entry(category).or_insert(0) += variable.bytes;
             let name = &self.names[*name].0;
             if name.starts_with("Accum___") || name.ends_with("/Accumulator") {

@@ -7,7 +7,6 @@
 
 mod bodies;
 mod outputs;
-mod reaching;
 mod weights;
 
 use std::collections::HashMap;
@@ -189,12 +188,6 @@ impl Planter<'_> {
 
     fn everywhere(&self) -> Window {
         Window::all(self.settings.tiles)
-    }
-
-    fn work_variables(&self, op: usize) -> u64 {
-        let about = [topic::VARIABLE, op as u64, 0, 3];
-        let part = self.settings.random.chance(self.density % 1000, about);
-        (self.density / 1000 + u64::from(part)).max(1)
     }
 
     /// Returns the places of all these operations together.

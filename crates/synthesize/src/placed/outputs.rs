@@ -4,6 +4,7 @@ use super::Planter;
 use crate::groups::{Access, Group, Role, Use};
 use crate::model::Phase;
 use crate::places::Places;
+use crate::random::topic;
 use crate::tensors::TensorOf;
 
 /// The work memory of an operation of a graph is its output divided by this number.
@@ -120,7 +121,9 @@ impl Planter<'_> {
     }
 
     pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
-        let variables = self.work_variables(op);
+        let about = [topic::VARIABLE, op as u64, 0, 3];
+        let more = self.settings.random.chance(self.density % 1000, about);
+        let variables = (self.density / 1000 + u64::from(more)).max(1);
         let last = self.last_compute(op);
         let each = (Role::Work, bytes / variables);
         let work = self.put_of(op, "work", each, last);
@@ -150,7 +153,10 @@ impl Planter<'_> {
         // The data that is sent has come from another tile in the same
         // exchange: nothing else of this stage has made it before.
         let source = [(stage, Access::Source), (stage, Access::Destination)];
-        if self.settings.wants_few_variables() && !self.ordinals[op].is_multiple_of(5) {
+        // A layer should have fewer than twenty variables of user data on a tile.
+        let wants_few =
+            self.settings.variables_per_tile() * 3 < u64::from(self.settings.layers) * 200;
+        if wants_few && !self.ordinals[op].is_multiple_of(5) {
             self.groups[work].uses.extend(source);
         } else {
             let group = self.of_op(op, "rearranged", Role::Rearrangement, bytes / 2);

@@ -27,7 +27,7 @@ impl Trained {
         let folder = TempDir::new().expect("a folder");
         let model = synthesize::write(folder.path(), &drawn.options).expect("both files");
         let truth = model.pipeline();
-        let read = Read::new(folder.path(), truth.places());
+        let read = Read::new(folder.path(), &truth.places);
         Some(Self {
             drawn,
             truth,
@@ -65,7 +65,7 @@ impl Trained {
     /// Returns the planted places of a stage.
     pub fn places_of(&self, range: &Range<usize>) -> Places {
         let positions = range.start as u32..=range.end as u32 - 1;
-        let set = Places::positions(self.truth.places().layers(), positions);
+        let set = Places::positions(self.truth.places.layers, positions);
         match range.start == 0 && self.read.placement.positions.out_is_first() {
             true => set | Places::OUT,
             false => set,
@@ -77,7 +77,7 @@ impl Trained {
         let mut stages = case.stages(self.read.placement.positions.len()).into_iter();
         stages.all(|range| {
             let set = self.places_of(&range);
-            let mut ties = self.truth.places().ties().iter();
+            let mut ties = self.truth.places.ties.iter();
             ties.all(|(_, tied)| !set.meets(*tied) || set.holds(*tied))
         })
     }

@@ -75,7 +75,7 @@ impl Errors {
             assert_eq!(found.len(), truth.len(), "{name}");
             let stages = ranges.iter().zip(&truth).enumerate();
             let stages = stages.map(|(number, (range, truth))| {
-                let alone = trained.truth.places().bytes(trained.places_of(range));
+                let alone = trained.truth.places.bytes(trained.places_of(range));
                 let layers = (&layers[number].tiles[..], &alone[..]);
                 StageError::new(&found[number].tiles, truth, layers)
             });

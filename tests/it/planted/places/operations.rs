@@ -29,7 +29,7 @@ pub fn wrong(planted: &Planted, read: &Read) -> Vec<Wrong> {
         layering,
         placement,
     } = read;
-    let truth = planted.truth.operations().iter();
+    let truth = planted.truth.operations.iter();
     let truth: HashMap<u64, &OperationTruth> = truth
         .map(|operation| (u64::from(operation.context), operation))
         .collect();

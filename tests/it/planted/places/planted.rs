@@ -36,12 +36,12 @@ impl Planted {
     /// Must In and Out be on one IPU? Then both are the first position.
     pub fn ends_are_tied(&self) -> bool {
         let ends = Places::IN | Places::OUT;
-        self.truth.ties().iter().any(|(_, tied)| tied.holds(ends))
+        self.truth.ties.iter().any(|(_, tied)| tied.holds(ends))
     }
 
     /// Returns the number of positions: In, each layer, and Out.
     pub fn positions(&self) -> usize {
-        self.truth.layers() as usize + if self.ends_are_tied() { 1 } else { 2 }
+        self.truth.layers as usize + if self.ends_are_tied() { 1 } else { 2 }
     }
 
     /// Returns all contiguous ranges of positions that hold all places of each of their weights.
@@ -53,7 +53,7 @@ impl Planted {
 
     fn places(&self, range: &Range<usize>) -> Places {
         let positions = range.start as u32..=range.end as u32 - 1;
-        let places = Places::positions(self.truth.layers(), positions);
+        let places = Places::positions(self.truth.layers, positions);
         match range.start {
             0 if self.ends_are_tied() => places | Places::OUT,
             _ => places,
@@ -62,12 +62,12 @@ impl Planted {
 
     /// Returns the positions of places.
     pub fn positions_of(&self, places: Places) -> BTreeSet<usize> {
-        let last = self.truth.layers() as usize + 1;
+        let last = self.truth.layers as usize + 1;
         let position = |position: u32| match position as usize {
             out if out == last && self.ends_are_tied() => 0,
             position => position,
         };
-        let places = places.in_order(self.truth.layers()).into_iter();
+        let places = places.in_order(self.truth.layers).into_iter();
         places.map(position).collect()
     }
 
@@ -79,7 +79,7 @@ impl Planted {
     /// Does a range hold all places of each of its weights?
     pub fn can_be_a_stage(&self, range: &Range<usize>) -> bool {
         let places = self.places(range);
-        let mut ties = self.truth.ties().iter();
+        let mut ties = self.truth.ties.iter();
         ties.all(|(_, tied)| !places.meets(*tied) || places.holds(*tied))
     }
 }
@@ -108,7 +108,7 @@ impl Read {
 /// Returns the layers of a model: by the names of operations, or the blocks of a graph with the
 /// operations between them. Gradients of PopART have no name.
 fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
-    let blocks = truth.blocks();
+    let blocks = &truth.blocks;
     if blocks.is_empty() {
         let options = LayerOptions {
             order: LayerOrder::Natural,
@@ -116,10 +116,10 @@ fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
         };
         return Layering::of_names(&model.operations, &options);
     }
-    let of_graph = truth.operations().iter().filter(|op| op.forward.is_some());
+    let of_graph = truth.operations.iter().filter(|op| op.forward.is_some());
     let layers: HashMap<u64, u32> = of_graph
         .map(|operation| (operation.context.into(), truth.position(operation)))
-        .filter(|&(_, position)| position <= truth.layers())
+        .filter(|&(_, position)| position <= truth.layers)
         .collect();
     let of_operation = model.operations.iter().map(|operation| {
         let uid = model.operation_groups[operation.group as usize].uid;
