@@ -23,18 +23,19 @@ use crate::witnesses::{check_profile, recorded_totals};
 use rustc_hash::FxHashSet;
 use std::borrow::Borrow;
 
-/// All data that the build needs from the debug contexts: the named operations, the labels of
-/// variables, and properties of the compilation.
+/// The operations of a profile with their names, and all other data that the build of a model needs
+/// from the debug contexts.
 struct NamedOperations {
     found: UnnamedOperations,
     steps: StepIndex,
     /// The operations with their names, in the order of `found.operations`.
     operations: Vec<Operation>,
-    /// The call paths whose contexts say which operations the outlined body replaced.
+    /// The call paths on which the debug contexts say, for each operation of an outlined body,
+    /// which operation it replaced.
     paths_with_pairs: FxHashSet<Path>,
     /// The liveness step at which the backward pass begins; `None` for inference.
     backward_start: Option<u32>,
-    /// By label of `profile.variables.labels`: the label with the data of its contexts.
+    /// By index in `profile.variables.labels`: the label with the data of its debug contexts.
     labels: Vec<Label>,
     recording: Recording,
     /// A warning if one context marks an operation as backward and another as forward.
@@ -70,7 +71,7 @@ impl NamedOperations {
 impl Model {
     /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, also finds
     /// the tile and step with the most live bytes, and reads the names of the variables that are
-    /// live there from the profile.
+    /// live there from the profile (otherwise [`Model::memory_peak`] is `None`).
     ///
     /// # Errors
     /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
@@ -84,9 +85,9 @@ impl Model {
         Ok(model)
     }
 
-    /// Builds the model, and keeps an index that finds single variables and programs by name, with
-    /// some 20 bytes for each lowered variable. If `debug_info` is passed by value, it is freed as
-    /// soon as it is no longer needed.
+    /// Builds the model as [`Model::build`] does, and an index of the profile's lowered variables
+    /// and of the programs of its steps, of some 20 bytes for each lowered variable. If
+    /// `debug_info` is passed by value, it is freed as soon as it is no longer needed.
     ///
     /// # Errors
     /// As [`Model::build`].
@@ -174,8 +175,9 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// Builds everything that depends on operation groups. Returns the groups, the users of each
-    /// variable, the index of use sets, and for each program its cluster in its group.
+    /// Builds everything that depends on operation groups. Returns the groups, the use set of each
+    /// variable with all use sets, the use sets of each compute set and region, and for each
+    /// program the index of its cluster in its group.
     fn groups(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -211,7 +213,8 @@ impl Model {
     }
 }
 
-/// Returns the steps at which the programs of `group` copy from or to the host, ascending.
+/// Returns the steps at which the programs of `group` (indices of programs) copy from or to the
+/// host, ascending.
 fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
     let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
     let copies = group.iter().filter(is_copy);

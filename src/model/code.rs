@@ -23,15 +23,18 @@ pub struct GroupCode {
     /// Bytes of vertex state that the compiler recorded, over all distinct compute sets; equal to
     /// `vertex_state` if the profile does not record them.
     pub vertex_memory: TileBytes,
-    /// Bytes of internal exchange code, over all `DoExchange` programs.
+    /// Bytes of code of exchanges between the tiles of an IPU, over all `DoExchange` programs.
     pub exchange_code: TileBytes,
     /// Bytes of control code, over all programs without children.
     pub control_code: TileBytes,
 }
 
 impl GroupCode {
-    /// Sums up the code of `group`, which lists distinct programs. Errors name the debug context
-    /// `uid`.
+    /// Sums up the code of `group`, the indices of the group's programs, each once. `uid` is the id
+    /// of its debug context, which errors name.
+    ///
+    /// # Errors
+    /// If a sum exceeds 4 GiB on a tile.
     fn new(
         programs: &Programs,
         group: &[u32],
@@ -80,8 +83,9 @@ impl GroupCode {
     }
 }
 
-/// All operations with one debug context, with their code and vertex state. The first of them in
-/// the walk determines the programs (docs/model.md, "Operations").
+/// All operations with one debug context, with their code and vertex state. Code counts once for
+/// all of them: the first operation in the walk of the program tree gives the group its programs
+/// (docs/model.md, "Operations").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the debug context of the operations.
@@ -110,12 +114,13 @@ impl OperationGroup {
     }
 }
 
-/// Number of operation groups whose code is summed up in parallel before the budget is checked.
+/// Number of operation groups whose code is summed up in parallel before the [`Budget`] is checked.
 /// With more of them, one round could exceed the budget by far.
 const AT_ONCE: usize = 16;
 
-/// Computes the code of each of `groups`, which are operation groups or clusters. Each is given as
-/// its uid and its distinct programs.
+/// Computes the code of each of `groups`, which are operation groups or clusters, in their order.
+/// Each is given as the id of its debug context and the indices of its programs, each once. Takes
+/// the result from `budget`.
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
@@ -150,9 +155,12 @@ pub struct ProgramCluster {
 /// Sentinel in place of the index of a cluster: the program is in no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
-/// Divides the programs of each operation group into clusters. Returns the clusters of each group,
-/// none if all its programs use the same sets; and for each program the index of its cluster in its
-/// group, or [`NO_CLUSTER`].
+/// Divides the programs of each operation group into clusters by the use sets of their variables.
+/// Returns the clusters of each group (none if all its programs use the same sets), and for each
+/// program the index of its cluster in its group, or [`NO_CLUSTER`].
+///
+/// # Errors
+/// If there are more use sets in clusters than in any real model, or as for [`of_all`].
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -191,7 +199,7 @@ pub(super) fn clusters(
     Ok((found.collect(), cluster_of))
 }
 
-/// By use sets of the variables that programs use: these programs.
+/// The programs of one operation group, by the use sets (ascending) of the variables that they use.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
 fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
@@ -209,7 +217,8 @@ fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -
     split
 }
 
-/// Bound on the runs (of tiles with equally many bytes) that the code of all groups may have.
+/// Bound on the size of the code of all groups, in runs: consecutive tiles with equally many bytes
+/// count as one. `left` is the number of runs that are still allowed.
 pub(super) struct Budget {
     max: usize,
     left: usize,
@@ -249,7 +258,8 @@ impl Budget {
     }
 }
 
-/// Returns the recorded memory of each distinct compute set; `None` if any of them has none.
+/// Returns the recorded memory, in bytes by tile, of each compute set, each once; `None` if it is
+/// not recorded for any one of them.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);
@@ -257,8 +267,8 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
     sets.into_iter().map(|set| set.memory.as_ref()).collect()
 }
 
-/// Returns the vertex types that have an instance, ascending, each with 1 on the tiles that have
-/// one.
+/// Returns the vertex types (ascending) that have an instance in any of `compute_sets`, each with 1
+/// on the tiles that have an instance, and 0 on others.
 fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
@@ -274,7 +284,7 @@ fn instantiated<'a>(
         .collect()
 }
 
-/// Returns 1 for each tile where any of `parts` is not 0, and 0 for all others.
+/// Returns 1 for each of `tiles` tiles where any of `parts` is not 0, and 0 for all others.
 fn present(parts: &[&TileBytes], tiles: u32) -> TileBytes {
     let mut any = vec![0u32; tiles as usize];
     for run in parts.iter().flat_map(|part| part.runs()) {

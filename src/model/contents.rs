@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 /// The model of one compiled program: its operations with their code, and the variables that they
 /// use. It does not depend on the choice of layers.
 ///
-/// A deserialized model may have dangling indices, which the module `saved` checks for.
+/// A deserialized model may have indices beyond the ends of their lists; the module `saved` checks
+/// for them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// The IPUs that the program was compiled for, with their number of tiles and the memory of a
@@ -28,7 +29,7 @@ pub struct Model {
     /// All operation groups. A group has all operations with the same debug context, such as the
     /// operations of all calls of an outlined body.
     pub operation_groups: Vec<OperationGroup>,
-    /// The steps at which each equivalence class of variables is live.
+    /// The equivalence classes of variables, and the steps at which each is live.
     pub classes: LiveClasses,
     /// The lowered variables that hold data, in groups of the variables of a tile that have one
     /// class and one use set. Includes variables that no operation uses. Most of the model's size.
@@ -41,15 +42,16 @@ pub struct Model {
     pub recorded_code: [TileBytes; 4],
     /// The use sets (sets of operation groups) that `variables` and `code_variables` refer to.
     pub use_sets: UseSets,
-    /// Labels of weights and other persistent variables, which `use_sets` refers to. The first is
-    /// empty, for variables without a label.
+    /// Labels of weights and other persistent variables, to which `use_sets` refers by index. The
+    /// first label is empty, for variables without a label.
     pub labels: Vec<Label>,
-    /// The calls of functions that are called from several places: for each call the number of its
-    /// function. Calls whose debug contexts say which operations they replaced have no entry.
+    /// The calls of functions that are called from several places: for each call the called
+    /// function, as the index of its body among the profile's programs. Calls whose debug contexts
+    /// say which operations they replaced have no entry.
     pub calls: Vec<u32>,
-    /// The variables through which data flows from operations to later ones.
+    /// The graph of the variables through which data flows from operations to later ones.
     pub flow: Flow,
-    /// By vertex type: bytes of its code on each tile.
+    /// By index of the vertex type in the profile: bytes of its code on each tile.
     pub vertex_code: Vec<TileBytes>,
     /// The programs that own vertex state or exchange code, each with its operation group.
     pub programs: Vec<OwnedProgram>,
@@ -65,7 +67,7 @@ pub struct Model {
     pub version: FormatVersion,
     /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
-    /// The tile and step with the most live bytes; `None` unless it was requested.
+    /// The tile and step with the most live bytes; `None` unless the build was asked for it.
     pub memory_peak: Option<MemoryPeak>,
     /// Warnings for the user about unusual content of the profile or the debug contexts.
     pub warnings: Vec<Warning>,
@@ -94,7 +96,8 @@ impl Model {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// Returns, by operation group, whether `is_wanted` is true for any operation of the group.
+    /// Returns, by index of the operation group, whether `is_wanted` is true for any operation of
+    /// the group.
     pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
         let mut has_any = vec![false; self.operation_groups.len()];
         for operation in &self.operations {
@@ -103,14 +106,15 @@ impl Model {
         has_any
     }
 
-    /// Returns, by use set, the number of weight updates that use its variables, at most 2.
+    /// Returns, by use set, the number of operation groups that update weights and use its
+    /// variables, where 2 stands for 2 or more.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let is_update = self.groups_with(|operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
     /// Returns, by use set, the number of operation groups that use its variables and for which
-    /// `counts` is true, at most 2.
+    /// `counts` (called with the index of the group) is true, where 2 stands for 2 or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         let mut of_set = vec![0u8; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
@@ -120,8 +124,8 @@ impl Model {
         of_set
     }
 
-    /// Returns, by use set, whether `is_wanted` is true for all operation groups that use its
-    /// variables. True for a set without users.
+    /// Returns, by use set, whether `is_wanted` (called with the index of the group) is true for
+    /// all operation groups that use its variables. True for a set without users.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut of_set = vec![true; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
@@ -144,8 +148,8 @@ impl Model {
         sums
     }
 
-    /// Returns the most bytes of data variables that are live at once on `tile`, and the first step
-    /// at which they are.
+    /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
+    /// step with that number.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
         let on_tile = self.variables.on_tile(tile);
         self.classes

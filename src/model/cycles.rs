@@ -64,7 +64,8 @@ pub struct OperationCycles {
     pub by_cluster: Vec<ClusterCycles>,
     /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
-    /// Executed cycles of all other programs: stream copies, syncs, control flow. 0 for estimates.
+    /// Executed cycles of all programs but compute sets and exchanges: stream copies, syncs,
+    /// control flow. 0 for estimates.
     pub other: u64,
 }
 
@@ -86,7 +87,8 @@ impl WorkCycles {
         self.later = self.later.saturating_add(more.later);
     }
 
-    /// Subtracts each number of `part` from the same number here, not below zero.
+    /// Returns these cycles minus those of `part`: each number minus the one of the same name, but
+    /// at least 0.
     pub(super) fn without(self, part: Self) -> Self {
         Self {
             all: self.all.saturating_sub(part.all),
@@ -107,7 +109,8 @@ pub struct ClusterCycles {
     pub cycles: WorkCycles,
 }
 
-/// Returns `cycles * part / whole`, rounded down; 0 if `whole` is 0.
+/// Returns the part of `cycles` that belongs to `part` of `whole`: `cycles * part / whole`, rounded
+/// down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
     let share = share.checked_div(u128::from(whole)).unwrap_or(0);
@@ -115,9 +118,12 @@ pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
-/// compiler's estimates. `cluster_of` has the cluster of each program; `backward` has the steps of
-/// programs and the start of the backward pass, `None` for inference. Returns `Ok(None)` if the
-/// profile has no cycles, and a warning instead of cycles if they exceed [`limits::CYCLES`].
+/// compiler's estimates. `cluster_of` has, by program, the index of its cluster in its group;
+/// `backward` has the steps of each program and the first step of the backward pass, `None` for
+/// inference. Returns `Ok(None)` if the profile has no cycles.
+///
+/// # Errors
+/// A warning in place of the cycles if they exceed [`limits::CYCLES`].
 pub(super) fn of_operations(
     (programs, cycles): (&Programs, &Cycles),
     found: &UnnamedOperations,
@@ -159,8 +165,8 @@ fn too_many(source: CycleSource) -> Warning {
     ))
 }
 
-/// Returns whether `program` computes or exchanges data; `None` for any other program, whose cycles
-/// belong to no layer.
+/// Returns the kind of `program` (an index into `Programs::all`) if it computes or exchanges data;
+/// `None` for any other program, whose cycles belong to no layer.
 fn work(programs: &Programs, program: usize) -> Option<WorkKind> {
     match programs.all[program].kind {
         ProgramKind::OnTileExecute(_) => Some(WorkKind::Compute),
@@ -178,15 +184,14 @@ enum WorkKind {
     Exchange,
 }
 
-/// Returns whether any compute set or exchange has cycles. `cycles` has one number for each
-/// program.
+/// Returns whether any compute set or exchange has cycles. `cycles` has the cycles of each program.
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
     let mut all = cycles.iter().enumerate();
     all.any(|(program, &cycles)| cycles > 0 && work(programs, program).is_some())
 }
 
-/// Sums up estimated cycles: the estimate of a program is for one execution, so each visit adds it
-/// as often as the visit runs.
+/// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution, so
+/// each visit adds them as often as the program runs there.
 fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
     let mut sums = CycleSums::none(CycleSource::Estimated, visits.found);
     for (program, work, visit) in visits.all() {
@@ -200,8 +205,9 @@ fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
     sums
 }
 
-/// Sums up executed cycles, which are of all executions of a program: divides them among the visits
-/// of the program by how often each visit runs, without losing a cycle to rounding.
+/// Sums up executed cycles. `executed` has, by program, the cycles of all its executions: they are
+/// divided among the visits of the program in proportion to how often each visit runs, without
+/// losing a cycle to rounding.
 fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
     let runs = executed.runs;
     let mut sums = CycleSums::none(CycleSource::Executed { runs }, visits.found);
@@ -235,23 +241,25 @@ fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
     sums
 }
 
-/// The visits of the walk over the program tree, with all data that their cycles depend on.
+/// The visits of the walk over the program tree (each is a program on one call path), with all data
+/// that their cycles depend on.
 struct Visits<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
     /// By visit: how often the program runs on its call path.
     executions: Vec<u64>,
-    /// By program: the index of its cluster in its group, or `NO_CLUSTER`.
+    /// By program: the index of its cluster in its operation group, or `NO_CLUSTER`.
     cluster_of: &'a [u32],
     /// The steps of each program, and the first step of the backward pass; `None` for inference.
     backward: Option<(&'a StepIndex, u32)>,
-    /// By step: the call path that leads to the step, `None` if unknown; empty for inference.
+    /// By step: the call path that leads to the step in the walk, `None` if unknown; empty for
+    /// inference.
     paths: Vec<Option<Path>>,
 }
 
 impl Visits<'_> {
-    /// Iterates over the visits of compute sets and exchanges: the program, whether it computes or
-    /// exchanges, and the index of the visit.
+    /// Iterates over the visits of compute sets and exchanges: the program (an index into
+    /// `Programs::all`), whether it computes or exchanges, and the index of the visit in the walk.
     fn all(&self) -> impl Iterator<Item = (usize, WorkKind, usize)> {
         let visits = self.found.walk.visits.iter().enumerate();
         visits.filter_map(|(visit, &(_, program))| {
@@ -260,9 +268,10 @@ impl Visits<'_> {
         })
     }
 
-    /// Returns the part of a visit's `cycles` from the start of the backward pass on: the share of
-    /// the visit's steps that are there. If no step of the program is on the call path, as for a
-    /// body that is listed once for several calls, all steps of the program count.
+    /// Returns the part of `cycles`, those of one visit (a call path and a program), that runs at
+    /// or after the start of the backward pass: the share of the visit's steps that are there. If
+    /// no step of the program is on the call path, as for a function body that is listed once for
+    /// several calls, all steps of the program count. 0 for inference.
     fn later(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
         let Some((steps, start)) = self.backward else {
             return 0;
@@ -287,7 +296,8 @@ impl Visits<'_> {
 struct CycleSums {
     /// All sums except those of clusters.
     all: OperationCycles,
-    /// By index of the operation and of the cluster in its group: the cycles of the cluster.
+    /// By index of the operation, and index of the cluster in the operation's group: the cycles of
+    /// the cluster.
     by_cluster: BTreeMap<(u32, u32), WorkCycles>,
     /// All cycles added so far, which may exceed 64 bits.
     total: u128,
@@ -308,7 +318,7 @@ impl CycleSums {
         }
     }
 
-    /// Adds `cycles` of one visit to its operation and its cluster.
+    /// Adds `cycles` of one visit, given with its kind of work, to its operation and its cluster.
     fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, WorkKind), cycles: u64) {
         let (path, program) = visits.found.walk.visits[visit];
         let later = visits.later((path, program), cycles);

@@ -17,17 +17,17 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 
-/// A graph of the data that flows through the program: nodes are runs of consecutive steps, edges
-/// are variables.
+/// A graph of the data that flows through the program. A node is a run of consecutive steps of one
+/// operation or call; an edge is variables that one node writes and later nodes use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// The nodes, in the order of their first steps.
     pub nodes: Vec<FlowNode>,
-    /// The edges, ascending by `from`, then by `to`. Live ranges with the same producer and
-    /// consumers are one edge.
+    /// The edges, ascending by `from`, then by `to`. Variables with the same producer and consumers
+    /// are one edge, and so are several live ranges of one variable.
     pub edges: Vec<FlowEdge>,
-    /// By use set of parameters, ascending: the set, and the nodes that use its variables,
-    /// ascending. Parameters have no producer.
+    /// The use sets of parameters, such as weights, ascending; each with the nodes that use its
+    /// variables, ascending. Parameters have no producer.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
@@ -48,20 +48,22 @@ pub struct FlowEdge {
     /// The node that writes the variables, as an index into [`Flow::nodes`]; [`NO_NODE`] if it is
     /// unknown, as for variables that the host writes.
     pub from: u32,
-    /// The nodes that use the variables, ascending; all after `from` if that is known.
+    /// The nodes that use the variables, as indices into [`Flow::nodes`], ascending; all after
+    /// `from` if it is known.
     pub to: Box<[u32]>,
     /// Bytes of the variables over all tiles; a variable with several live ranges counts several
     /// times.
     pub bytes: u64,
 }
 
-/// The node that writes variables, and the nodes that use them, ascending.
+/// Both ends of an edge: the node that writes the variables, or [`NO_NODE`], and the nodes that use
+/// them, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
 /// Sentinel in place of the index of a node: the producer of the edge is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Returns the error for a file whose steps use variables more often than in any real model.
+/// Returns the error for a profile whose steps use variables more often than in any real model.
 fn too_much() -> FileError {
     FileError::new(format!(
         "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times or \
@@ -71,7 +73,8 @@ fn too_much() -> FileError {
     ))
 }
 
-/// A step, with its node, that uses the variables of a use set, and how it uses them.
+/// One use of the variables of a use set: the step, its node in the flow, and how the step uses
+/// them.
 #[derive(Debug, Clone, Copy)]
 struct Use {
     step: u32,
@@ -79,7 +82,7 @@ struct Use {
     role: Role,
 }
 
-/// The nodes of the flow, and by use set the steps that use its variables, ascending.
+/// The nodes of the flow; and by use set the uses of its variables, ascending by step.
 pub(super) struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
@@ -87,8 +90,12 @@ pub(super) struct FlowUses {
 
 impl FlowUses {
     /// Collects the variables that each step uses. `sets` is the number of use sets. `sites` has,
-    /// by call path, the outermost Call of a function that is called from several places; the steps
-    /// of that Call form one node.
+    /// by call path, the outermost Call on the path of a function that is called from several
+    /// places, as a call path ([`CallSites::outermost`](super::walk::CallSites)); the steps of such
+    /// a Call form one node.
+    ///
+    /// # Errors
+    /// If steps use variables more often than in any real model.
     pub(super) fn new(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -120,8 +127,9 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// Builds the flow from the live ranges of all variables that some operation uses. Variables
-    /// that are live on the first and the last step, or whose use set `is_weight`, are parameters.
+    /// Builds the flow from the live ranges of all variables in `uses`. Variables that are live on
+    /// the first and the last step, or for whose use set `is_weight` is true, become parameters
+    /// instead of edges.
     ///
     /// # Errors
     /// If the flow is larger than that of any real model.
@@ -175,10 +183,10 @@ impl FlowUses {
     }
 }
 
-/// Returns the edges of one live range, whose uses are `users` in the order of steps. Each comes
-/// with the number of uses that were examined for it. The first user is the producer, unless it is
-/// a copy from or to the host. A later destination of an exchange is also a producer: users after
-/// it depend on both.
+/// Returns the edges of one live range of variables, whose uses are `users`, ascending by step.
+/// Each comes with the number of uses that were examined for it, which counts against a bound. The
+/// first user is the producer, unless it is a copy from or to the host. A later destination of an
+/// exchange is also a producer: users after it depend on both.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
     let first = users.first().filter(|_| !is_hosts);
@@ -207,18 +215,19 @@ pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
     all.into()
 }
 
-/// A step that uses variables, with its operation.
+/// A step that uses variables, with its operation ([`NO_OPERATION`] if it has none).
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The call of a function that the step is part of: the first step of the call, and the
-    /// operation of the Call program. `None` outside calls of functions that are called from
-    /// several places.
+    /// The outermost call, of a function that is called from several places, that the step is part
+    /// of: the first step of the call, and the operation of the Call program. `None` outside such
+    /// calls.
     call: Option<(u32, u32)>,
 }
 
 impl UsedStep {
-    /// Returns whether this step and the `next` one belong to the same node of the flow.
+    /// Returns whether this step and the `next` one belong to the same node of the flow: to one
+    /// call or, outside calls, to one operation.
     fn is_with(&self, next: &Self) -> bool {
         self.call == next.call && (self.call.is_some() || self.operation == next.operation)
     }
@@ -232,7 +241,7 @@ fn node(steps: &[UsedStep]) -> FlowNode {
     }
 }
 
-/// All steps that use variables, ascending.
+/// All steps that use variables, ascending (`all`).
 struct UsedSteps<'a> {
     profile: &'a Profile,
     /// By program that a step runs: the use sets of its variables, each with its role.
@@ -273,8 +282,8 @@ impl UsedSteps<'_> {
         }
     }
 
-    /// Extends each call by the steps before and after it that belong to the operation of the Call:
-    /// they copy arguments and results.
+    /// Extends each call in `all` by the steps just before and after it that belong to the
+    /// operation of the Call program: they copy arguments and results.
     fn join_copies(&mut self) {
         let mut end = 0;
         while end < self.all.len() {

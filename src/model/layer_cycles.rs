@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Cycles of each pass of a training step.
+/// Cycles by pass of a training step. The enclosing data say of which operations, and of how many
+/// micro-batches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PassCycles {
     /// Cycles of the forward pass; of all operations in inference.
@@ -22,9 +23,10 @@ pub struct PassCycles {
 }
 
 impl PassCycles {
-    /// Assigns the cycles of an operation to `pass`. For an operation that runs in both passes,
-    /// cycles up to the start of the backward pass are forward, and later cycles are recomputed if
-    /// `is_recomputed` (the profile was recorded with recomputation) and backward otherwise.
+    /// Assigns the cycles of an operation to `pass`. For an operation that runs in both the forward
+    /// and the backward pass, the cycles before the start of the backward pass are forward; later
+    /// ones are recomputed if `is_recomputed` (the profile was recorded with recomputation), and
+    /// backward otherwise.
     fn of(pass: Pass, WorkCycles { all, later, .. }: WorkCycles, is_recomputed: bool) -> Self {
         let mut passes = Self::default();
         match pass {
@@ -44,9 +46,9 @@ impl PassCycles {
         self.running_sums()[3]
     }
 
-    /// Returns the sums of the first one, two, three and all passes. If each sum is divided and
-    /// rounded alike, no sum becomes less than the one before, and the differences between them add
-    /// up to the rounded total.
+    /// Returns the sums of the first one, two, three and all passes, in the order of the fields. If
+    /// each sum is divided and rounded up, no sum becomes less than the one before, and the
+    /// differences between neighbours add up to the rounded total.
     fn running_sums(self) -> [u64; 4] {
         let mut sum = 0u64;
         [self.forward, self.backward, self.recomputed, self.update].map(|cycles| {
@@ -65,7 +67,7 @@ impl PassCycles {
     }
 }
 
-/// Cycles of one run of the program by position (In, each layer, Out). If several runs were
+/// Cycles of one run of the program, by position (In, each layer, Out). If several runs were
 /// executed, their mean, rounded up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CyclesByLayer {
@@ -77,8 +79,8 @@ pub struct CyclesByLayer {
     pub exchange_by_layer: Vec<u64>,
     /// By position (In, each layer, Out): the cycles of each pass, which add up to `by_layer`.
     pub passes_by_layer: Vec<PassCycles>,
-    /// The part of the first position that belongs to Out (the operations after the last layer) if
-    /// Out runs on the first IPU; otherwise 0.
+    /// The part of the first position's cycles that belongs to Out (the operations after the last
+    /// layer) if Out runs on the first IPU; otherwise 0.
     pub out_in_first: PassCycles,
     /// Cycles that belong to no position: of operations that count in every stage or in none, and
     /// of compute sets and exchanges that belong to no operation.
@@ -136,8 +138,9 @@ impl Model {
         })
     }
 
-    /// Returns the last step of the backward pass: of backward operations that have cycles and a
-    /// place of their own; `None` without such operations.
+    /// Returns the last step of the backward pass: of backward operations that have cycles and are
+    /// placed by their own data ([`Reason::is_own`](super::placement::Reason)); `None` without such
+    /// operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let operations = self.operations.iter().enumerate();
         let placed = operations.filter(|&(number, operation)| {
@@ -149,9 +152,9 @@ impl Model {
         ends.max()
     }
 
-    /// Iterates over the clusters (programs that use the same variables) of an operation that
-    /// counts at several places: the places and the cycles of each cluster that has places. Empty
-    /// for other operations.
+    /// Iterates over the clusters (programs of an operation that use variables of the same use
+    /// sets) of `operation`, if it counts at several places: the places and the cycles of each
+    /// cluster that has places. Empty for other operations.
     fn of_clusters<'a>(
         &self,
         (cycles, placement): (&'a OperationCycles, &'a Placement),
@@ -170,10 +173,12 @@ impl Model {
     }
 }
 
-/// The running sums of four passes ([`PassCycles::running_sums`]), then the cycles of exchanges.
+/// The running sums of four passes ([`PassCycles::running_sums`]), and as last item the cycles of
+/// exchanges.
 type PassSums = [u64; 5];
 
-/// Cycles over all runs, by position, and of operations without a position.
+/// Cycles over all runs of the program: by position (`by_layer`), and of operations without a
+/// position (`unplaced`).
 struct LayerSums {
     by_layer: Vec<PassSums>,
     /// The part of position 0 that belongs to Out, if Out runs on the first IPU.
@@ -182,7 +187,8 @@ struct LayerSums {
 }
 
 impl LayerSums {
-    /// Adds `sums` to the places of `set` in equal parts, or to `unplaced` if there are none.
+    /// Adds `sums` to the positions of the place set `set` in equal parts, or to `unplaced` if the
+    /// set has no places.
     fn add(&mut self, placement: &Placement, set: PlaceSet, sums: PassSums) {
         let places = placement.sets.places(set);
         if places.is_empty() {
@@ -204,8 +210,9 @@ impl LayerSums {
         }
     }
 
-    /// Divides all sums by the number of runs, rounding up. A part of a sum never becomes more than
-    /// the sum.
+    /// Divides all sums by the number of `runs`, rounding up, and takes the cycles outside
+    /// operations from `cycles`. A part of a sum never becomes more than the sum. The clock
+    /// frequency is still missing.
     fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
         let mean = |sum: u64| sum.div_ceil(runs);
         let passes = |sums: &PassSums| PassCycles::from_running_sums(sums.map(mean));

@@ -42,9 +42,9 @@ impl fmt::Display for Note {
 /// The order in which layers from a regex are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum LayerOrder {
-    /// Number layers by name, with numbers in names compared as numbers.
+    /// Number layers by name in natural order, where `layer2` comes before `layer10`.
     Natural,
-    /// Number layers by the place of their first operations in the program.
+    /// Number layers by the order of their first operations in the program.
     #[default]
     Steps,
 }
@@ -55,12 +55,15 @@ pub const NO_LAYER: u32 = 0;
 /// The texts of the capture groups of a match. Matches with equal texts are of one layer.
 pub(super) type CaptureGroups = Vec<String>;
 
-/// Sentinel in place of the index of the first layer while the order of layers is unknown.
+/// Sentinel in place of the index of the first layer, which is unknown until all layers are found
+/// and ordered.
 pub(super) const FIRST_LAYER: u32 = u32::MAX;
 
-/// Finds the layer of each operation, from the last operation to the first. Returns the layer and
-/// the rule of each operation. Layers are numbered from 1 in the order in which they are found, and
-/// added to `found`.
+/// Finds the layer of each operation, from the last operation to the first, because some take the
+/// layer of the operation that follows. Returns, by operation, the layer ([`NO_LAYER`] or
+/// [`FIRST_LAYER`] where it has no number) and the rule. `layer_regex` matches names and inputs,
+/// `inputs_regex` the inputs of the first layer. Layers are numbered from 1 in the order in which
+/// they are found, and added to `found`.
 pub(super) fn assign(
     operations: &[Operation],
     (layer_regex, inputs_regex): (&Regex, &Regex),
@@ -100,8 +103,9 @@ pub(super) fn assign(
     (layers, notes)
 }
 
-/// Returns the distinct matches of `regex` in `text`, each as its capture groups. A group without a
-/// match is empty; without groups in the regex, the whole match is the only group.
+/// Returns the distinct matches of `regex` in `text`, in the order of the text, each as its capture
+/// groups. A group without a match is empty; without groups in the regex, the whole match is the
+/// only group.
 pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     let mut distinct: Vec<CaptureGroups> = Vec::new();
     // Long lists of inputs can contain many layers.
@@ -123,8 +127,8 @@ pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 
-/// Sorts the layers in `found`, renumbers `layers` from 1 in this order, and returns the capture
-/// groups of each layer in this order.
+/// Orders the layers in `found` by `order`, changes the numbers in `layers` (by operation) to their
+/// new numbers from 1, and returns the capture groups of each layer in this order.
 pub(super) fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],

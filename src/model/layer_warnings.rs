@@ -7,7 +7,8 @@ use crate::wording::grouped;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Model {
-    /// Returns warnings about layers that do not fit the model; empty if they do.
+    /// Returns warnings about layers that do not fit the model; empty if they do. With the classic
+    /// `rules`, layers are not compared with modules.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         let better = better_modules(self, layering);
         let all = [
@@ -19,8 +20,8 @@ impl Model {
     }
 }
 
-/// Returns a warning if the modules of the model describe it better than the layers of the given
-/// regex.
+/// Returns a warning if the modules of the model describe it better than the layers of the regex
+/// that the user gave; `None` if no regex found the layers.
 fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = ModuleLayers::new(model);
@@ -48,8 +49,9 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     )))
 }
 
-/// Returns text that lists the modules that run before the first and after the last of `layers`,
-/// for each end with more than one module; may be empty.
+/// Returns a part of a sentence, or nothing: how many of `modules` would be in In and in Out,
+/// because they run before the first or after the last of `layers` (by operation, from 1, or 0 for
+/// none). Says nothing on an end with only one module.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     let ends = ["In", "Out"].into_iter().zip(modules.outside(layers));
     let said = ends.map(|(end, names)| match &names[..] {
@@ -76,10 +78,10 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
     )))
 }
 
-/// Returns a warning if layers were lost in a function. A function that is called from several
-/// places keeps the names of the one layer that it was made from. If no operation outside functions
-/// has the name of that layer, and there are fewer layers than calls, the layers of the other calls
-/// were lost.
+/// Returns a warning if names of layers were lost because a function that is called from several
+/// places keeps only the names of the one call that it was made from. That is so if no operation
+/// outside functions has the layer of the function, and the function has more calls than there are
+/// layers.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
     for &function in &model.calls {
@@ -116,8 +118,9 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     })
 }
 
-/// Returns how to compile without outlining, or so that code of different layers is not outlined
-/// together. Names of options are from the sources of the frameworks.
+/// Returns the part of a sentence that says how to compile without outlining, or with `regex` so
+/// that code of different layers is not outlined together. Names of options are from the sources of
+/// the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
     let off = match framework {
         Framework::Popart => "enableOutlining to False in popart.SessionOptions",

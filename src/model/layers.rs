@@ -22,22 +22,23 @@ pub struct Layering {
     /// By layer, without index 0 of `names`: the full path of the layer's module, such as
     /// `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The modules that would be layers. `None` if the layers are modules themselves, or were not
-    /// compared with modules.
+    /// The layers that modules would be, which the regex was compared with. `None` if the layers
+    /// are modules themselves, or were not compared with modules.
     tree: Option<Box<ModuleLayers>>,
     finder: Finder,
 }
 
-/// Finds the layer that a text such as the name of a variable contains.
+/// How to find the layer that a text, such as the name of a variable, contains.
 #[derive(Debug, Clone, Default)]
 enum Finder {
-    /// The layers have no names by which a text could be compared.
+    /// No text contains a layer, because the layers have no names in the model.
     #[default]
     Nothing,
-    /// A regex, and the index of each layer by the capture groups of a match.
+    /// A regex, and the index of each layer in [`Layering::names`] by the capture groups of a
+    /// match.
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// The modules of the model: a text that begins with the path of a module has the module's
-    /// layer.
+    /// The modules of the model: a text that contains the path of a module is of the layer that the
+    /// module belongs to.
     Modules(Box<ModuleLayers>),
 }
 
@@ -47,9 +48,9 @@ impl Layering {
         Self::find(&model.operations, options, || ModuleLayers::new(model))
     }
 
-    /// Finds the layers from names of operations only, without the data that flows and without
-    /// bytes. With [`LayerSource::Best`], the default regex decides if it matches any layer, since
-    /// it cannot be compared with the modules.
+    /// Finds the layers from the names of operations only, for a program whose data flow and bytes
+    /// are unknown. With [`LayerSource::Best`], the default regex decides if it matches any layer,
+    /// since it cannot be compared with the modules.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         if let LayerSource::Best = options.source {
             let by_regex = Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
@@ -85,14 +86,14 @@ impl Layering {
         }
     }
 
-    /// Finds the layers with the default regex and default options, as the original tool does.
+    /// Finds the layers as the original tool does: with the default regex and default options.
     pub fn original(operations: &[Operation]) -> Self {
         let options = LayerOptions::default();
         Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), &options)
     }
 
     /// Finds the layers that `regex` matches in names and inputs of operations. All matches with
-    /// the same capture groups are one layer.
+    /// the same capture groups are one layer. Of `options`, `source` has no effect.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
         let (mut layers, notes) = assign(operations, (regex, &options.inputs_regex), &mut found);
@@ -112,7 +113,8 @@ impl Layering {
         }
     }
 
-    /// Builds the layering in which each of `modules.layers` is a layer.
+    /// Builds the layering in which each of `modules.layers` is a layer. `operations` are all
+    /// operations of the model.
     fn by_modules(operations: &[Operation], modules: ModuleLayers) -> Self {
         let layers = modules.layers(operations).into_iter();
         let layers: Vec<u32> = layers
@@ -134,9 +136,9 @@ impl Layering {
         }
     }
 
-    /// Builds a layering from the index of each operation's layer in `names`, where 0 means no
-    /// layer. No text contains the name of any of these layers, so variables get no layer by their
-    /// names.
+    /// Builds a layering from the `names` of its layers (index 0 empty) and, by operation, the
+    /// index of its layer in `names`, 0 for none. No text contains any of these layers, so
+    /// variables get no layer by their names.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -156,8 +158,9 @@ impl Layering {
         }
     }
 
-    /// Divides the layers at `positions` (indices into `names`) into their submodules, which become
-    /// layers. `None` if none of them has submodules.
+    /// Divides the layers at `positions` (ascending indices into `names`) into their submodules,
+    /// which become layers. `None` if none of them has submodules, or if the layers are not
+    /// modules.
     pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
         let mut refined: Option<ModuleLayers> = None;
         let layers = 1..self.names.len();
@@ -180,8 +183,9 @@ impl Layering {
         }
     }
 
-    /// Returns a value for PopART's `POPART_POPLINER_OUTLINER_REGEX` with which code of different
-    /// layers is not outlined together.
+    /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX` with
+    /// which code of different layers is not outlined together. Without modules as layers, it is
+    /// the layer regex itself.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
         let modules = self.modules();
         let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
@@ -193,16 +197,16 @@ impl Layering {
         by_modules.unwrap_or_else(regex)
     }
 
-    /// Releases operations at both ends of the model that use a weight named in `tied`, so that
-    /// they belong to In or Out instead of a layer. `None` if the layers are not modules, or if no
-    /// layer has such an operation.
+    /// Moves operations at both ends of the model that use a weight named in `tied` from their
+    /// layer to In or Out. `None` if the layers are not modules, or if no layer has such an
+    /// operation.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let modules = self.modules()?.without_tied_ends(model, tied)?;
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// Divides layers further so that each of `names` is a layer, where the model has a submodule
-    /// with this name. Other names have no effect.
+    /// Divides layers further until each of `names`, names of submodules, is a layer. Names that
+    /// the model does not have, and layers that are not modules, change nothing.
     pub(crate) fn with_parts(self, operations: &[Operation], names: &[&str]) -> Self {
         let with_part = |layers: Self, name: &&str| {
             let is_known = layers.names.iter().any(|layer| layer == name);
@@ -213,8 +217,8 @@ impl Layering {
         names.iter().fold(self, with_part)
     }
 
-    /// Returns which modules of the model's code are called by each position: by the operations
-    /// before the layers, by each layer, and by the operations after the layers.
+    /// Returns, by position (the operations before the layers, each layer, the operations after the
+    /// layers), which modules of the model's code it calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
         let layers = self.layers_by_name();
         let calls = |modules: &ModuleLayers| modules.calls(&layers, self.names.len() - 1);
@@ -236,9 +240,9 @@ impl Layering {
         }
     }
 
-    /// Returns the index of the layer that the name or the inputs of an operation contain; `None`
-    /// if they contain none. Inputs that only match the regex for inputs of the first layer do not
-    /// count: such an operation runs before the layers.
+    /// Returns the index of the layer that an operation has by its name or its inputs, or as a Call
+    /// by the operation after it; `None` if it has none. Inputs that only match the regex for
+    /// inputs of the first layer do not count: such an operation runs before the layers.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let is_own = self.notes[operation] != Note::InputsRegexLayer0;
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
@@ -253,8 +257,8 @@ impl Layering {
         self.layers.iter().zip(&self.notes).map(by_name).collect()
     }
 
-    /// Returns the index of the layer that a variable's label (tensor id or name) contains; `None`
-    /// if it contains no layer or several.
+    /// Returns the index of the layer that the tensor id or name in a variable's label contains;
+    /// `None` if it contains no layer or several.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
@@ -267,7 +271,8 @@ impl Layering {
         layer(&label.tensor).or_else(|| layer(&label.name))
     }
 
-    /// Returns the number of layers plus 1, for the operations without a layer.
+    /// Returns the length of `names`: the number of layers plus 1, for the operations without a
+    /// layer.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -290,8 +295,8 @@ pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 /// Where layers come from: from a regex, or from the modules of the model.
 #[derive(Debug, Clone, Default)]
 pub enum LayerSource {
-    /// Take layers from the default regex if they describe the model as briefly as its modules do,
-    /// and from the modules otherwise.
+    /// Take layers from the default regex if they describe the model at least as briefly as its
+    /// modules do, and from the modules otherwise.
     #[default]
     Best,
     /// Make modules of the model layers, such as the blocks that its PyTorch code calls.
@@ -310,7 +315,7 @@ pub struct LayerOptions {
     /// Matches inputs of the first layer. An operation with such an input belongs to the first
     /// layer if neither its name nor its inputs contain a layer.
     pub inputs_regex: Regex,
-    /// The order in which layers from a regex are numbered.
+    /// The order in which layers from a regex are numbered; modules keep the order of the program.
     pub order: LayerOrder,
     /// Separates capture groups of the layer regex in the name of a layer: a dot, or nothing in the
     /// classic memory model, as in the Python tool.
@@ -318,8 +323,8 @@ pub struct LayerOptions {
 }
 
 impl Default for LayerOptions {
-    /// Takes layers from the default regex or from modules, whichever describes the model better,
-    /// in the order of their first steps.
+    /// Takes layers from the default regex or from modules, whichever describes the model more
+    /// briefly, in the order of their first operations.
     fn default() -> Self {
         Self {
             source: LayerSource::default(),

@@ -18,8 +18,9 @@ pub struct LayersByIpu {
 }
 
 impl LayersByIpu {
-    /// Finds the layers in names of operations, and the IPU of each by the tiles on which its
-    /// vertices are. Layers without vertices are on no IPU.
+    /// Finds the layers in names of operations as `options` say, and the IPU of each by the tiles
+    /// on which its vertices are; `ipus` has the tiles of each IPU. Layers without vertices are on
+    /// no IPU.
     ///
     /// # Errors
     /// If the program tree is cyclic or too large.
@@ -47,14 +48,16 @@ impl LayersByIpu {
         })
     }
 
-    /// Returns the names of the layers that run on IPU `ipu`.
+    /// Returns the names of the layers that run on IPU `ipu` (from 0), in order; empty for an IPU
+    /// without layers.
     pub fn names_on(&self, ipu: u32) -> Vec<&str> {
         let layers = self.ipus[ipu as usize].iter();
         layers.map(|&layer| &*self.names[layer]).collect()
     }
 }
 
-/// Counts, by layer and IPU, the vertices of the layer's operations on the IPU.
+/// Returns, by layer (without an entry for operations without a layer) and then by IPU, the number
+/// of vertices of the layer's operations on the IPU.
 fn vertices(
     programs: &Programs,
     found: &UnnamedOperations,

@@ -8,8 +8,8 @@ use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Names all operations, in the order of `found`. Also returns the call paths on which outlined
-/// operations take the names of operations that they replaced.
+/// Names all operations, in the order of `found.operations`. Also returns the call paths on which
+/// outlined operations take the names of the operations that they replaced.
 ///
 /// # Errors
 /// If all names and inputs together are longer than [`limits::TEXT`].
@@ -55,7 +55,8 @@ pub(super) fn name_all(
     Ok((operations, with_pairs.map(|(path, _)| path).collect()))
 }
 
-/// By id of an outlined operation in the body of a Call: the id of the operation that it replaced.
+/// By id of the debug context of an outlined operation in the body of a Call: the id of the context
+/// of the operation that it replaced.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
@@ -64,9 +65,11 @@ struct Namer<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
     pairs: FxHashMap<Position, Pairs>,
-    /// By debug id of a Call: the first context in its chain that has pairs, `None` if none has.
+    /// By debug id of a Call: the first context, from its own towards the root, that has pairs;
+    /// `None` if none has.
     first_paired: FxHashMap<u64, Option<Position>>,
-    /// By call path: the contexts of its Calls whose pairs apply, the innermost first.
+    /// By call path: the contexts whose pairs apply on it, at most one for each Call, that of the
+    /// innermost Call first.
     paired_contexts: FxHashMap<Path, Vec<Position>>,
 }
 
@@ -99,7 +102,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns whether the contexts or the name mark the operation as part of the backward pass
+    /// Returns whether the operation's context or its name marks it as part of the backward pass
     /// (docs/model.md, "Passes").
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
@@ -118,7 +121,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns whether the contexts or the name mark the operation as an update of weights
+    /// Returns whether the operation's context or its name marks it as an update of weights
     /// (docs/model.md, "Passes").
     fn is_update(&self, context: Position, name: &str) -> bool {
         let text = |field| self.debug_info.text(context, field).unwrap_or("");
@@ -132,8 +135,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name of the operation by its contexts, or by those of the operation that it
-    /// replaced; empty if they have none.
+    /// Returns the name of the operation in its contexts or, if it is outlined and replaced another
+    /// one, in that one's contexts; empty if they have none.
     fn context_name(&mut self, operation: &UnnamedOperation) -> &'a str {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
@@ -168,8 +171,8 @@ impl<'a> Namer<'a> {
             .or_else(call)
     }
 
-    /// Returns the first non-empty text of `field` in the chain of the context with id `named_by`,
-    /// among contexts of the software layer `layer`.
+    /// Returns the first non-empty text of `field` in the context with id `named_by` and its
+    /// parents, from there to the root, among contexts of the software layer `layer`.
     fn first_text(
         &self,
         named_by: u64,
@@ -194,8 +197,9 @@ impl<'a> Namer<'a> {
         names.find(|name| !name.is_empty())
     }
 
-    /// Returns the id of the operation that the outlined operation `uid` replaced on this call
-    /// path; `None` if no Call has a pair for it. The innermost Call that has one decides.
+    /// Returns the id of the operation that the outlined operation with id `uid` replaced on this
+    /// call path; `None` if no Call on it has a pair for `uid`. Of several, the innermost Call
+    /// decides.
     fn replaced(&mut self, path: Path, uid: u64) -> Option<u64> {
         self.find_paired_contexts(path);
         let paired_contexts = self.paired_contexts.get(&path)?;
@@ -205,9 +209,9 @@ impl<'a> Namer<'a> {
     }
 
     /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in
-    /// `paired_contexts`. It is the first context in the Call's chain that has pairs, or the
-    /// context that this one replaced by the pairs of an enclosing Call: a Call in an outlined body
-    /// may be a copy without pairs, and the replaced context has them.
+    /// `paired_contexts`. It is the first context from that of the Call towards the root that has
+    /// pairs, or the context that this one replaced by the pairs of an enclosing Call: a Call in an
+    /// outlined body may be a copy without pairs, and the replaced context has them.
     fn find_paired_contexts(&mut self, path: Path) {
         if self.paired_contexts.contains_key(&path) {
             return;
@@ -263,9 +267,9 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// Components of TensorFlow names that mark the backward pass; prefixes of components that mark an
-/// update (assumed).
+/// Components (between slashes) of the names of TensorFlow operations in the backward pass.
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
+/// Beginnings of a component of the names of TensorFlow operations that update weights (assumed).
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
 fn components(name: &str) -> impl Iterator<Item = &str> {
@@ -295,8 +299,9 @@ pub(super) fn op_type(opid: &str) -> &str {
         .unwrap_or(without_version)
 }
 
-/// Returns the name of an operation that is a Call, a tensor or has no name: the type, its instance
-/// number in parentheses, and the tensor's id.
+/// Returns the name of an operation that is a Call or a tensor, or that has no `name`: its type
+/// (`Call`, `Tensor` or `Anonymous`), its `instance` number in parentheses, a slash and the id of
+/// its `tensor`, as far as they are given.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let mut full = match (name, tensor) {
         ("", Some(_)) => "Tensor".to_string(),

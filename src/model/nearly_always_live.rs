@@ -8,13 +8,13 @@ use crate::profile::{LiveClasses, Profile};
 use crate::wording::grouped;
 use std::ops::Range;
 
-/// The warning is given if the variables have at least 1/`MIN_SHARE` of the bytes of all variables.
-/// Fewer bytes change no split visibly.
+/// The warning is only given if the variables that it is about have at least 1/`MIN_SHARE` of the
+/// bytes of all data variables. Fewer bytes change no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if persistent variables are live at all steps except some copies from or to
-/// the host, and have much of the memory of `data`. `is_training` says whether there is a backward
-/// pass.
+/// Returns a warning if some variables are live at all steps except some copies from or to the
+/// host, and have much of the bytes of all `data` variables ([`MIN_SHARE`]): they are probably
+/// weights. `is_training` says whether there is a backward pass.
 pub(super) fn warning(
     profile: &Profile,
     data: &VariableGroups,
@@ -46,8 +46,8 @@ struct MissedSteps {
     last: u32,
 }
 
-/// Writes the warning. `bytes` are the bytes of all variables; `all` has, for each of them, the
-/// steps at which it is not live; `steps` is the number of steps.
+/// Writes the warning about some variables: `bytes` is their sum, and `all` has, for each of them,
+/// the steps at which it is not live. `steps` is the number of steps of the program.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,
@@ -77,7 +77,7 @@ fn sentence<'a>(
     ))
 }
 
-/// Finds the steps at which variables of an equivalence class are not live.
+/// Data by which to find the steps at which the variables of an equivalence class are not live.
 struct Missed<'a> {
     classes: &'a LiveClasses,
     /// By step: the number of steps before it that copy from or to the host; with one more entry
@@ -100,9 +100,9 @@ impl<'a> Missed<'a> {
         }
     }
 
-    /// Returns the steps at which a class is not live; `None` if it is always live, if any of these
-    /// steps does not copy from or to the host, or if the class is live at no more steps than it is
-    /// not.
+    /// Returns the steps at which a class is not live, if all of them copy from or to the host and
+    /// there are fewer than those at which it is live. `None` otherwise, or if the class is always
+    /// live.
     fn of_class(&self, class: u32) -> Option<MissedSteps> {
         let gaps: Vec<Range<u32>> = self.gaps(class).collect();
         let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);

@@ -22,8 +22,8 @@ pub struct Operation {
     /// Names of the input tensors by the debug context, joined by `/`, with each `.` replaced by
     /// `/`; empty if the context has none.
     pub inputs: Box<str>,
-    /// Whether the operation only creates a tensor and computes nothing. Such an operation never
-    /// has a layer.
+    /// Whether the operation only creates a tensor, such as a weight, and computes nothing. Such an
+    /// operation never has a layer.
     pub is_tensor: bool,
     /// Whether the compiler created the operation, so that no context gives its name or purpose
     /// (docs/model.md, "Contexts and names").
@@ -31,16 +31,16 @@ pub struct Operation {
     /// Whether the debug context or the name marks the operation as part of the backward pass
     /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Whether the operation updates weights. Names and contexts decide; if they mark no operation
-    /// of the model as an update, the variables that it uses decide.
+    /// Whether the operation updates weights. Its name and contexts decide; only if they mark no
+    /// operation of the model as an update, the variables that each operation uses decide.
     pub is_update: bool,
     /// The pass of the training step in which the operation runs.
     pub pass: Pass,
     /// Whether the operation is in the body of a function.
     pub is_nested: bool,
     /// The first and the last liveness step of the operation, both inclusive; `None` if it has no
-    /// step. If the profile lists the body of a function once for each call, only the steps of this
-    /// operation's call count.
+    /// step. If the profile lists the steps of a function body once for each call, only those of
+    /// this operation's call count.
     pub window: Option<(u32, u32)>,
     /// Index into [`Model::calls`](super::Model::calls) of the function call that the operation is
     /// part of, or [`NO_CALL`](super::NO_CALL).
@@ -50,17 +50,17 @@ pub struct Operation {
 /// The pass of a training step in which an operation runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pass {
-    /// Forward pass: all steps are before the start of the backward pass. All operations of
+    /// Forward pass: the operation ends before the start of the backward pass. All operations of
     /// inference.
     #[default]
     Forward,
-    /// Backward pass: all steps are at or after the start of the backward pass.
+    /// Backward pass: the operation begins at or after the start of the backward pass.
     Backward,
     /// Update of the weights.
     Update,
-    /// Forward and backward pass: some steps are before the start of the backward pass and some
-    /// after it. Either calls in both passes share the steps of one function body, or the operation
-    /// is recomputed for the backward pass.
+    /// Forward and backward pass: the operation has steps before the start of the backward pass and
+    /// steps after it. Either calls in both passes share the steps of one function body, or the
+    /// operation is recomputed for the backward pass.
     Both,
 }
 
@@ -86,8 +86,8 @@ pub(super) struct OperationContext {
     pub(super) is_anonymous: bool,
 }
 
-/// Returns the software layer whose contexts define the operations: the first of PopART, XLA and
-/// HLO that any context has; `None` for plain Poplar.
+/// Returns the software layer whose debug contexts define the operations: the first of PopART, XLA
+/// and HLO that any context has; `None` for plain Poplar, where none of them has any.
 pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     [
         SoftwareLayer::Popart,
@@ -98,8 +98,8 @@ pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Finds the operation context of a debug id, and remembers it, because many programs share one
-/// debug id.
+/// Finds the operation contexts of debug ids, and remembers the results, because many programs
+/// share one debug id.
 pub(super) struct OperationContexts<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
@@ -115,8 +115,8 @@ impl<'a> OperationContexts<'a> {
         }
     }
 
-    /// Returns the operation context of a program with this debug id; `None` for id 0 and for ids
-    /// that `debug.cbor` lacks.
+    /// Returns the operation context of a program with this debug id; `None` for id 0 (no context)
+    /// and for ids that `debug.cbor` lacks.
     pub(super) fn of(&mut self, debug_id: u64) -> Option<OperationContext> {
         if let Some(&known) = self.found.get(&debug_id) {
             return known;
@@ -126,7 +126,7 @@ impl<'a> OperationContexts<'a> {
         context
     }
 
-    /// Returns the debug id of an operation context.
+    /// Returns the id of an operation context, which is the uid of its operation.
     pub(super) fn id(&self, context: OperationContext) -> u64 {
         self.debug_info.id(context.position)
     }
@@ -164,7 +164,7 @@ pub(super) struct UnnamedOperations {
 /// Sentinel in place of the index of an operation: the visited program belongs to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
-/// An operation before it gets its name. The call path and the operation context together identify
+/// An operation before it gets its name. Its call path and its operation context together identify
 /// it.
 pub(super) struct UnnamedOperation {
     pub(super) path: Path,
@@ -176,8 +176,8 @@ pub(super) struct UnnamedOperation {
     pub(super) programs: Vec<u32>,
 }
 
-/// All operations with one debug context. The first of them in the walk gives the group its
-/// programs.
+/// All operations with one debug context, before they get names. The first of them in the walk
+/// gives the group its programs.
 pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
     /// Index into [`UnnamedOperations::operations`] of the first operation of the group.
@@ -185,8 +185,8 @@ pub(super) struct UnnamedGroup {
     pub(super) programs: Vec<u32>,
 }
 
-/// Walks the program tree and sorts its programs into operations, which are in the order of their
-/// first programs.
+/// Walks the program tree and divides the visits of its programs among operations, which are in the
+/// order of their first programs. `contexts` finds the operation of a program.
 ///
 /// # Errors
 /// If the program tree is cyclic, or unfolds to too many visits.
@@ -246,11 +246,13 @@ fn share_groups(
     groups
 }
 
-/// Bytes on each tile from which a variable counts as a tensor. A variable with fewer bytes is a
-/// single number that several operations share, such as the scale of all gradients.
+/// A variable with fewer bytes for each tile than this is a single number that several operations
+/// share, such as the scale of all gradients, and no tensor. The bytes of a variable over all tiles
+/// are compared with this number times the number of tiles.
 pub(super) const NUMBER_BYTES: u64 = 16;
 
-/// A program that owns vertex state or exchange code, and the operation group that it belongs to.
+/// A program that owns memory besides control code (vertex state or exchange code), and the
+/// operation group that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedProgram {
     /// The program's `id` in the table `programs` of the profile.

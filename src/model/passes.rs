@@ -12,7 +12,7 @@ use crate::limits;
 use crate::profile::LiveClasses;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
-/// inference, where all operations stay in the forward pass.
+/// inference, where no operation changes: all are in the forward pass from the start.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let of_main_graph = operations.iter().filter(|operation| !operation.is_nested);
     let backward = of_main_graph.filter(|operation| operation.is_backward);
@@ -66,7 +66,8 @@ pub(super) fn mark_updates(
     }
 }
 
-/// Properties of the variables that one operation group of the backward pass uses.
+/// Properties of the variables that one operation group of the backward pass uses. A parameter is a
+/// variable that is live on the first and on the last step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
     /// Whether the group uses a parameter that is not an accumulator.
@@ -84,7 +85,8 @@ struct Uses {
 
 impl Uses {
     /// Returns the properties of each group. All are zero or false for groups that begin before the
-    /// backward pass, run no vertices, or copy from or to the host.
+    /// backward pass, run no vertices, or copy from or to the host; and for all groups if the file
+    /// is too large to look at.
     fn of_groups(
         (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
         (variables, classes): (&VariableGroups, &LiveClasses),

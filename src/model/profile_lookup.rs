@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// An index of the profile's lowered variables by tile, and of the program of each step.
+/// An index of the profile's lowered variables, from which those of single tiles are looked up; and
+/// the program of each step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,
-    /// By variable: the index of its use set in the model.
+    /// By variable of the profile: the index of its use set in the model.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
     /// The program that runs at each step, with its operation.
@@ -57,7 +58,7 @@ pub struct NamedVariable {
 /// A lowered variable (the part of a tensor on one tile), without its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileVariable {
-    /// Index of the variable in the order of the profile.
+    /// Index of the variable in the profile's list of variables.
     position: u32,
     /// Index of the equivalence class of the variable, which determines the steps at which it is
     /// live.
@@ -70,29 +71,29 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// The largest variables of each tile for which they were requested.
+/// The largest variables of some tiles ([`ProfileLookup::on_tiles`]).
 #[derive(Debug)]
 pub struct TileLists<'a> {
     lookup: &'a ProfileLookup,
-    /// By tile: indices of its variables in the order of the profile, the largest first; empty for
-    /// tiles that were not requested.
+    /// By tile: its largest variables, the largest first, as indices into the profile's list of
+    /// variables; empty for tiles that were not requested.
     by_tile: Vec<Vec<u32>>,
 }
 
-/// The largest variables of one tile among those seen so far, and some smaller ones that are
-/// removed later.
+/// The largest variables of one tile among those seen so far, as `positions` in the profile's list,
+/// and some smaller ones that are removed later.
 #[derive(Clone, Default)]
 struct Largest {
     positions: Vec<u32>,
-    /// Bytes of the smallest variable that is among the largest: variables without more bytes are
-    /// ignored. `None` while fewer than the maximum number were seen.
+    /// If at least the requested number of variables was seen: bytes of the smallest one among the
+    /// largest; variables without more bytes are ignored.
     too_few: Option<u32>,
 }
 
 impl ProfileLookup {
-    /// Finds the largest variables of some tiles, in one parallel pass over all variables, since a
-    /// large model has 10^7 of them. `wanted` lists tiles, each with the maximum number of
-    /// variables.
+    /// Finds the largest variables of some tiles that are ever live. `wanted` lists tiles, each
+    /// with the maximum number of its variables to find. Takes one parallel pass over all
+    /// variables, of which a large model has 10^7.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         let mut max_counts = vec![0; highest.unwrap_or(0)];
@@ -119,8 +120,9 @@ impl ProfileLookup {
         }
     }
 
-    /// Returns, by tile, the indices of some variables in the index range `part`, which include the
-    /// tile's largest, `max_counts` at most.
+    /// Looks at the variables of the profile in the index range `part`. Returns, by tile, the
+    /// indices of some of them, which include the largest ones of the tile; `max_counts` has, by
+    /// tile, the number of variables to find.
     fn of_part(&self, part: Range<usize>, max_counts: &[usize]) -> Vec<Vec<u32>> {
         let mut found = vec![Largest::default(); max_counts.len()];
         let tiles = self.variables.tiles[part.clone()].iter();
@@ -144,10 +146,10 @@ impl ProfileLookup {
         &self.variables.category_names
     }
 
-    /// Reads the names of variables from the profile, in the order of `all`.
+    /// Reads the names of the variables `all` from the profile, and returns them in the same order.
     ///
     /// # Errors
-    /// If the profile cannot be read again, or has changed since.
+    /// If the profile cannot be read again, or has changed since it was read.
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
@@ -156,7 +158,8 @@ impl ProfileLookup {
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
-    /// Returns a variable together with its name and the name of its category.
+    /// Returns a variable together with `name`, which [`names`](Self::names) reads, and the name of
+    /// its category.
     pub fn with_name(&self, variable: &TileVariable, name: String) -> NamedVariable {
         NamedVariable {
             name: name.into(),
@@ -166,14 +169,15 @@ impl ProfileLookup {
         }
     }
 
-    /// Sorts variables by size, the largest first, and keeps the first `max_count`.
+    /// Sorts `positions`, indices of variables, by bytes, the largest first, and keeps the first
+    /// `max_count`.
     fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
         positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
         positions.truncate(max_count);
     }
 
-    /// Adds the variable at `position` to `largest` if it is ever live and may be among the
-    /// `max_count` largest variables.
+    /// Adds the variable at index `position` to `largest` if it is ever live and may be among the
+    /// `max_count` largest variables of its tile.
     fn add(&self, largest: &mut Largest, position: u32, max_count: usize) {
         let bytes = Some(self.variables.bytes[position as usize]);
         let is_never_live = || self.variables.classes[position as usize] == NEVER_LIVE;
@@ -190,8 +194,8 @@ impl ProfileLookup {
 }
 
 impl TileLists<'_> {
-    /// Returns the largest variables of a tile that are ever live, the largest first; equal sizes
-    /// in the order of the profile. Empty if the tile was not requested.
+    /// Returns the largest variables of `tile` that are ever live, as many as were requested, the
+    /// largest first; equal sizes in the order of the profile. Empty if the tile was not requested.
     pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
         let variables = &self.lookup.variables;
         let positions = self.by_tile.get(tile as usize).into_iter().flatten();
@@ -206,7 +210,8 @@ impl TileLists<'_> {
 }
 
 impl LiveVariables {
-    /// Sums up the bytes of the variables in `live`, in all and by category.
+    /// Counts the variables in `live`, those of one tile at one step, and sums up their bytes, in
+    /// all and by category.
     pub fn of(live: &[TileVariable], lookup: &ProfileLookup) -> Self {
         let mut sums = vec![0; lookup.category_names().len()];
         for variable in live {

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Prefix (PopART) and suffix (TensorFlow) of names of gradient accumulators.
+/// Prefix of the names of gradient accumulators in PopART; the suffix of their names in TensorFlow
+/// is [`TENSORFLOW_ACCUMULATOR`].
 const POPART_ACCUMULATOR: &str = "Accum___";
 const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 
@@ -29,10 +30,12 @@ pub enum TensorKind {
     Other,
 }
 
-/// The framework's label of the variables that hold parts of one tensor.
+/// The framework's label of a tensor, which lowered variables (parts of the tensor on tiles) have
+/// in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// The name of the variables in the profile, without the number of the part.
+    /// The name that the variables have in the profile, without the number of the part (`#` and
+    /// digits).
     pub name: Box<str>,
     /// The id of the tensor in the framework; empty if no context records it.
     pub tensor: Box<str>,
@@ -64,8 +67,8 @@ impl Label {
         }
     }
 
-    /// Returns the name to compare with names of weights: the id of the tensor or, if that is
-    /// unknown, the name of the variables without a `#` at its end.
+    /// Returns the name by which labels are compared with names of weights: the id of the tensor
+    /// or, if that is unknown, the name of the variables without a `#` at its end.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')
@@ -74,14 +77,16 @@ impl Label {
         }
     }
 
-    /// Returns whether the label is of a gradient accumulator, by its name.
+    /// Returns whether the label is of a gradient accumulator, judging by its name in PopART or
+    /// TensorFlow.
     pub fn is_accumulator(&self) -> bool {
         let name = self.weight_name();
         name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
     }
 }
 
-/// Returns the bytes of one element of a PopART type such as `FLOAT16`; `None` for unknown types.
+/// Returns the bytes of one element of a PopART data type with this name, such as `FLOAT16`; `None`
+/// for unknown types.
 fn element_bytes(name: &str) -> Option<u8> {
     match name {
         "BOOL" | "INT8" | "UINT8" | "FLOAT8_143" | "FLOAT8_152" => Some(1),
@@ -156,12 +161,13 @@ pub struct Recording {
 
 /// PopART's name of the part of the program that runs once after all micro-batches.
 const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
-/// Type of the PopART operation that loads from memory outside the IPUs, the suffix of ids of
-/// loaded tensors, and the suffix of ids of tensors that are gathered from replicas.
+/// Type of the PopART operation that loads a tensor from memory outside the IPUs.
 const REMOTE_LOAD: &str = "RemoteLoad";
+/// Suffix of the ids of tensors that are loaded from memory outside the IPUs.
 const LOADED_END: &str = "__l0";
+/// Suffix of the ids of tensors that are gathered from replicas.
 const GATHERED_END: &str = "__g0";
-/// Prefix of the names of operations that mark a checkpoint.
+/// Beginning of a part (between slashes) of the name of an operation that marks a checkpoint.
 const CHECKPOINT: &str = "Checkpoint";
 
 impl Recording {

@@ -9,9 +9,10 @@ use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Gives variables with different labels or partners different use sets. Returns the use sets of
-/// the variables of each compute set and region afterwards. `computes` says, by operation group,
-/// whether it runs vertices.
+/// Divides use sets so that all variables of a set have one label and one partner, a variable
+/// beside which they count ([`UseSets::partner`]). Returns the use sets of the variables of each
+/// compute set and region afterwards. `computes` says, by operation group, whether it runs
+/// vertices; the last parameter has the use set of each variable and all use sets, and is changed.
 pub(super) fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -37,9 +38,10 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Gives each variable in `values` the use set for its old set and its value. `values` has pairs of
-/// a variable and a value; `mark` computes the label and partner of the new set from the label of
-/// the old set and the value.
+/// Gives the variables with one use set and one value a new use set of the same operation groups.
+/// `values` has pairs of a variable and its value (a label, or the use set of a partner); `set_of`
+/// has the use set of each variable. `mark` computes the label and the partner of the new set from
+/// the label of the old set and the value.
 fn split_sets(
     values: Vec<(u32, u32)>,
     (set_of, sets): (&mut [u32], &mut UseSets),
@@ -55,21 +57,23 @@ fn split_sets(
     }
 }
 
-/// A variable, and the use set of its partner, such as a moment and the use set of its weight.
+/// A variable, and the use set of its partner: for example an optimizer's moment, and the use set
+/// of its weight.
 type VariablePartner = (u32, u32);
 
-/// A compute set works on the whole model if it uses variables of at least this number of other use
-/// sets; a compute set of a layer mostly uses fewer.
+/// A compute set works on the whole model if it uses variables of at least this number of use sets
+/// that several operations compute with; a compute set of a layer mostly uses fewer.
 const MIN_PARTNERS: usize = 8;
 
-/// An operation works on the whole model with one compute set for each weight if it has at least
+/// An operation works on the whole model, with one compute set for each weight, if it has at least
 /// this number of compute sets; an operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// Finds the partners of variables that only one operation uses, in a compute set that works on the
-/// whole model, such as moments of an optimizer. The partner is a variable on the same tile with
-/// equally many elements that other operations compute with too, such as the weight. Returns each
-/// variable with the use set of its partner, ascending by variable.
+/// Finds the partners of variables with which only one operation computes, in a compute set that
+/// works on the whole model, such as moments of an optimizer. The partner is a variable on the same
+/// tile with equally many elements that other operations compute with too, such as the weight.
+/// `computes` says, by operation group, whether it runs vertices. Returns each variable that has a
+/// single partner with the partner's use set, ascending by variable.
 fn partners(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -108,7 +112,8 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds the partners of variables in all compute sets of an operation group.
+    /// Finds the partners of variables in all compute sets of an operation group. A variable may
+    /// occur several times.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
         let programs = &self.profile.programs;
         let is_compute_set = |program: &u32| programs.compute_set(*program).is_some();
@@ -119,8 +124,8 @@ impl Pairing<'_> {
         compute_sets.flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
-    /// Finds the partners of the variables that only `program` uses. `compute_sets` is the number
-    /// of compute sets of its operation.
+    /// Finds the partners of the variables of `program` with which only its own operation computes.
+    /// `compute_sets` is the number of compute sets of that operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -165,8 +170,10 @@ impl Pairing<'_> {
         self.profile.variables.label(variable) != 0
     }
 
-    /// Finds partners for the variables of `program` on the same tile. Variables of one size get
-    /// the candidates in turn; state and temporaries are paired separately.
+    /// Finds, for the variables of `program` with which only its own operation computes, partners
+    /// on the same tile among its other variables. Variables of one tile and size get the
+    /// candidates in turn; variables with a label (state) and without one (temporaries) are paired
+    /// separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -203,10 +210,10 @@ type TileAndBytes = (u16, u32);
 /// a moment is as wide as its weight, or twice or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns, for each of `places` (tile and bytes of a variable), the entries of `others` on the
-/// same tile with equally many elements. The ratio of element widths is one that gives most
-/// variables a partner, since an unrelated weight on the tile may have the right size by chance.
-/// `others` is sorted.
+/// Returns, for each of `places` (tile and bytes of a variable), the candidates for its partner:
+/// the entries of `others` (sorted; tile and bytes, and use set) on the same tile with equally many
+/// elements. Of the ratios in [`WIDTHS`], those that give more variables a candidate come first,
+/// since an unrelated weight on the tile may have the right size by chance.
 fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [(TileAndBytes, u32)],
@@ -226,8 +233,9 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// Returns the entries of `others` (sorted) on `tile` whose number of elements equals that of a
-/// variable of `bytes` bytes, if an element of the variable is `times / parts` as wide as theirs.
+/// Returns the entries of `others` (sorted; tile and bytes, and use set) on `tile` with as many
+/// elements as a variable of `bytes` bytes, if one element of the variable has `times / parts` the
+/// bytes of one of theirs.
 fn of_elements(
     others: &[(TileAndBytes, u32)],
     (tile, bytes): TileAndBytes,

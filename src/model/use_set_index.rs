@@ -3,8 +3,9 @@
 use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
 
-/// The use sets of the variables of each compute set and each region. A list has some thousand
-/// times fewer sets than variables, so each variable is looked up once here.
+/// The use sets of the variables of each compute set and each region (a part of memory that an
+/// exchange or copy names). A list of variables has some thousand times fewer use sets than
+/// variables, so each variable is looked up only once, here.
 pub(super) struct UseSetIndex {
     /// By index in [`Profile::compute_set_variables`]: use sets, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
@@ -13,8 +14,8 @@ pub(super) struct UseSetIndex {
 }
 
 impl UseSetIndex {
-    /// Builds the index. `set_of` has the use set of each variable; `sets` is the number of use
-    /// sets.
+    /// Builds the index. `set_of` has the use set of each variable of the profile; `sets` is the
+    /// number of use sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
         let mut index = Self {
@@ -26,6 +27,7 @@ impl UseSetIndex {
     }
 
     /// Computes each list again that is empty or has a use set for which `is_changed` is true.
+    /// `set_of` has the new use set of each variable; `sets` is the new number of use sets.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -47,8 +49,8 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// Returns the use sets of the variables that `program` uses, ascending, each with its role. A
-    /// set with several roles has the first of them in the order of [`Role`].
+    /// Returns the use sets of the variables that `program` (an index) uses, ascending, each with
+    /// its role. A set with several roles has the first of them in the order of [`Role`].
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let program = &profile.programs.all[program as usize];
@@ -87,15 +89,15 @@ pub(super) enum Role {
     Computes,
     /// An exchange writes the variable, which is its last region.
     Destination,
-    /// An exchange reads the variable, or code is copied to it.
+    /// An exchange reads the variable, or the program copies code to it.
     Reads,
     /// The program copies the variable from or to the host.
     Host,
 }
 
-/// Collects the use sets of one list of variables after another.
+/// Working memory to collect the distinct use sets of one list of variables after another.
 struct Seen {
-    /// By set: number of the last list that has it.
+    /// By use set: number (from 1, `look`) of the last list that was found to have it.
     last: Vec<u32>,
     look: u32,
 }
@@ -108,7 +110,8 @@ impl Seen {
         }
     }
 
-    /// Returns the use sets of the variables in list `position` of `lists`, ascending, each once.
+    /// Returns the use sets of the variables in the list at index `position` of `lists`, ascending,
+    /// each once. `set_of` has the use set of each variable.
     fn sets_of(&mut self, lists: &VariableLists, position: u32, set_of: &[u32]) -> Box<[u32]> {
         self.look += 1;
         let mut sets = Vec::new();

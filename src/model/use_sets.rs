@@ -8,9 +8,9 @@ use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
 
 /// All use sets. A use set is the set of operation groups that use a variable, together with the
-/// variable's label and partner: variables that differ in any of them have different use sets. Set
-/// 0 is empty. Any other set is a smaller set plus one group, whose index is above those of all
-/// groups of the smaller set.
+/// variable's label and its partner ([`partner`](Self::partner)): variables that differ in any of
+/// them have different use sets. Set 0 is empty. Any other set is stored as a smaller set plus one
+/// group, whose index is above those of all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
     /// By set: the set without its last group, and the last group.
@@ -18,8 +18,8 @@ pub struct UseSets {
     /// By set: the label of its variables, as an index into
     /// [`Model::labels`](super::Model::labels).
     labels: Vec<u32>,
-    /// By set: the set of the variables that its variables are paired with
-    /// ([`partner`](Self::partner)); [`NO_USERS`] if there are none.
+    /// By set: the use set of the partners of its variables ([`partner`](Self::partner));
+    /// [`NO_USERS`] if they have none.
     partners: Vec<u32>,
 }
 
@@ -38,8 +38,9 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds the set of all groups of `smaller` and `group`, and returns its index. `smaller` must
-    /// exist, and `group` must be above all its groups.
+    /// Adds the set of all groups of the set `smaller` and of `group`, with the label and partner
+    /// of no variable (0), and returns its index. `smaller` must exist, and `group` must be above
+    /// all its groups.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -47,7 +48,8 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a set with the groups of `set`, but another label and partner, and returns its index.
+    /// Adds a set with the groups of `set`, but this label and partner ([`mark`](Self::mark)), and
+    /// returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -55,7 +57,8 @@ impl UseSets {
         added
     }
 
-    /// Sets the label and partner of the variables with use set `set`.
+    /// Sets the label (an index into [`Model::labels`](super::Model::labels)) and the partner (a
+    /// use set, or [`NO_USERS`]) of the variables with use set `set`.
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
         self.labels[set as usize] = label;
         self.partners[set as usize] = partner;
@@ -74,9 +77,9 @@ impl UseSets {
         Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
-    /// Checks that set 0 is empty, that each other set consists of an earlier set and a group that
-    /// is above all its groups and below `groups`, and that each set has a label below `labels` and
-    /// an existing partner.
+    /// Returns whether a list that was read from a file is consistent: set 0 is empty, each other
+    /// set consists of an earlier set and a group that is above all its groups and below `groups`,
+    /// and each set has a label below `labels` and an existing partner.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -125,11 +128,11 @@ impl UseSets {
     }
 }
 
-/// By variable: the index of its use set. And all use sets.
+/// By variable of the profile: the index of its use set. And all use sets.
 pub(super) type Users = (Vec<u32>, UseSets);
 
-/// Finds the use set of each variable of the profile. Sets are numbered in the order of the first
-/// uses that make them.
+/// Finds the use set of each variable of the profile, still without labels and partners. Sets are
+/// numbered in the order of the first uses that make them.
 ///
 /// # Errors
 /// If variables have more uses or sets than in any real model ([`limits`]).
@@ -140,8 +143,11 @@ pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, 
     of_variables(count, groups.len() as u32, lists, max)
 }
 
-/// Finds the use sets of `count` variables. `lists` returns, for a group, lists of the variables
-/// that it uses.
+/// Finds the use sets of `count` variables, which `groups` operation groups use. `lists` returns,
+/// for a group, lists of the variables that it uses.
+///
+/// # Errors
+/// If there are more than `max_sets` use sets, or more than `max_uses` uses in all lists.
 fn of_variables<'a>(
     count: usize,
     groups: u32,

@@ -32,8 +32,8 @@ pub struct VariableGroups {
 }
 
 impl VariableGroups {
-    /// Sorts `groups`, each given with its tile, by tile, class and set, and joins groups that have
-    /// the same tile, class and set. They stay separate if their bytes would exceed 4 GiB.
+    /// Sorts `groups`, each given with its tile (below `tiles`), by tile, class and set, and joins
+    /// those in which all three are equal. They stay separate if their bytes would exceed 4 GiB.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups.iter().map(|(_, group)| group.class as usize + 1);
@@ -43,9 +43,9 @@ impl VariableGroups {
         Self::sorted((tiles, classes), groups.len(), tile, group)
     }
 
-    /// Sorts the groups with numbers below `count`, as [`new`](Self::new) does. `tile` returns the
-    /// tile of a number, `group` its group, `None` if there is none. All tiles must be below
-    /// `tiles`, all classes below `classes`.
+    /// Sorts the groups with numbers from 0 to `count`, exclusive, and joins equal ones as
+    /// [`new`](Self::new) does. `tile` returns the tile of a number, and `group` its group, `None`
+    /// to leave it out. All tiles must be below `tiles`, all classes below `classes`.
     pub(super) fn sorted(
         (tiles, classes): (u32, usize),
         count: usize,
@@ -87,9 +87,10 @@ impl VariableGroups {
     }
 
     /// Builds the groups from sorted lists. `uses` has the distinct pairs of class and use set,
-    /// ascending; `counts` has the number of groups of each tile; `groups` has the groups of all
-    /// tiles, on each tile ascending by number of the use. `None` if the counts do not add up, a
-    /// list is not ascending, or a group has a use that does not exist.
+    /// ascending; `counts` has, by tile, the number of its groups; `groups` has the groups of all
+    /// tiles, tile after tile, on each tile ascending by [`TileUse::number`], an index into `uses`.
+    /// `None` if the counts do not add up, a list is not ascending, or a group has a use that does
+    /// not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -110,8 +111,8 @@ impl VariableGroups {
         })
     }
 
-    /// Returns the groups with other sizes: `bytes` computes the new bytes of a group from the
-    /// number of its use and its bytes on the tile.
+    /// Returns the groups with other sizes: `bytes(number, old)` returns the new bytes on a tile of
+    /// the variables with class and use set `uses[number]`, which were `old`.
     pub fn with_bytes(&self, bytes: impl Fn(u32, u32) -> u32) -> Self {
         let mut changed = self.clone();
         changed.uses.iter_mut().for_each(|sum| sum.bytes = 0);
@@ -122,7 +123,7 @@ impl VariableGroups {
         changed
     }
 
-    /// Returns a copy without the groups that no operation uses.
+    /// Returns a copy without the groups of variables that no operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
         let groups =
@@ -139,8 +140,8 @@ impl VariableGroups {
         &self.uses
     }
 
-    /// Returns the index in [`uses`](Self::uses) of a class and use set; `None` if no variable has
-    /// both.
+    /// Returns the index in [`uses`](Self::uses) of the pair of `class` and `set`; `None` if no
+    /// variable has both.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |numbered: &VariableUse| (numbered.class, numbered.set);
         let found = self.uses.binary_search_by_key(&(class, set), key);
@@ -161,23 +162,24 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// Returns the bytes on `tile` of each use, ascending by index in [`uses`](Self::uses).
+    /// Returns the bytes on `tile` of each pair of class and use set that it has, ascending by
+    /// index in [`uses`](Self::uses).
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
-/// Returns the number of parts in which `count` items are processed in parallel: one for each
-/// thread, but fewer if a list of `values` for each part would be large compared with the items of
-/// the part.
+/// Returns the number of parts in which `count` items are processed in parallel, where each part
+/// makes a list of `values` values: one part for each thread, but fewer if the list would be large
+/// compared with the items of the part; at least 1.
 fn parts(count: usize, values: usize) -> usize {
     let parts = count / (4 * values.max(1));
     parts.clamp(1, rayon::current_num_threads())
 }
 
-/// Returns where the groups of each tile start, from the number of groups of each tile; with one
-/// more entry for the end.
+/// Returns where the groups of each tile start in a list of all groups, from `counts`, the number
+/// of groups of each tile; with one more entry for the end.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -187,15 +189,15 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Adds each number of `more` to the number at the same index in `sums`.
+/// Adds each number of `more` to the number at the same index in `sums`; both have equal lengths.
 fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
     let pairs = sums.iter_mut().zip(more);
     pairs.for_each(|(sum, more)| *sum += more);
 }
 
-/// Sums up the bytes of each use over all tiles. The groups of tile `t` are
-/// `groups[starts[t]..starts[t + 1]]`; `uses` is the number of uses. `None` if the groups of a tile
-/// are not ascending, or a use does not exist.
+/// Sums up, over all tiles, the bytes of each of `uses` pairs of class and use set. The groups of
+/// tile `t` are `groups[starts[t]..starts[t + 1]]`. `None` if the groups of a tile are not
+/// ascending by number, or a number is not below `uses`.
 fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     let sum_up = |tiles: Range<usize>| {
         let mut sums = vec![0u64; uses];
@@ -219,8 +221,9 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     found.unwrap_or_else(|| Some(vec![0; uses]))
 }
 
-/// Sorts the groups with numbers below `count` by tile, in their order on each tile. The result has
-/// the groups of tile `t` at `starts[t]..starts[t + 1]`.
+/// Sorts the groups with numbers from 0 to `count`, exclusive, by tile; on each tile they keep
+/// their order. `tile` and `group` are as for [`VariableGroups::sorted`]. The result has the groups
+/// of tile `t` at `starts[t]..starts[t + 1]`.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -250,8 +253,9 @@ fn by_tile(
     sorted
 }
 
-/// Sorts the groups of each tile by number of the use, joins groups that have the same use, and
-/// updates `starts`.
+/// Sorts the groups of each tile by [`TileUse::number`], and joins those with equal numbers
+/// ([`join_neighbours`]). `starts` has the start of each tile in `groups` and the end, before and
+/// afterwards.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
     let tiles = split_by(groups, lengths.map(|length| length as usize));
@@ -275,8 +279,9 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     groups.shrink_to_fit();
 }
 
-/// Joins neighbouring groups of a sorted tile that have one class and use set, unless their bytes
-/// exceed 4 GiB. Returns the number of groups left, which are at the front of `tile`.
+/// Joins neighbouring groups of a tile, which is sorted by [`TileUse::number`], if their numbers
+/// are equal, unless their bytes would exceed 4 GiB. Returns the number of groups left, which are
+/// at the front of `tile`.
 fn join_neighbours(tile: &mut [TileUse]) -> usize {
     let mut kept = 0usize;
     for position in 0..tile.len() {

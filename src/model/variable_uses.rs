@@ -26,8 +26,8 @@ pub struct TileUse {
     pub bytes: u32,
 }
 
-/// A map with a value for each pair of class and use set. Most classes have only one use set; then
-/// a lookup is one access to a list.
+/// A map with a value for each pair of equivalence class and use set. Most classes have only one
+/// use set; then a lookup is one access to a list.
 #[derive(Debug, Clone)]
 pub(super) struct ByUse<T> {
     /// By class: its first use set ([`NO_SET`] if it has none), and the value of the class with
@@ -48,7 +48,8 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set to be changed; the default at first.
+    /// Returns the value of a class and use set to be changed; adds the pair with the default if it
+    /// is new.
     #[inline]
     pub(super) fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
         let (first, value) = &mut self.first[class as usize];
@@ -62,7 +63,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set; the default if it has none.
+    /// Returns the value of a class and use set; the default if the map lacks the pair.
     #[inline]
     pub(super) fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -74,7 +75,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Iterates over all pairs of class and use set with their values, in no order.
+    /// Iterates over all pairs of class and use set with their values, in no particular order.
     fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
         let first = (0u32..).zip(self.first);
         let first = first.filter(|&(_, (set, _))| set != NO_SET);
@@ -103,7 +104,8 @@ impl ByUse<u64> {
 }
 
 impl ByUse<u32> {
-    /// Builds the map from class and use set to the index in `uses`.
+    /// Builds the map from class and use set to the index of the pair in `uses`. All classes must
+    /// be below `classes`.
     pub(super) fn numbers(uses: &[VariableUse], classes: usize) -> Self {
         let mut numbers = Self::new(classes);
         for (number, variable_use) in (0u32..).zip(uses) {

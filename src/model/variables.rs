@@ -21,14 +21,14 @@ pub(super) struct LoweredVariables {
 }
 
 impl LoweredVariables {
-    /// Iterates over the variables on `tile`, first of data, then of code.
+    /// Iterates over the groups of variables on `tile`, first of data, then of code.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
         self.data.on_tile(tile).chain(self.code.on_tile(tile))
     }
 }
 
-/// Sorts the variables of a profile by tile, class and use set, where `set_of` has the use set of
-/// each variable.
+/// Groups the variables of a profile by tile, class and use set, separately for data and code.
+/// `set_of` has the use set of each variable.
 ///
 /// # Errors
 /// If variables of one kind of code exceed 4 GiB on a tile.
@@ -70,8 +70,12 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// Sums up the bytes on each tile of the variables that hold code, by [`CodeKind`]. `code` lists
-/// these variables; `kinds` has the kind of each category, `None` for data.
+/// Sums up, by [`CodeKind`], the bytes on each tile of the variables that hold code and are ever
+/// live. `code` lists these variables as indices; `kinds` has, by category of variables, the kind
+/// of code, `None` for data.
+///
+/// # Errors
+/// If a sum exceeds 4 GiB on a tile.
 fn recorded_code(
     profile: &Profile,
     kinds: &[Option<CodeKind>],
@@ -99,7 +103,8 @@ fn recorded_code(
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
 
-/// The tile and step of the recorded program with the most live bytes, of data and code.
+/// The tile and step of the recorded program, on all IPUs, with the most live bytes of data and
+/// code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
     /// Number of the tile; the lowest of several with this peak.
@@ -114,7 +119,10 @@ pub struct MemoryPeak {
 
 impl MemoryPeak {
     /// Finds the tile and step with the most live bytes, and reads the names of the variables that
-    /// are live there.
+    /// are live there from the profile of `lookup`.
+    ///
+    /// # Errors
+    /// If the names cannot be read.
     pub(super) fn find(
         variables: &LoweredVariables,
         lookup: &ProfileLookup,

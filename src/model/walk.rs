@@ -37,13 +37,14 @@ impl CallPaths {
         })
     }
 
-    /// Returns `path` with `call` appended; `None` if that path was never added.
+    /// Returns `path` with `call` (an index into `Programs::all`) appended; `None` if that path was
+    /// never added.
     pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
-    /// Iterates over all paths that have a Call, each after all its prefixes. Each item is the
-    /// path, the path without its innermost Call, and that Call.
+    /// Iterates over all paths but the empty one, each after all its prefixes. Each item is the
+    /// path, the path without its innermost Call, and that Call (an index into `Programs::all`).
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         let paths = (0..).zip(&self.nodes).skip(1);
         paths.map(|(path, &(outer, call))| (path, outer, call))
@@ -63,7 +64,8 @@ impl CallPaths {
     }
 }
 
-/// The result of a walk: each visit of a program on a call path, in depth-first order.
+/// The result of a walk over the program tree: its visits, each of a program on a call path, in
+/// depth-first order.
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
     /// By visit: the call path, and the program as an index into `Programs::all`.
@@ -77,7 +79,10 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Adds a visit of `program` on `path` and returns its index in `visits`; `None` if the walk
-    /// already has this visit. An error if there are `max` visits already.
+    /// already has this visit.
+    ///
+    /// # Errors
+    /// If there are `max` visits already.
     fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, FileError> {
         let number = self.visits.len() as u32;
         if self.numbers.contains_key(&(path, program)) {
@@ -100,9 +105,9 @@ impl Walk {
     }
 
     /// Returns, by visit, how often the program runs on its call path if each root runs once. The
-    /// body of a Repeat runs as often as `repeats` says for the program, once without an entry. Any
-    /// other child runs once for each time that its parent lists it, even in a branch. Counts stop
-    /// at [`limits::EXECUTIONS`].
+    /// body of a Repeat runs as often as `repeats` says for the Repeat (by index of the program),
+    /// once without an entry. Any other child runs once for each time that its parent lists it,
+    /// even in a branch. Numbers above [`limits::EXECUTIONS`] become this limit.
     pub(super) fn executions(
         &self,
         programs: &Programs,
@@ -131,8 +136,8 @@ impl Walk {
     }
 }
 
-/// Returns the programs directly below a program: the body of a Call, or the children of any other
-/// program.
+/// Returns the programs directly below a program, as indices into `Programs::all`: the body of a
+/// Call, or the children of any other program.
 fn below(program: &Program) -> &[u32] {
     match &program.kind {
         ProgramKind::Call(body) => std::slice::from_ref(body),
@@ -149,9 +154,9 @@ struct OpenProgram {
     next_child: usize,
 }
 
-/// Walks the program tree and calls `visit` with the call path and the index of each program, depth
-/// first, parents before children. A program is visited once on each call path: a second visit
-/// would add nothing to any operation.
+/// Walks the program tree and calls `visit` with the call path and the index in `Programs::all` of
+/// each program, depth first, parents before children. A program is visited once on each call path:
+/// a second visit would add nothing to any operation.
 ///
 /// # Errors
 /// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
@@ -203,8 +208,10 @@ pub(super) fn walk(
     Ok(walk)
 }
 
-/// Returns an error if `program` is a Call that is nested in more Calls than
-/// [`limits::NESTED_CALLS`].
+/// Checks the nesting of `program`, an index that is visited on call path `path`.
+///
+/// # Errors
+/// If it is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
 fn check_nesting(
     programs: &Programs,
     paths: &CallPaths,
@@ -225,8 +232,9 @@ fn check_nesting(
     }
 }
 
-/// Returns the next unvisited child of the program in `frame`, with the call path on which it is
-/// visited; `None` if no child is left.
+/// Returns the next unvisited child of the program in `frame` (an index into `Programs::all`), with
+/// the call path on which it is visited, which is added to `paths` if it is new; `None` if no child
+/// is left.
 fn next_child(
     programs: &Programs,
     paths: &mut CallPaths,
@@ -243,24 +251,25 @@ fn next_child(
 }
 
 /// Sentinel in place of an index into [`Model::calls`](super::Model::calls): the operation is part
-/// of no such call.
+/// of no call of a function that is called from several places.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// The Calls of functions that are called from several places in the program.
+/// The Calls of functions that are called from several places (several call paths) in the program.
 pub(super) struct CallSites {
     /// By call path: the shortest of its prefixes (the path included) that ends with a Call of such
     /// a function; `None` if no prefix does.
     pub(super) outermost: Vec<Option<Path>>,
-    /// By call path: the index of the innermost Call of such a function on the path, or
-    /// [`NO_CALL`]. Calls whose contexts say which operations their body replaced do not count.
+    /// By call path: the innermost Call of such a function on the path, as an index into
+    /// `functions`, or [`NO_CALL`]. Calls whose contexts say which operations their body replaced
+    /// do not count.
     pub(super) call_of: Vec<u32>,
-    /// By index of a Call: the called function, as the index of its body in `Programs::all`.
+    /// By Call in `call_of`: the called function, as the index of its body in `Programs::all`.
     pub(super) functions: Vec<u32>,
 }
 
 impl CallSites {
-    /// Finds the Calls on all `paths`. `has_pairs` returns whether the contexts of the last Call on
-    /// a path say which operations the called body replaced.
+    /// Finds the Calls of such functions on all `paths`. `has_pairs` returns whether debug contexts
+    /// say, for the innermost Call on a path, which operations the called body replaced.
     pub(super) fn new(
         programs: &Programs,
         paths: &CallPaths,

@@ -5,7 +5,7 @@ use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use super::walk::{CallPaths, EMPTY_PATH, Path};
 use crate::profile::{ProgramKind, Programs, Step};
 
-/// The liveness steps of each program, and the Calls that lead to each step.
+/// The liveness steps that run each program, and the Calls that lead to each step.
 pub(super) struct StepIndex {
     /// By program: the start of its steps in `steps`; with one more entry for the end.
     starts: Vec<u32>,
@@ -40,14 +40,14 @@ impl StepIndex {
         }
     }
 
-    /// Returns the steps that run a program, ascending.
+    /// Returns the steps that run a program (an index into `Programs::all`), ascending.
     pub(super) fn of(&self, program: u32) -> &[u32] {
         let program = program as usize;
         &self.steps[self.starts[program] as usize..self.starts[program + 1] as usize]
     }
 
-    /// Returns, by step, the path of its Calls in `walked`; `None` if the walk did not take this
-    /// path.
+    /// Returns, by step, the call path in `walked`, the paths of a walk, on which the step runs;
+    /// `None` if the walk did not take this path.
     pub(super) fn walk_paths(&self, walked: &CallPaths) -> Vec<Option<Path>> {
         let mut of_path = vec![Some(EMPTY_PATH)];
         for (_, outer, call) in self.paths.all() {
@@ -60,10 +60,10 @@ impl StepIndex {
             .collect()
     }
 
-    /// Returns the first and the last step, both inclusive, of an operation with these programs on
-    /// call path `path`; `None` if no step runs them. If the profile lists a function body once for
-    /// each call, only the steps of this call count: those whose innermost Calls agree with the end
-    /// of `path` the longest.
+    /// Returns the first and the last step, both inclusive, of an operation with these `programs`
+    /// on call path `path` of `paths`; `None` if no step runs them. If the profile lists the steps
+    /// of a function body once for each call, only those of this call count: those whose Calls,
+    /// from the innermost out, agree with `path` the longest.
     pub(super) fn window(
         &self,
         programs: &[u32],
@@ -91,7 +91,8 @@ impl StepIndex {
     }
 }
 
-/// Finds the call path of each step from its parents. A circle of parents ends where it closes.
+/// Returns, by step, the call path on which it runs, and all these call paths. The path follows
+/// from the parents of the step; a circle of parents ends where it closes.
 fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     const UNKNOWN: Path = Path::MAX;
     let mut paths = CallPaths::new();
@@ -122,7 +123,7 @@ fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     (calls, paths)
 }
 
-/// The program that runs at each liveness step, with its name and operation.
+/// The program that runs at each liveness step, with its name and operations.
 #[derive(Debug)]
 pub struct StepPrograms {
     /// By step: index into `programs` of the program that runs.

@@ -11,8 +11,9 @@ use std::ops::Range;
 /// such as `bert.encoder.layer.3`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleCalls {
-    /// The outermost module whose call begins in the position and ends in it; `null` if no module
-    /// that runs only once begins there.
+    /// The outermost module that runs only once and whose call begins and ends in the position; if
+    /// the call of none also ends there, the innermost that begins there. `null` if none begins
+    /// there.
     pub begin: Option<String>,
     /// The innermost module that begins at the same operation as `begin`; `null` without `begin`.
     pub leaf: Option<String>,
@@ -29,13 +30,13 @@ pub struct ModuleCalls {
     pub top: Vec<String>,
 }
 
-/// The modules that are being called when each operation of the forward pass runs.
+/// For each operation of the forward pass, the modules that are being called when it runs.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<u32>>,
-    /// By module: its path in the model's code; empty if the path is uncertain.
+    /// By module: its path in the model's code; empty if names do not show it for certain.
     paths: Vec<Box<str>>,
-    /// By module: number of runs of consecutive operations that it calls.
+    /// By module: number of its runs, each of consecutive operations.
     runs: Vec<u32>,
 }
 
@@ -75,15 +76,16 @@ impl Calls {
         calls
     }
 
-    /// Returns the modules that call an operation, from the outermost in; empty before the first
-    /// operation and after the last.
+    /// Returns the modules, as indices into `paths`, that call an operation of the forward pass,
+    /// from the outermost in; empty for `None` (before the first operation) and after the last.
     fn at(&self, operation: Option<usize>) -> &[u32] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
-    /// Returns the modules that call `operation` but not its `neighbour`, from the outermost in.
-    /// Only modules that run once and whose paths are certain.
+    /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
+    /// operation), as indices into `paths`, from the outermost in. Only modules that run once and
+    /// whose paths are certain.
     fn changed(&self, operation: usize, neighbour: Option<usize>) -> Vec<u32> {
         let called = self.at(Some(operation));
         let changed = called[shared(self.at(neighbour), called)..].iter();
@@ -93,8 +95,9 @@ impl Calls {
         changed.copied().filter(is_whole).collect()
     }
 
-    /// Returns the path of the outermost of `modules` that is not also called just before or after
-    /// `run`; if all are, of the innermost.
+    /// Returns the path of the outermost of `modules` (indices into `paths`, from the outermost in)
+    /// that is called neither just before nor just after `run`; if there is none, of the innermost.
+    /// `None` without `modules`.
     fn outermost(&self, modules: &[u32], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let is_inside = |module: &&u32| !outside.iter().any(|&at| self.at(at).contains(module));
@@ -106,7 +109,8 @@ impl Calls {
         self.paths[module as usize].to_string()
     }
 
-    /// Finds the modules that begin and end in a run of operations.
+    /// Finds the modules that begin in a run of operations of the forward pass, and those that end
+    /// with it. `run` may be empty.
     fn of_run(&self, run: Range<usize>) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -131,8 +135,8 @@ impl Calls {
         }
     }
 
-    /// Returns the last names of the modules directly below the model that a run of operations
-    /// calls, each once, in execution order.
+    /// Returns the names of the modules directly below the model that a run of operations calls,
+    /// each once, in execution order: the last part of each path.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run.filter_map(|at| self.at(Some(at)).iter().take(2).next_back());
@@ -146,9 +150,9 @@ impl Calls {
 }
 
 impl ModuleLayers {
-    /// Finds the modules that each position calls. Position 0 has the operations before the layers,
-    /// position `count + 1` the operations after them. `layers` has the layer of each operation of
-    /// the model, from 1 to `count`, or 0 for none.
+    /// Finds, by position, the modules that it calls: position 0 has the operations before the
+    /// layers, position `count + 1` the operations after them. `layers` has, by operation of the
+    /// model, its layer from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let mut runs = vec![forward.len()..0; count + 2];

@@ -12,7 +12,8 @@ use std::ops::Range;
 /// How briefly layers describe a model. The shorter the description, the better the layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Description {
-    /// Length of the description in operations, where equal layers are described once.
+    /// Length of the description, counted in operations: layers with the same types of operations
+    /// share one description ([`Lengths`]).
     pub(crate) length: f64,
     /// Number of operations of the longest layer, or of the run before or after all layers.
     pub(crate) longest: usize,
@@ -21,9 +22,9 @@ pub(crate) struct Description {
 }
 
 impl ModuleLayers {
-    /// Returns, for each of `count` other layers, the path of the innermost module that contains
-    /// all its operations; empty if there is none. `layers` has the layer of each operation of the
-    /// model, from 1, or 0 for none.
+    /// Returns, by other layer (from 1 to `count`, such as layers of a regex), the path of the
+    /// innermost module that contains all its operations; empty if there is none. `layers` has, by
+    /// operation of the model, its other layer, or 0 for none.
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
@@ -38,9 +39,9 @@ impl ModuleLayers {
         shared_by.into_iter().map(path).collect()
     }
 
-    /// Describes the model with its modules as layers (first item) and with other layers (second).
-    /// `layers` has the layer of each operation of the model, from 1, or 0 for none. Operations
-    /// between layers count in the layer before them.
+    /// Describes the model with its modules as layers (first item) and with other layers, such as
+    /// those of a regex (second). `layers` has, by operation of the model, its other layer from 1,
+    /// or 0 for none. Operations between layers count in the layer before them.
     pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self.layers.iter().map(|layer| layer.run.clone()).collect();
         let others = self.runs_of(layers).into_iter();
@@ -56,8 +57,9 @@ impl ModuleLayers {
         })
     }
 
-    /// Returns the runs of consecutive operations of the forward pass in one layer, each with its
-    /// layer. `layers` is as for [`descriptions`](Self::descriptions).
+    /// Divides the forward pass into runs of consecutive operations of one layer: returns each
+    /// layer (0 before and after all layers) and the run, as indices into the forward pass.
+    /// `layers` is as for [`descriptions`](Self::descriptions).
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at] as usize];
@@ -74,8 +76,8 @@ impl ModuleLayers {
     }
 
     /// Returns the names of the module layers that would be in In (first list) and in Out (second)
-    /// with other layers: they run before all of them, or after all. `layers` is as for
-    /// [`descriptions`](Self::descriptions).
+    /// if other layers were the layers: those that run before all of them, or after all. `layers`
+    /// is as for [`descriptions`](Self::descriptions).
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
@@ -91,8 +93,9 @@ impl ModuleLayers {
     }
 
     /// Returns whether other layers describe the model as well as its modules do: each is a single
-    /// run, the description is at most as long, and no layer is longer or much larger than the
-    /// longest and the largest module layer.
+    /// run, the description is no longer, the longest has no more operations than the longest
+    /// module layer, and the largest at most half as many bytes again as the largest module layer
+    /// (or a quarter of all bytes). `layers` is as for [`descriptions`](Self::descriptions).
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let mut runs = self.runs_of(layers).into_iter();

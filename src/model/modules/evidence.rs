@@ -6,25 +6,28 @@ use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 
-/// Data on each operation of the forward pass from which layers are chosen.
+/// Data from which layers are chosen, on each operation of the forward pass. All indices of
+/// operations are indices into the forward pass.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
-    /// By operation: names of the parameters that no earlier operation uses.
+    /// By operation: names of the parameters that it uses and no earlier operation does.
     pub(super) parameters: Vec<Vec<&'a str>>,
-    /// By operation: the modules of the parameters that the operation or its neighbours use, joined
-    /// by `/`. Empty if names of operations contain modules, or if names of parameters do not.
+    /// By operation: the modules, joined by `/`, of the parameters that the operation or its
+    /// neighbours use; they stand for the scope that names of operations lack. Empty if names of
+    /// operations contain modules, or if names of parameters do not.
     pub(super) scopes: Vec<String>,
-    /// By operation: bytes over all tiles of the variables that no earlier operation uses.
+    /// By operation: bytes over all tiles of the variables that it uses and no earlier operation
+    /// does.
     pub(super) bytes: Vec<u64>,
     /// Pairs of an operation and a later operation to which data flows, ascending.
     pub(super) flow: Vec<(usize, usize)>,
-    /// By operation: bytes over all tiles of tensors that earlier operations make and this or later
-    /// ones use; with one more entry for the end.
+    /// By operation: bytes over all tiles of the tensors that earlier operations make and that it
+    /// or later ones use; with one more entry for the end.
     pub(super) crossing: Vec<i64>,
 }
 
-/// Returns the indices of the operations of the forward pass, in the order of the program. With
-/// `named`, returns only operations to which the framework gave a name.
+/// Returns the operations of the forward pass, as ascending indices into `operations`. With
+/// `named`, only operations to which the framework gave a name.
 pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     let is_forward = |operation: &Operation| {
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
@@ -38,11 +41,12 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     forward.map(|(number, _)| number).collect()
 }
 
-/// Sentinel in place of the index of an operation: it is not in the forward pass.
+/// Sentinel in place of an index into the forward pass: the operation is not in it.
 const NONE: usize = usize::MAX;
 
 impl<'a> Evidence<'a> {
-    /// Returns evidence without any parameters, bytes or data flow, for `operations` operations.
+    /// Returns evidence without any parameters, bytes or data flow, for a forward pass of
+    /// `operations` operations.
     pub(super) fn nothing(operations: usize) -> Self {
         Self {
             parameters: vec![Vec::new(); operations],
@@ -119,17 +123,17 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Returns the name of the parameter whose variables have use set `set`; `None` if they hold no
-/// parameter.
+/// Returns the name of the parameter that the variables with use set `set` hold; `None` if they
+/// hold no parameter.
 fn parameter(model: &Model, set: u32) -> Option<&str> {
     let label = model.label_of(set);
     let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
     is_parameter.then_some(&label.tensor)
 }
 
-/// Iterates over the operations of the forward pass that use a parameter: the index of the
+/// Iterates over the uses of parameters in the forward pass, in no order: the index of the
 /// operation in the forward pass, and the name of the parameter. `positions` has, by operation
-/// group, the index of its first operation there, or [`NONE`].
+/// group, the index of its first operation in the forward pass, or [`NONE`].
 fn uses_of_parameters<'a>(
     model: &'a Model,
     positions: &'a [usize],
@@ -143,16 +147,17 @@ fn uses_of_parameters<'a>(
     uses.filter(|&(at, _)| at != NONE)
 }
 
-/// A module with more than 1/`LARGE` of all bytes is divided into its submodules if no other module
-/// has the same operations.
+/// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules
+/// if no other module has the same types of operations.
 pub(super) const LARGE: u64 = 4;
 
-/// Hashes the type of an operation. A sum of hashes identifies a multiset of types.
+/// Hashes the type of an operation, such as `MatMul`. A sum of hashes identifies a multiset of
+/// types.
 fn hash(kind: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
 }
 
-/// Sums over the first operations of the forward pass, from which the sum over any run of
+/// Prefix sums over the operations of the forward pass, from which the sum over any run of
 /// operations is a difference.
 #[derive(Debug)]
 pub(super) struct RunSums {
@@ -180,8 +185,8 @@ impl RunSums {
         sums
     }
 
-    /// Returns the bytes of a run of operations: of the variables that it is the first to use, over
-    /// all tiles.
+    /// Returns the bytes of a run of operations of the forward pass: of the variables that no
+    /// earlier operation than these uses, over all tiles.
     pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
@@ -192,8 +197,8 @@ impl RunSums {
         self.bytes[self.bytes.len() - 1]
     }
 
-    /// Returns a number that is equal for two runs if they have the same types of operations, each
-    /// equally often.
+    /// Returns a number that two runs of operations have in common if they have the same types of
+    /// operations, each equally often, in any order.
     pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }

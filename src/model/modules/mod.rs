@@ -31,7 +31,8 @@ use std::sync::Arc;
 use tree::Tree;
 use which_are_layers::{WORD, attach, cover};
 
-/// If there are more layers than this, which nobody reads, a cover with fewer layers is preferred.
+/// With more layers than this, which nobody reads, layers that consist of larger modules are
+/// preferred.
 const MANY: usize = 64;
 
 /// The module tree of the forward pass, with the data from which layers are chosen.
@@ -44,15 +45,15 @@ struct ForwardModules {
     sums: RunSums,
     /// By name of a parameter: the first operation that uses it, as an index into `forward`.
     parameters: FxHashMap<Box<str>, u32>,
-    /// Finds operations by the beginnings of their paths, as indices into `forward`.
+    /// Finds the operations, as indices into `forward`, whose paths have a given beginning.
     lookup: Lookup,
     /// By index in `forward`: the modules that are being called when the operation runs.
     calls: Calls,
     /// Pairs of an operation and a later operation to which data flows, as indices into `forward`,
     /// ascending.
     flow: Vec<(usize, usize)>,
-    /// By index in `forward`: the first and the last step of the operation. `None` if names show
-    /// modules; only layers without names need steps.
+    /// By index in `forward`: the first and the last liveness step of the operation, by which
+    /// layers without names are named. `None` if names show modules.
     steps: Option<Vec<(u32, u32)>>,
 }
 
@@ -62,8 +63,8 @@ pub(crate) struct ModuleLayers {
     modules: Arc<ForwardModules>,
     /// The layers, in the order of the program.
     pub(crate) layers: Vec<ModuleLayer>,
-    /// By index in `forward`: whether the operation belongs to In or Out (before or after all
-    /// layers) although a layer's module calls it.
+    /// By index in the forward pass: whether the operation belongs to In or Out (before or after
+    /// all layers) although it is in the run of a layer.
     is_released: Vec<bool>,
 }
 
@@ -74,14 +75,16 @@ pub(crate) struct ModuleLayer {
     pub(crate) name: String,
     /// The path of the module in the framework's notation, such as `bert.encoder.layer.3`.
     pub(crate) path: String,
-    /// The consecutive nodes of the tree that make up the layer.
+    /// The consecutive nodes of the module tree that make up the layer, as indices.
     nodes: Vec<usize>,
     /// The operations of the layer, as a range of indices into the operations of the forward pass.
     run: Range<usize>,
 }
 
 impl ForwardModules {
-    /// Builds the module tree from the names of operations and parameters.
+    /// Builds the module tree from the names of operations and parameters. `operations` are those
+    /// of the model; `forward` has the indices of those of the forward pass, in the order of
+    /// `evidence`.
     fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let names = forward
             .iter()
@@ -120,7 +123,9 @@ impl ForwardModules {
         }
     }
 
-    /// Builds a tree that divides the program where little data flows.
+    /// Builds a tree that divides the program where little data flows, for a model whose names show
+    /// no modules. `forward` has the indices of the operations of the forward pass in `operations`,
+    /// in the order of `evidence`.
     fn by_flow(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
@@ -136,8 +141,8 @@ impl ForwardModules {
         }
     }
 
-    /// Chooses the modules that are layers. Returns the nodes of the module tree of each layer, in
-    /// the order of the program.
+    /// Chooses the modules that are layers. Returns, by layer in the order of the program, its
+    /// consecutive nodes of the module tree.
     fn choose(&self) -> Vec<Vec<usize>> {
         if self.forward.is_empty() {
             return Vec::new();
@@ -157,8 +162,9 @@ impl ForwardModules {
         }
     }
 
-    /// Returns the nodes of each layer if the description of a layer costs `word` more than its
-    /// operations.
+    /// Covers the program with the layers whose description is shortest, where each layer costs
+    /// `word` operations besides its own. Returns, by layer, its consecutive nodes of the module
+    /// tree.
     fn cover(&self, word: f64) -> Vec<Vec<usize>> {
         let chosen = cover(&self.tree, &self.sums, word);
         attach(&self.tree, &self.sums, &chosen, |from, to| {
@@ -166,7 +172,8 @@ impl ForwardModules {
         })
     }
 
-    /// Returns whether data flows from an operation of `from` to an operation of `to`.
+    /// Returns whether data flows from an operation of `from` to an operation of `to`, ranges of
+    /// indices into `forward`.
     fn flows(&self, from: &Range<usize>, to: &Range<usize>) -> bool {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
         let of_run = self.flow[begin..].iter();
@@ -174,14 +181,15 @@ impl ForwardModules {
         of_run.any(|edge| to.contains(&edge.1))
     }
 
-    /// Returns the range of operations that consecutive nodes of the module tree have together.
+    /// Returns the operations that consecutive `nodes` (at least one) of the module tree have
+    /// together, as a range of indices into `forward`.
     fn run(&self, nodes: &[usize]) -> Range<usize> {
         let operations = |node: usize| &self.tree.nodes[node].operations;
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
     }
 
-    /// Builds consecutive layers from the nodes of each. `names` computes their names from their
-    /// paths.
+    /// Builds consecutive layers, given as the nodes of each. `names` computes the names of all
+    /// layers from the paths of all.
     fn layers(
         &self,
         layers: Vec<Vec<usize>>,
@@ -203,9 +211,10 @@ impl ForwardModules {
         named.map(layer).collect()
     }
 
-    /// Returns the path of the module that is a layer: the longest common path of its nodes if no
-    /// node of `neighbours` begins with it, otherwise the path of the node with the most
-    /// operations. Without modules in names, returns the range of steps, such as `step3-17`.
+    /// Returns the path of the module that a layer with `nodes` is: the longest common path of its
+    /// nodes if no node of the layers beside it (`neighbours`) has a path that begins so, otherwise
+    /// the path of the node with the most operations. If names show no modules, returns the range
+    /// of steps, such as `step3-17`.
     fn path(&self, nodes: &[usize], neighbours: &[&Vec<usize>]) -> String {
         if let Some(steps) = &self.steps {
             let steps = &steps[self.run(nodes)];
@@ -234,8 +243,8 @@ impl ForwardModules {
 }
 
 impl ModuleLayers {
-    /// Finds the layers of a model: in names if these show from 2 to [`limits::LAYERS`] layers,
-    /// otherwise in the flow of data.
+    /// Finds the layers of a model: in names of operations if these show from 2 to
+    /// [`limits::LAYERS`] layers, otherwise where little data flows.
     pub(crate) fn new(model: &Model) -> Self {
         let named = forward(&model.operations, true);
         let evidence = Evidence::new(model, &named);
@@ -272,8 +281,9 @@ impl ModuleLayers {
         self.modules.steps.is_some()
     }
 
-    /// Divides layer `layer` into its submodules, which become layers and are named after it.
-    /// `None` if it has no submodules, or if there would be more than [`limits::LAYERS`] layers.
+    /// Divides layer `layer` (index from 0) into its submodules, which become layers and are named
+    /// after it. `None` if it has no submodules, or if there would be more than [`limits::LAYERS`]
+    /// layers.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
         let ModuleLayer {
             name, path, nodes, ..
@@ -297,8 +307,8 @@ impl ModuleLayers {
         Some(refined)
     }
 
-    /// Divides a layer, repeatedly if needed, until one of its submodules with name `name` is a
-    /// layer. `None` if there is no such submodule.
+    /// Divides the layer with whose name `name` begins, repeatedly if needed, until a layer has the
+    /// name `name`. `None` if there is no submodule of this name.
     pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -332,8 +342,9 @@ impl ModuleLayers {
         layers
     }
 
-    /// Returns the index of the layer of a variable: the layer that uses the parameter of this name
-    /// first, or the layer of the module that its name contains.
+    /// Returns the index of the layer of the variable with this name: the layer that uses the
+    /// parameter of this name first, or else the layer of the module whose path the name contains;
+    /// `None` if there is neither.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
         let parameter = self.modules.parameters.get(variable);
         let layer = parameter.and_then(|&operation| self.layer_at(operation));
@@ -348,8 +359,8 @@ impl ModuleLayers {
         layer.filter(|_| layer == self.layer_at(last))
     }
 
-    /// Returns the index of the layer of an operation, which is an index into the operations of the
-    /// forward pass; `None` if the operation is in no layer, or was released to In or Out.
+    /// Returns the index of the layer of `operation`, an index into the forward pass; `None` if the
+    /// operation is in no layer, or was released to In or Out.
     fn layer_at(&self, operation: u32) -> Option<u32> {
         let at = operation as usize;
         let begins = |layer: &ModuleLayer| layer.run.start <= at;

@@ -2,11 +2,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns the name of each layer from the paths of all, in the order of the program: the shortest
-/// end of its path that no other layer has. Paths that differ only in numbers are shortened to
-/// equally many modules. Modules without a number in the middle of a name are left out if names
-/// stay distinct. Layers with equal paths, which are calls of one module, get the number of the
-/// call: `0@1`, `0@2`.
+/// Returns the names of layers from their `paths`, which are in the order of the program: for each
+/// the shortest end of its path that no other layer has. Paths that differ only in numbers are
+/// shortened to equally many modules. Modules without a number in the middle of a name are left out
+/// if names stay distinct. Layers with equal paths, which are calls of one module, get the number
+/// of the call: `0@1`, `0@2`.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
@@ -41,7 +41,7 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     numbered(paths.iter().map(name).collect())
 }
 
-/// Returns the text with each number replaced by `mark`.
+/// Returns the text with each sequence of digits replaced by `mark`.
 pub(super) fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
     for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
@@ -53,13 +53,13 @@ pub(super) fn without_numbers(text: &str, mark: &str) -> String {
     marked
 }
 
-/// Returns the path with each number replaced by `#`.
+/// Returns the path with each sequence of digits replaced by `#`.
 fn shape(path: &str) -> String {
     without_numbers(path, "#")
 }
 
-/// Returns the names of the submodules of a layer, which is named `layer` and has path `path`: the
-/// name of the layer, a dot, and the rest of the submodule's path.
+/// Returns the names of the submodules of a layer with name `layer` and path `path`. `parts` has
+/// the path of each submodule; its name is the name of the layer, a dot, and the rest of its path.
 pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
     let named = parts.iter().map(|part| {
         let below = part
@@ -95,7 +95,7 @@ fn without_middle(path: &str) -> String {
     }
 }
 
-/// Appends `@` and the number of the call to each name that occurs several times.
+/// Appends `@` and the number of the call (from 1) to each name that occurs several times.
 fn numbered(names: Vec<String>) -> Vec<String> {
     let mut all: FxHashMap<String, u32> = FxHashMap::default();
     for name in &names {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct ModuleRow {
     /// Number of modules that contain this module: its indentation in the list.
     pub(crate) depth: usize,
-    /// Path of the module, without the path of the module that contains it.
+    /// Path of the module in the module that contains it.
     pub(crate) name: String,
     /// Number of operations of the forward pass that this run of the module has.
     pub(crate) operations: usize,
@@ -25,12 +25,12 @@ pub(crate) struct ModuleRow {
     pub(crate) layer: Option<String>,
 }
 
-/// Maximum number of alternatives of the outliner's regex; if it needed more, there is none.
+/// Maximum number of alternatives of the outliner's regex. If layers need more, there is no regex.
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
-    /// Lists the modules that are layers and the modules that contain them, each before its
-    /// submodules, in the order of the program.
+    /// Lists the modules that are layers and the modules that contain layers, each before its
+    /// submodules, in the order of the program. Modules inside a layer are left out.
     pub(crate) fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();
@@ -65,8 +65,9 @@ impl ModuleLayers {
     }
 
     /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`, whose group
-    /// matches the scope of any layer; numbers in scopes match all numbers. `None` if no layer has
-    /// a scope, or if there are more than [`ALTERNATIVES`] scopes.
+    /// matches the scope (the common beginning of operation names) of each layer; numbers in scopes
+    /// match all numbers. `None` if no layer has a scope, or if there are more than
+    /// [`ALTERNATIVES`] scopes. `operations` are those of the model.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
@@ -83,7 +84,7 @@ impl ModuleLayers {
     }
 }
 
-/// Returns the scope with which all names begin, without the types of the operations.
+/// Returns the longest scope (a name without the type at its end) with which all `names` begin.
 fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
     let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
@@ -91,7 +92,7 @@ fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     first[..counts.min().unwrap_or(first.len())].join("/")
 }
 
-/// Returns a regex that matches the scope with any numbers in place of its numbers.
+/// Returns a regex that matches `scope` with any number in place of each of its numbers.
 fn pattern(scope: &str) -> String {
     without_numbers(&regex::escape(scope), r"\d+")
 }

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// Characters that separate components of a path.
+/// Characters that separate the components of a path.
 const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 
 /// Maximum number of components of a path; the rest of a longer path is its last component. Real
@@ -25,8 +25,9 @@ pub(super) fn shared<T: PartialEq>(
     pairs.take_while(|(a, b)| a == b).count()
 }
 
-/// Splits a text into components. Each component includes the separators before it, so that the
-/// components joined give the text.
+/// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components, of which the last has
+/// the rest. Each component includes the separators before it, so that the components joined give
+/// the text.
 pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut left = COMPONENTS;
@@ -71,7 +72,7 @@ pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
     modules.take(COMPONENTS)
 }
 
-/// The modules of a scope, located in the name of a parameter.
+/// The modules of a scope (an operation name without its type), located in the name of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alignment<'a> {
     parameter: &'a str,
@@ -79,8 +80,8 @@ struct Alignment<'a> {
     ends: Vec<usize>,
 }
 
-/// Finds the modules of a scope, in their order, in the name of a parameter; `None` if one of them
-/// is missing there.
+/// Locates the modules of a scope, in their order, in the name of a parameter; `None` if one of
+/// them is missing there, or if the scope has none.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
@@ -103,31 +104,33 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
-/// The path in the module tree of the modules that call an operation.
+/// The path in the module tree of an operation: of the modules that call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,
-    /// By called module, from the outermost in: the end of its path in `text`, in bytes.
+    /// By calling module, from the outermost in: the end of its path in `text`, in bytes.
     pub(super) ends: Vec<usize>,
-    /// Number of modules, from the outermost in, whose paths come from the name of a parameter.
+    /// Number of these modules, from the outermost in, whose paths come from the name of a
+    /// parameter.
     pub(super) aligned: usize,
-    /// Number of modules, from the outermost in, whose paths are certainly attributes of the Python
-    /// model. Paths of the modules further in may lack the name of a list.
+    /// Number of these modules, from the outermost in, whose paths are certainly attributes of the
+    /// Python model. Paths of the modules further in may lack the name of a list of modules.
     pub(super) certain: usize,
-    /// The path of the innermost called module if it is not a submodule of the modules that call
-    /// it, such as an embedding that encoder and decoder share.
+    /// The path of the innermost of these modules if it is no submodule of the others, such as an
+    /// embedding that encoder and decoder share.
     pub(super) elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns a parameter if the last name of this path is also the
-/// last of the scope; otherwise `None`.
+/// Returns the path of the module that owns `parameter` if the last module of this path has the
+/// name of the last module of `scope`; otherwise `None`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// Finds modules with numbered submodules, by path. The value is true if the numbers follow the
-/// module directly, and false if they are in a list inside it, which is never called.
+/// Finds modules with numbered submodules. The key is the path of the module; the value is true if
+/// the numbers follow it directly (`layer.3`), and false if they are in a list inside it
+/// (`encoder.layer.3`), which is never called.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -146,9 +149,9 @@ pub(super) fn is_number(module: &str) -> bool {
 }
 
 /// Finds the path of each operation in the module tree from its scope and the names of the
-/// parameters that it uses. The operations are in the order of the program. An operation without
-/// parameters is aligned like the nearest operation with parameters whose scope begins with the
-/// same modules.
+/// parameters that it uses. Both lists have the operations of the forward pass in order. An
+/// operation without parameters takes the path of the modules that its scope shares with the
+/// nearest operation with parameters, before or after it.
 pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
     let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
         let found = used.iter().filter_map(|parameter| align(scope, parameter));
@@ -183,8 +186,9 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns the path of a scope: the aligned path of its first modules, then all other modules as
-/// they are in the scope. `alignment` has the alignment and the number of modules to take from it.
+/// Returns the path of a scope: the first modules as located in a parameter's name, and all others
+/// as they are in the scope. `alignment` has the located modules and how many of them to take;
+/// `None` to take none. `lists` is as [`lists`] returns it.
 fn aligned_path<'a>(
     alignment: Option<(&Alignment<'_>, usize)>,
     scope: &str,
@@ -227,7 +231,8 @@ fn aligned_path<'a>(
     }
 }
 
-/// Maximum number of components that may precede a path in a text, such as a prefix for gradients.
+/// Maximum number of components that may precede a module's path in a text, such as a prefix for
+/// gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginnings of their paths: by hash of a beginning, the first and the
@@ -238,8 +243,8 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Adds an operation with its path, a scope or a path of modules. Operations must be added in
-    /// ascending order.
+    /// Adds `operation` under all beginnings of `path`, a scope or a path of modules. Operations
+    /// must be added in ascending order.
     pub(super) fn add(&mut self, path: &str, operation: u32) {
         let mut beginning = 0;
         for component in components(path) {
@@ -249,9 +254,9 @@ impl Lookup {
         }
     }
 
-    /// Returns the first and the last operation whose paths begin with the longest known path in
-    /// `text`, which may start at any of the first components. `None` if `text` contains no known
-    /// path.
+    /// Finds the longest beginning of any added path that `text` contains, at most
+    /// [`COMPONENTS_BEFORE`] components after its start, and returns the first and the last
+    /// operation that were added under it. `None` if `text` contains no beginning of a path.
     pub(super) fn find(&self, text: &str) -> Option<(u32, u32)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
@@ -271,8 +276,9 @@ impl Lookup {
     }
 }
 
-/// Returns the hash of the beginning of a path with one more component. Separators do not count,
-/// because frameworks write the separators of one path in different ways.
+/// Returns the hash of a path's beginning from the hash `beginning` of its components but the last,
+/// and the last `component`. Separators do not count, because frameworks write the separators of
+/// one path in different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one((beginning, bare(component)))
 }

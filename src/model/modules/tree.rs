@@ -4,13 +4,14 @@
 use super::evidence::RunSums;
 use std::ops::Range;
 
-/// One run of a module: consecutive operations of the forward pass whose paths begin with the path
-/// of the module. A module that runs again later is another node.
+/// A node of the module tree: one run of a module, that is consecutive operations of the forward
+/// pass whose paths begin with the path of the module. A module that runs again later is another
+/// node.
 #[derive(Debug)]
 pub(super) struct Node {
     /// The operations of the node, as indices into the operations of the forward pass.
     pub(super) operations: Range<usize>,
-    /// Number of components at the beginning of their paths that all operations share.
+    /// Number of components of the module's path: the first ones of its operations' paths.
     pub(super) depth: usize,
     /// The component by which the node differs from its siblings: the first one after the parent's
     /// path. `None` for the root, and for a node that stands for one call of a repeated module.
@@ -21,7 +22,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Builds a node without children, whose operations share no component.
+    /// Builds a node without children for `operations`, with an empty path.
     pub(super) fn new(operations: Range<usize>) -> Self {
         Self {
             operations,
@@ -40,14 +41,16 @@ pub(super) struct Tree {
     pub(super) paths: Vec<Vec<Box<str>>>,
 }
 
-/// The operations of a node to be added, and the component by which it differs from its siblings.
+/// The operations of a child to be added to the tree, and the component by which it differs from
+/// its siblings; `None` if its operations have no further component.
 struct ChildRun {
     operations: Range<usize>,
     component: Option<Box<str>>,
 }
 
 impl Tree {
-    /// Builds the tree of operations with these paths, which are in the order of the program.
+    /// Builds the tree from the `paths` of the operations of the forward pass, in the order of the
+    /// program, each as its components.
     pub(super) fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -57,8 +60,9 @@ impl Tree {
         tree
     }
 
-    /// Adds the node of `operations`, whose paths share `depth` components, and all nodes below.
-    /// Returns its index.
+    /// Adds the node of `operations`, whose paths share the first `depth` components, and all nodes
+    /// below it. `component` is that by which the node differs from its siblings. Returns its
+    /// index.
     fn add(
         &mut self,
         operations: Range<usize>,
@@ -109,7 +113,7 @@ impl Tree {
     }
 
     /// Adds a node for one call of a module that is called several times in succession, and a child
-    /// for each of `runs`. Returns its index.
+    /// for each of `runs`, whose paths share the first `depth` components. Returns its index.
     fn add_call(&mut self, runs: &[ChildRun], depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node {
@@ -120,8 +124,9 @@ impl Tree {
         number
     }
 
-    /// Divides operations where the component at index `depth` of their paths changes. An operation
-    /// with a shorter path, such as an addition after all submodules, goes with the run before it.
+    /// Divides `operations` where the component at index `depth` of their paths changes. An
+    /// operation with a shorter path, such as an addition after all submodules, goes with the run
+    /// before it.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<ChildRun> {
         let mut runs: Vec<ChildRun> = Vec::new();
         for operation in operations {
@@ -143,7 +148,7 @@ impl Tree {
         runs
     }
 
-    /// Returns the path of the module that a node stands for, as components.
+    /// Returns the path of the module that a node stands for, as its components.
     pub(super) fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
@@ -154,8 +159,8 @@ impl Tree {
     }
 }
 
-/// Returns the length of the shortest sequence of components that `runs` repeats at least twice,
-/// such as the submodules of each call; the number of runs if they repeat none.
+/// Returns the length, in runs and at least 2, of the shortest sequence of components that `runs`
+/// repeat, such as the submodules of each call; the number of `runs` if they repeat none.
 fn period(runs: &[ChildRun]) -> usize {
     let mut borders = vec![0; runs.len()];
     for at in 1..runs.len() {
@@ -173,9 +178,10 @@ fn period(runs: &[ChildRun]) -> usize {
     }
 }
 
-/// Builds a tree that divides the program in two repeatedly, each time where the least data flows
-/// in the middle half of a node's bytes. `crossing` has the bytes that are passed on before each
-/// operation, as in [`Evidence::crossing`](super::evidence::Evidence::crossing).
+/// Builds a tree that divides the program in two repeatedly, down to single operations, each time
+/// where the least data flows in the middle half of a node's bytes. `crossing` has, by operation of
+/// the forward pass, the bytes that are passed on before it
+/// ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
 pub(super) fn by_flow(sums: &RunSums, crossing: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
@@ -197,9 +203,10 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64]) -> Tree {
     tree
 }
 
-/// Returns the operation before which to divide a run of at least two: where the fewest bytes are
-/// passed on, among operations with a quarter to three quarters of the run's bytes before them; the
-/// first of several. If there are none, the operation nearest to half of the bytes.
+/// Returns the operation before which to divide `run`, which has at least two: where the fewest
+/// bytes are passed on (`crossing`), among operations with a quarter to three quarters of the run's
+/// bytes before them; the first of several. If there are none, the operation with closest to half
+/// of the bytes before it.
 fn cut(sums: &RunSums, crossing: &[i64], run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {

@@ -3,8 +3,9 @@
 
 use super::paths::{is_number, modules, scope_and_type};
 
-/// Returns whether no operation that uses parameters has a scope. `operations` gives the name of
-/// each operation and the parameters that it uses.
+/// Returns whether no operation that uses parameters has a scope (modules before the type in its
+/// name). `operations` gives the name of each operation, and the names of the parameters that it
+/// uses.
 pub(super) fn lack_scopes<'a>(
     mut operations: impl Iterator<Item = (&'a str, &'a Vec<&'a str>)>,
 ) -> bool {
@@ -12,9 +13,10 @@ pub(super) fn lack_scopes<'a>(
 }
 
 /// Returns the scope of each operation of the forward pass, from the modules in the names of
-/// parameters; empty if no parameter has modules. `uses` has the index of each operation that uses
-/// a parameter, with the name of the parameter. `crossing` has the bytes that are passed on before
-/// each operation; with one more entry for the end.
+/// parameters, for a model whose operations have no scopes; empty if no parameter has modules.
+/// `uses` has the index of each operation that uses a parameter, with the name of the parameter.
+/// `crossing` has the bytes that are passed on before each operation; with one more entry for the
+/// end.
 ///
 /// The scope of an operation that uses parameters is the modules that are called on the way to one
 /// of them. Operations between two of these belong to the earlier one up to the place where the
@@ -47,9 +49,9 @@ pub(super) fn scopes<'a>(
     scopes
 }
 
-/// Returns the modules that are called on the way to a parameter, joined by `/`; `None` if it
-/// belongs to the model itself. A list of modules, which has numbered items, is left out since it
-/// is not called.
+/// Returns the modules that are called on the way to a parameter of this name, joined by `/`;
+/// `None` if the parameter belongs to the model itself. A list of modules, which has numbered
+/// items, is left out since it is not called.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;

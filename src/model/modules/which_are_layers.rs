@@ -15,12 +15,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cost of describing one layer besides its operations, in operations. With a lower cost, parts of
-/// blocks become layers; with a higher cost, whole stages of blocks do.
+/// Cost of describing one layer besides its operations, counted in operations. With a lower cost,
+/// parts of blocks become layers; with a higher cost, whole stages of blocks do.
 pub(super) const WORD: f64 = 1.5;
 
-/// Computes the lengths of descriptions of runs of operations. A run costs `word` and its
-/// operations; runs with equal types of operations share the cost of the operations.
+/// Computes the lengths of descriptions of runs of operations, counted in operations. A run costs
+/// `word` plus its number of operations; runs with the same types of operations share the cost of
+/// the operations equally.
 pub(super) struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, u32>,
@@ -40,22 +41,25 @@ impl<'a> Lengths<'a> {
         Self { sums, alike, word }
     }
 
-    /// Returns whether no other run has the same types of operations.
+    /// Returns whether none of the other runs has the same types of operations as `run`, each
+    /// equally often.
     pub(super) fn is_unique(&self, run: &Range<usize>) -> bool {
         self.alike
             .get(&self.sums.likeness(run))
             .is_none_or(|&count| count < 2)
     }
 
-    /// Returns the length of the description of a run, in operations.
+    /// Returns the length of the description of `run`, counted in operations.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
         let alike = self.alike.get(&self.sums.likeness(run)).copied();
         self.word + run.len() as f64 / f64::from(alike.unwrap_or(1))
     }
 }
 
-/// Returns the nodes that cover all operations with the shortest description, in the order of the
-/// program. `word` is the cost of each node besides its operations.
+/// Returns the nodes of the module tree, as indices in the order of the program, that cover all
+/// operations with the shortest description. `word` is the cost of each node besides its
+/// operations, in operations. Large modules are divided further
+/// ([`LARGE`](super::evidence::LARGE)).
 pub(super) fn cover(tree: &Tree, sums: &RunSums, word: f64) -> Vec<usize> {
     let runs = tree.nodes.iter().map(|node| &node.operations);
     let described = Lengths::new(sums, runs, word);
@@ -90,8 +94,9 @@ pub(super) fn cover(tree: &Tree, sums: &RunSums, word: f64) -> Vec<usize> {
     chosen
 }
 
-/// Also divides a module if most of its siblings with the same submodules, weighted by operations,
-/// are divided: the first stage of blocks often has fewer blocks than the others.
+/// Divides a module as most of its siblings with the same submodules, weighted by operations, are:
+/// the first stage of blocks often has fewer blocks than the others. `siblings` are nodes of the
+/// tree; `is_cut` has, by node, whether it is divided, and is changed.
 fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     let parts = |node: &Node| {
         let children = node.children.iter();
@@ -124,18 +129,18 @@ fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     }
 }
 
-/// A run is small if it has at most 1/`FEW_OPERATIONS` of the operations of a typical run, and few
-/// bytes.
+/// A run is small if it has at most 1/`FEW_OPERATIONS` of the operations of a typical run
+/// ([`typical`]), and also few bytes ([`FEW_BYTES`]).
 const FEW_OPERATIONS: usize = 6;
 
-/// A run is small if it has at most 1/`FEW_BYTES` of the bytes of a typical run, and few
-/// operations.
+/// A run is small if it has at most 1/`FEW_BYTES` of the bytes of a typical run ([`typical`]), and
+/// also few operations ([`FEW_OPERATIONS`]).
 const FEW_BYTES: u64 = 8;
 
-/// Joins small runs, such as a cast or a shortcut, to the neighbouring run with the longer common
-/// path; if both paths are equally long, to the next run if data flows there, else to the run
-/// before. `is_used(run, next)` returns whether data flows from `run` to `next`. Returns the nodes
-/// of each resulting run.
+/// Joins small runs, such as a cast or a shortcut, to the run before or after them, whichever
+/// shares more of their path; if both share equally much, to the next run if data flows there, else
+/// to the run before. `chosen` has the nodes of the tree, one for each run in order; `is_used(run,
+/// next)` returns whether data flows from `run` to `next`. Returns the nodes of each resulting run.
 pub(super) fn attach(
     tree: &Tree,
     sums: &RunSums,
@@ -176,8 +181,8 @@ pub(super) fn attach(
     joined
 }
 
-/// Returns the smallest size such that the sizes up to it add up to at least half of the total; 0
-/// without sizes.
+/// Returns the size of a typical run: the smallest size such that all sizes up to it add up to at
+/// least half of the total; 0 without sizes.
 fn typical(sizes: &[u64]) -> u64 {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -190,11 +195,11 @@ fn typical(sizes: &[u64]) -> u64 {
     typical.copied().unwrap_or(0)
 }
 
-/// Without modules in names, a layer has at most 1/`RUNS` of all bytes.
+/// If names show no modules, a layer has at most 1/`RUNS` of the bytes of all operations.
 const RUNS: u64 = 32;
 
-/// Returns the largest nodes that have at most 1/`RUNS` of all bytes each, in the order of the
-/// program, one for each layer.
+/// Returns the layers of a tree that was divided by data flow, in the order of the program, each as
+/// a list of one node: the largest nodes that have at most 1/`RUNS` of all bytes, or one operation.
 pub(super) fn by_flow(tree: &Tree, sums: &RunSums) -> Vec<Vec<usize>> {
     let mut layers = Vec::new();
     let mut left = vec![0];
@@ -210,9 +215,10 @@ pub(super) fn by_flow(tree: &Tree, sums: &RunSums) -> Vec<Vec<usize>> {
 }
 
 impl ModuleLayers {
-    /// Moves operations that use a weight named in `tied` from the layers at both ends of the model
-    /// to In and Out, so that the weight does not force layers onto one IPU. `None` if there is no
-    /// such operation.
+    /// Moves operations that use a weight named in `tied` to In or Out, so that the weight does not
+    /// force layers onto one IPU. In a layer before the first or after the last of the like
+    /// [`blocks`](Self::blocks), this moves the whole layer and all before or after it; elsewhere,
+    /// only operations without input. `None` if nothing moves.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
@@ -236,8 +242,8 @@ impl ModuleLayers {
         (is_released != self.is_released).then(|| self.released(is_released))
     }
 
-    /// Returns the layers after releasing operations to In or Out. `is_released` has an entry for
-    /// each operation of the forward pass; layers without other operations are removed.
+    /// Returns the layers without the operations that belong to In or Out: `is_released` says so
+    /// for each operation of the forward pass. Layers without other operations are removed.
     fn released(&self, is_released: Vec<bool>) -> Self {
         let is_left = |layer: &ModuleLayer| is_released[layer.run.clone()].contains(&false);
         let mut layers = self.layers.clone();
@@ -249,7 +255,8 @@ impl ModuleLayers {
         }
     }
 
-    /// Returns the operations of the forward pass that use a weight named in `tied`, ascending.
+    /// Returns the operations that use a weight named in `tied`, as ascending indices into the
+    /// forward pass.
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<u32> {
         let tied: FxHashSet<&str> = tied.iter().copied().collect();
         let mut is_user = vec![false; model.operation_groups.len()];
@@ -265,8 +272,8 @@ impl ModuleLayers {
         users.map(|(operation, _)| operation).collect()
     }
 
-    /// Returns the first and the last layer with the same types of operations as another layer,
-    /// such as the blocks of a transformer; `None` if there are none.
+    /// Returns the indices of the first and the last layer that have the same types of operations
+    /// as another layer, such as the blocks of a transformer; `None` if there are none.
     fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self.layers.iter().map(|layer| &layer.run);
         let described = Lengths::new(&self.modules.sums, runs.clone(), WORD);

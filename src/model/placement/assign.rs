@@ -73,9 +73,9 @@ impl Placement {
         })
     }
 
-    /// Finds the places by the classic rules: an operation counts in its layer, and a variable in
-    /// the layers of the operations that use it. Operations without a layer form a pseudo-layer,
-    /// whose variables count only if layers use them too.
+    /// Finds the places of all operations, variables and code by the classic rules: an operation
+    /// counts in its layer, and a variable in the layers of the operations that use it. Operations
+    /// without a layer form a pseudo-layer, whose variables count only if layers use them too.
     ///
     /// # Errors
     /// As [`Placement::full`].
@@ -124,13 +124,14 @@ struct FoundPlaces<'a> {
     layering: &'a Layering,
     /// By operation: the level (In, a layer or Out) that the flow of data gives it.
     of_operation: Vec<Reach>,
-    /// By parameter of the flow, such as a weight: the levels that share it; empty unless several
-    /// do.
+    /// By index of a parameter in the flow of data, such as a weight: the levels that share it,
+    /// ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// Indices of operations from the first one with a layer to the last one with a layer before
-    /// the backward pass.
+    /// Indices of operations: from the first one with a layer to the last one with a layer that is
+    /// not in the backward pass.
     layers: std::ops::RangeInclusive<usize>,
-    /// By level: its place. In is the first and Out the last of both levels and places.
+    /// By level: the index of its place. In is the first and Out the last of both levels and
+    /// places; the layers between them may be in another order.
     places: Vec<u32>,
 }
 
@@ -160,8 +161,9 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// Finds the places of each operation. `isolated` says, by operation group, whether nothing
-    /// else computes with its variables.
+    /// Finds the places of each operation of the model, by its layer or else by its level, and the
+    /// reason. `isolated` says, by operation group, whether nothing else computes with its
+    /// variables.
     fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();
@@ -228,9 +230,9 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// Returns the place of an operation through which no data flows and that is outside the
-    /// layers: In or Out, whichever it is nearer in the program, if it computes in the forward
-    /// pass; otherwise none.
+    /// Returns the place, and the reason, of an operation through which no data flows and that is
+    /// outside the layers. If it computes in the forward pass, it is In before the first operation
+    /// with a layer and Out otherwise; if not, it has no place. `number` is its index.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -246,6 +248,7 @@ impl<'a> FoundPlaces<'a> {
     /// Returns, by use set, the places of the operations that may use its variables as a weight:
     /// operations of layers, In and Out, and other operations of the forward pass, such as casts.
     /// An operation on every IPU does not count: it advances a state, of which each IPU has a copy.
+    /// `operations` has the places of each operation.
     fn users_of_weights(
         &self,
         operations: &[OperationPlace],
@@ -282,8 +285,9 @@ fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     }
 }
 
-/// Returns the place of each level. Levels are In, the layers in the order of their first steps,
-/// and Out; places have the layers in their own order.
+/// Returns the place of each level, as an index. Levels are In, the layers in the order in which
+/// they first run, and Out; places have the layers in their own order. `seeds` has, by operation,
+/// the layer in its name.
 fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];

@@ -48,7 +48,7 @@ pub enum Rules {
     /// The full model: count all memory that the compiler recorded.
     #[default]
     Full,
-    /// The classic model: count only the bytes that the original tool counted.
+    /// The classic model: count only the bytes that the original tool counts.
     Classic,
 }
 
@@ -75,9 +75,9 @@ pub enum OutOn {
 }
 
 impl OutOn {
-    /// Returns whether Out, whose place is `out`, runs on the first IPU. `ties` are the weights that
-    /// several places share. The stage with In then has the memory of Out too, with its stash and
-    /// transfer buffers (`memory/pipeline/additions.rs`).
+    /// Returns whether Out, whose place is `out`, runs on the first IPU. `ties` are the weights
+    /// that several places share, by which `Auto` decides. The stage with In then has the memory of
+    /// Out too, with its stash and transfer buffers (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
             !tie.is_untied && tie.places.contains(&place_sets::IN) && tie.places.contains(&out)
@@ -171,25 +171,27 @@ pub struct OperationPlace {
 }
 
 impl OperationPlace {
-    /// Returns the places of the operation if they are its own; `None` if it has none, or has those
-    /// of the variables that it uses.
+    /// Returns the places that the operation has by its own layer or data; `None` if it has none,
+    /// or takes those of the variables that it uses.
     fn own(&self) -> Option<PlaceSet> {
         self.reason.is_own().then_some(self.places)
     }
 
-    /// Returns whether the operation has no place, so that each of its programs counts at the
-    /// places of the variables that the program uses.
+    /// Returns whether the operation has no place of its own, not even every stage, so that each of
+    /// its programs counts at the places of the variables that the program uses.
     pub(crate) fn is_open(&self) -> bool {
         self.reason == Reason::Touched && self.places == NOWHERE
     }
 }
 
 /// The places (In, layers, Out) at which all operations, variables and code of a model count.
+/// Places are positions, except that `by_pass` and `ties` have In and Out apart even if both are on
+/// the first IPU.
 #[derive(Debug, Clone)]
 pub struct Placement {
     /// Whether the places follow from the full or from the classic rules.
     pub rules: Rules,
-    /// The order of In, the layers and Out.
+    /// The names and the order of In, the layers and Out.
     pub positions: Positions,
     /// By operation: the places (In, layers, Out) at which it counts, and the reason.
     pub operations: Vec<OperationPlace>,
@@ -202,13 +204,13 @@ pub struct Placement {
     pub(crate) by_pass: PassPlaces,
     /// By operation group: the places (In, layers, Out) at which its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// By operation group: the places at which the code of each of its clusters counts; empty if
-    /// the code counts as a whole.
+    /// By operation group: by cluster of the group, the places at which its code counts; empty if
+    /// the code of the group counts as a whole.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
     /// By use set: the places (In, layers, Out) at which the bytes of its variables count.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By use set: the places that use its variables. `None` if these are the same as in `counted`,
-    /// as in the full model.
+    /// By use set: the places that use its variables; `None` in the full model, where these are the
+    /// places in `counted`.
     pub(crate) sharing: Option<Vec<PlaceSet>>,
     /// By operation group: whether any of its operations has a layer in the
     /// [`Layering`](super::Layering).
@@ -217,7 +219,7 @@ pub struct Placement {
     /// [`Layering`](super::Layering).
     pub(crate) layered_sets: Vec<bool>,
     /// By use set: whether it counts at several places only because an operation that reaches over
-    /// the model uses variables of all of them.
+    /// the model, without a place of its own, uses variables of all of them.
     pub(crate) by_touch: Vec<bool>,
 }
 
@@ -227,9 +229,9 @@ impl Placement {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// Returns the share of Out in the bytes or cycles that `places` have in the first position if
-    /// Out runs on the first IPU, as a fraction: 1 if Out is one of the places, else 0; and the
-    /// number of In and Out among them. If Out is elsewhere, (0, 1).
+    /// If Out runs on the first IPU: returns the share of Out in the bytes or cycles that something
+    /// at `places` has in the first position, as a numerator (1 if Out is one of the places, else
+    /// 0) and a denominator (how many of In and Out are among the places). Otherwise (0, 1).
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         if !self.positions.out_is_first() {
             return (0, 1);

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Number of the place In, the operations before the layers.
+/// The place In, the operations before the layers.
 pub(super) const IN: u32 = 0;
 
 /// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A type of its own, because
@@ -27,15 +27,15 @@ pub const NOWHERE: PlaceSet = PlaceSet(0);
 /// The set of variables, code or operations that count in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
-/// Returns whether a range of positions has one of `places`.
+/// Returns whether any of `places` (ascending, as positions) is in a range of positions.
 pub(crate) fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()
         .any(|&place| range.contains(&(place as usize)))
 }
 
-/// All sets of places (In, layers, Out) that a placement refers to. The places of a set are in
-/// ascending order.
+/// All sets of places (In, layers, Out) that a placement refers to, each stored once. The places of
+/// a set are in ascending order.
 ///
 /// If there are more places than in any real model, every further set becomes [`EVERYWHERE`], and
 /// [`PlaceSets::check`] returns an error.
@@ -44,7 +44,7 @@ pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// Number of places that all further sets together may have; `None` once there were too many.
+    /// Number of places that all sets to be added may have together; `None` once it was exceeded.
     left: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ impl PlaceSets {
         id
     }
 
-    /// Returns the set that has only `place`.
+    /// Returns the set that has only `place`, and stores it if it is new.
     pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }
@@ -111,7 +111,7 @@ impl PlaceSets {
         &self.sets[set.index()]
     }
 
-    /// Returns the place of a set that has exactly one; otherwise `None`.
+    /// Returns the place of a set that has exactly one; `None` for any other set.
     pub fn only(&self, set: PlaceSet) -> Option<u32> {
         match *self.places(set) {
             [place] => Some(place),
@@ -119,7 +119,7 @@ impl PlaceSets {
         }
     }
 
-    /// Returns the union of two sets; [`EVERYWHERE`] if either is.
+    /// Returns the union of two sets, and stores it if it is new; [`EVERYWHERE`] if either is.
     pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
         if a == NOWHERE || a == b {
@@ -137,8 +137,8 @@ impl PlaceSets {
         union
     }
 
-    /// Returns the union of many sets, without storing unions of some of them; [`EVERYWHERE`] if
-    /// any of them is.
+    /// Returns the union of the sets `of`, without storing unions of some of them; [`EVERYWHERE`]
+    /// if any of them is, [`NOWHERE`] without sets.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         distinct.sort_unstable();
@@ -151,9 +151,9 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// Returns the places of an operation that uses variables with these place sets. Sets with
-    /// fewer places are added first; a set that already has one of the places adds nothing. So a
-    /// number that many places share does not spread the operation over all of them.
+    /// Returns the places of an operation that uses variables with the place sets `of`. Sets with
+    /// fewer places are added first; a set that shares a place with those already added adds
+    /// nothing. So a number that many places share does not spread the operation over all of them.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -180,8 +180,8 @@ impl PlaceSets {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// Returns the sets with place `from` replaced by `to`, at the same indices. Sets that become
-    /// equal keep separate indices.
+    /// Returns a copy in which each set has place `to` instead of `from`, at the same indices. Sets
+    /// that become equal keep separate indices.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             let place = |&place: &u32| if place == from { to } else { place };

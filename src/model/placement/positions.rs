@@ -87,12 +87,13 @@ impl Positions {
         }
     }
 
-    /// Returns the number of positions: of layers, In, and Out if it has its own position.
+    /// Returns the number of positions: the layers, one before them, and Out if it has its own
+    /// position.
     pub fn len(&self) -> usize {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns false: there is always a first position.
+    /// Returns false: there is always a position before the layers.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -137,12 +138,12 @@ impl Positions {
         names.collect()
     }
 
-    /// Returns the name of a position in a report; `None` for the first position.
+    /// Returns the name of a position in a report ([`LayerNames`]); `None` for the first position.
     pub fn layer_name(&self, position: usize) -> Option<String> {
         (position > 0).then(|| self.name(position).to_string())
     }
 
-    /// Returns the names of positions, which are ascending, in a report.
+    /// Returns the names of `positions`, which are ascending, in a report.
     pub fn layer_names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
         let positions = positions.into_iter();
         let mut names: Vec<_> = positions.map(|at| self.layer_name(at)).collect();
@@ -152,8 +153,9 @@ impl Positions {
         names
     }
 
-    /// Returns the position of a place. A place is the index in a list in which In and Out are
-    /// always separate: if both share position 0, the place of Out is after all layers.
+    /// Returns the position of a place: a place is an index into a list of In, the layers and Out
+    /// in which In and Out are always separate. If both share position 0, the place of Out is after
+    /// all layers.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
         if self.out_is_first() && place > self.layers.len() {
@@ -172,7 +174,7 @@ impl Positions {
         }
     }
 
-    /// Returns the name of a place in a report; `None` for In.
+    /// Returns the name of a place in a report ([`LayerNames`]); `None` for In.
     pub(super) fn layer_name_of_place(&self, place: u32) -> Option<String> {
         match self.name_of_place(place) {
             PositionName::In => None,
@@ -187,8 +189,8 @@ impl Positions {
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the index (from 0) of the only layer whose module path ends with `end`, which must
-    /// begin at a module; `None` if there is none, or several.
+    /// Returns the index (from 0, without In) of the only layer whose module path ends with `end`,
+    /// where `end` begins at a module of the path; `None` if there is none, or several.
     fn find_by_path(&self, end: &str) -> Option<usize> {
         let ends = |path: &String| {
             let before = path.strip_suffix(end);
@@ -200,8 +202,8 @@ impl Positions {
             .filter(|_| !end.is_empty() && found.next().is_none())
     }
 
-    /// Returns the position with this name; `None` if there is none. The name is of a layer, or
-    /// else `In`, `Out` or `None`, or else an end of a module path that only one layer has.
+    /// Returns the position with this name; `None` if there is none. Tries the name of a layer
+    /// first, then `In`, `Out` or `None`, then an end of a module path that only one layer has.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
         let pseudo_layer = || match (name, self.pseudo_layers) {

@@ -7,7 +7,8 @@ use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Layering, Model, NO_LAYER, Pass, SetBytes, UseSets};
 use rustc_hash::FxHashSet;
 
-/// Returns, by operation group, the layers that `layering` gives to its operations.
+/// Returns, by operation group, the set of layers that `layering` gives to its operations;
+/// [`NOWHERE`] without any. Stores new sets in `sets`.
 pub(super) fn layers_of_groups(
     model: &Model,
     layering: &Layering,
@@ -21,7 +22,8 @@ pub(super) fn layers_of_groups(
     places_of_groups(model, places.into_iter(), sets)
 }
 
-/// Returns, by use set, the union of the places of the operation groups that use it.
+/// Returns, by use set, the union of the places of the operation groups that use it. `of_group` has
+/// the places of each group; new sets are stored in `sets`.
 pub(super) fn of_sets(
     use_sets: &UseSets,
     of_group: &[PlaceSet],
@@ -35,7 +37,7 @@ pub(super) fn of_sets(
 }
 
 /// Returns, by operation group, the union of the places of its operations. `places` has the places
-/// of each operation.
+/// of each operation of the model; new sets are stored in `sets`.
 pub(super) fn places_of_groups(
     model: &Model,
     places: impl Iterator<Item = PlaceSet>,
@@ -48,8 +50,8 @@ pub(super) fn places_of_groups(
     of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }
 
-/// Returns, by operation group, whether it uses no variable that another group computes with. Then
-/// it is not part of the model: the compiler made it for the machine that runs the model.
+/// Returns, by operation group, whether no other group computes with any variable that it uses.
+/// Then it is not part of the model: the compiler made it for the machine that runs the model.
 pub(super) fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // The maximum over a set and all sets that extend it.
@@ -63,10 +65,11 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
     isolated
 }
 
-/// Returns the places of the variables that each group with `is_wanted` uses, where `of_set` has
-/// the places of each use set. A number, such as the scale of all gradients, counts only if the
-/// group uses no larger variable. If there are more places than in any real model, all groups get
-/// [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+/// Returns, by operation group, the places of the variables that it uses; [`NOWHERE`] for groups
+/// without `is_wanted`. `of_set` has the places, and `bytes` the bytes, of each use set. A number,
+/// such as the scale of all gradients, counts only if larger variables give no place. If there are
+/// more places than in any real model, all groups get [`EVERYWHERE`] and [`PlaceSets::check`]
+/// fails.
 pub(super) fn used_places(
     model: &Model,
     bytes: &[SetBytes],
@@ -96,8 +99,9 @@ pub(super) fn used_places(
         .collect()
 }
 
-/// By use set: the places of the operations that use its variables, by pass. Only operations with a
-/// place of their own count, without copies from or to the host.
+/// By use set: the places of the operations that use its variables, separately for the forward pass
+/// and all later passes. Only operations with a place of their own count, without copies from or to
+/// the host.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
     /// The place sets to which the other fields refer. Out is a separate place after the last
@@ -111,7 +115,7 @@ pub struct PassPlaces {
 
 impl PassPlaces {
     /// Unites the places of all operations by use set and pass. `own` has the places of each
-    /// operation, as a set of `sets`; `None` for an operation without a place of its own.
+    /// operation, as a set of `sets`, or `None` for an operation without a place of its own.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.

@@ -6,7 +6,8 @@ use super::used_places::{of_sets, places_of_groups, used_places};
 use crate::model::{Label, Layering, Model, SetBytes};
 use rustc_hash::FxHashMap;
 
-/// The places at which the variables of each use set count.
+/// The places at which the variables of each use set count. An operation reaches over the model if
+/// it has no place of its own, because it uses variables of several places.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
     /// By use set: the places at which its variables count.
@@ -78,8 +79,9 @@ impl VariablePlaces {
     }
 }
 
-/// Applies rules 1 to 3 of [`VariablePlaces::new`] to the use sets without places. `used` has, by
-/// operation group that reaches over the model, all places of the variables that it uses.
+/// Applies rules 1 to 3 of [`VariablePlaces::new`] once to the use sets without places in
+/// `counted`. `is_reaching` says, by operation group, whether it reaches over the model; `used`
+/// has, for such groups, all places of the variables that they use.
 fn decide(
     (model, layering): (&Model, &Layering),
     is_reaching: &[bool],
@@ -107,8 +109,9 @@ fn decide(
     }
 }
 
-/// Returns, by label, the places of the weight in its name; [`NOWHERE`] if there is none. PopART
-/// calls optimizer state `Accl1___weight`, and TensorFlow calls it `weight/Adam`.
+/// Returns, by label, the places of the weight whose name is part of the label's name; [`NOWHERE`]
+/// if there is none. PopART calls optimizer state `Accl1___weight`, and TensorFlow calls it
+/// `weight/Adam`. `seeded` has, by use set, the places that are found so far.
 fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let mut of_label = vec![NOWHERE; model.labels.len()];
     for (set, &places) in (0u32..).zip(seeded) {
@@ -131,8 +134,8 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
     model.labels.iter().map(places).collect()
 }
 
-/// Returns the names of weights from which a name of optimizer state may be derived, longer ones
-/// first.
+/// Returns the names that a weight may have if `name` is that of its optimizer state: all after a
+/// `___`, or all before a `/`; longer ones first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name
         .match_indices("___")
@@ -141,9 +144,10 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// Returns, by use set, the place of the variables that it is used with, by an operation that
-/// reaches over the model or by one of its programs, if these variables have only one place;
-/// otherwise [`NOWHERE`].
+/// Returns, by use set, the place of the variables that it is used with in an operation that
+/// reaches over the model or, if these have several places, in one of its programs; [`NOWHERE`] if
+/// they have no single place. `seeded` has, by use set, the places that are found so far;
+/// `is_reaching` and `used` are as for [`decide`].
 fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
@@ -167,9 +171,11 @@ fn used_with(
     places
 }
 
-/// Finds the places at which the code of each operation group counts, and for a group that reaches
-/// over the model, the places of the code of each of its clusters. Code without a place counts in
-/// every stage, so that it is never underestimated.
+/// Returns, by operation group, the places at which its code counts; and for a group that reaches
+/// over the model, by cluster, the places at which the code of the cluster counts (empty for other
+/// groups). `operations` and `variables` have the places found before, `bytes` the bytes of each
+/// use set. Code of such a group without a place counts in every stage, so that it is never
+/// underestimated.
 pub(super) fn code_places(
     model: &Model,
     operations: &[OperationPlace],

@@ -72,8 +72,8 @@ impl Untied {
 /// framework by its debug context. In profiles without such contexts, it is a variable that is live
 /// on the first and the last step and that either one update uses, or no update uses and the host
 /// both writes and reads; in the second case it must have at least 16 bytes for each tile, unlike a
-/// learning rate. `of_set` has the places that use each use set. The
-/// names in `layers` are still missing.
+/// learning rate. `bytes` has the bytes, and `of_set` the places that use it, of each use set. The
+/// field `layers` of the results is still empty.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],

@@ -62,18 +62,19 @@ type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 pub(super) struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    /// By node: the level that names give, or in the backward pass the variables that it uses.
+    /// By node: its level by names or, in the backward pass, by the variables that it uses; `None`
+    /// if they give none.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
-    /// By node: the edges that lead to it or have no direction; and its parameters.
+    /// By node: the edges whose variables it uses; and the parameters that it uses. Both as indices
+    /// into the lists of the flow.
     incoming: Vec<Vec<u32>>,
     parameters: Vec<Vec<u32>>,
     /// By parameter of [`Flow::parameters`](crate::model::Flow): its level, at first by its name.
     parameter_found: Vec<Reach>,
     /// By parameter: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By parameter, such as a weight: the levels that share it, ascending; empty unless several
-    /// do.
+    /// By node: the nearest level before it and after it in its phase; `None` if there is none.
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
@@ -81,9 +82,10 @@ pub(super) struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// Finds the level of each operation, and for each parameter the levels that share it. `levels`
-    /// has, by operation, the level in its name; `out` is the highest level; `weight_level` returns
-    /// the level in the name of the weight that a use set holds.
+    /// Returns the level of each operation, and for each parameter the levels that share it
+    /// (ascending, empty unless several do). `levels` has, by operation, the level in its name;
+    /// `out` is the highest level; `weight_level` returns the level in the name of the weight that
+    /// a use set holds.
     pub(super) fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -127,7 +129,7 @@ impl<'a> Levels<'a> {
         (levels.of_operations(), levels.shared)
     }
 
-    /// Iterates over the edges that lead to a node or have no direction.
+    /// Iterates over the edges whose variables a node uses.
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
         let edges = &self.model.flow.edges;
         self.incoming[node]
@@ -135,7 +137,7 @@ impl<'a> Levels<'a> {
             .map(|&edge| &edges[edge as usize])
     }
 
-    /// Returns the edges whose variables a node writes.
+    /// Returns the edges whose variables a node writes, without those of unknown producers.
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
         let edges = &self.model.flow.edges;
         let node = node as u32;
@@ -171,7 +173,8 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// Finds the nearest levels before and after each node of a phase.
+    /// Finds the nearest levels before and after each node of `phase`, and seeds in the backward
+    /// pass.
     fn spread(&mut self, phase: Phase) {
         let nodes = (0..self.found.len()).filter(|&node| self.phases[node] == phase);
         let nodes: Vec<usize> = nodes.collect();
@@ -186,7 +189,8 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the nearest level in a phase, over nodes that all precede a node or all follow it.
+    /// Returns the nearest level among `nodes` of `phase`, which all precede a node (`is_before`)
+    /// or all follow it, or beyond them; `None` if there is none.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -201,7 +205,7 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Iterates over the nodes of a phase to which no name gives a level, in order.
+    /// Iterates over the nodes of `phase` without a seed (a level by names), in order.
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let is_open = |&node: &usize| self.phases[node] == phase && self.seeds[node].is_none();
         let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
@@ -268,7 +272,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Finds the levels of nodes in the backward pass of layers, In and Out.
+    /// Finds the levels of the nodes of the backward phase that have no seed.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
@@ -286,9 +290,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns a level from `before` to `after`: the only level with a forward node of which `node`
-    /// may be the gradient, or else the level that makes or uses the most bytes of its variables,
-    /// or else `before`. `Several` if there is no level in this range.
+    /// Returns a level from `before` to `after` (down in the backward pass): the only level with a
+    /// forward node of which `node` may be the gradient, or else the level that makes or uses the
+    /// most bytes of its variables, or else `before`. `Several` if there is no level in this range.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -348,8 +352,8 @@ impl<'a> Levels<'a> {
         found.any(|found| found == Reach::At(0))
     }
 
-    /// Returns whether a node sums gradients that nothing uses later. A norm leaves them to
-    /// updates.
+    /// Returns whether a node sums gradients, that is uses only variables that the backward phase
+    /// makes and nothing uses later. A norm of gradients leaves them to updates, so it does not.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         let mut edges = self.inputs(node);
@@ -357,7 +361,8 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns, by operation, the level of its nodes in the forward pass or, without any, after it.
+    /// Returns, by operation, the joint level of its nodes before the start of the backward pass
+    /// or, if these have none, of its nodes after it.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
@@ -376,7 +381,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns, by node, the indices of the lists that contain it.
+/// Returns, by node, the indices of the `lists` of nodes that contain it, ascending.
 fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<u32>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {

@@ -6,8 +6,8 @@ use crate::model::operations::NUMBER_BYTES;
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Gives a node that uses nothing but parameters, such as a cast of a weight, the level of its
-    /// users if they have only one.
+    /// Gives the level of its users to each node of the forward phase that uses nothing but
+    /// parameters, such as a cast of a weight, if its users have one level together.
     pub(super) fn made_of_parameters(&mut self) {
         // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
@@ -35,8 +35,8 @@ impl Levels<'_> {
     }
 
     /// Gives parameters the levels of the nodes that use them. With `is_forward`, only nodes of the
-    /// forward pass count, which may share a parameter; otherwise all nodes count, for parameters
-    /// without a level.
+    /// forward phase count, and a parameter of several levels is shared by them. Otherwise all
+    /// nodes count, for parameters that have no level yet.
     pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let nodes = nodes.iter().map(|&node| node as usize);
@@ -55,8 +55,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Returns whether only updates and copies from or to the host use a parameter. The level of an
-    /// update is no evidence for a parameter that all updates share, such as a learning rate.
+    /// Returns whether `nodes`, the users of a parameter, are only updates and copies from or to
+    /// the host. Their level is no evidence for a parameter that all updates share, such as a
+    /// learning rate.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -66,8 +67,9 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts a node of the forward pass on every IPU if no data of a layer flows through it and it
-    /// changes parameters that several levels use: every IPU has its own copy of this state.
+    /// Puts a node of the forward phase on every IPU if it has no level and all its parameters with
+    /// several users are shared by several levels: it advances a state, such as a random state, of
+    /// which every IPU has its own copy.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             // A parameter with only one user, such as a constant, decides nothing.
@@ -126,8 +128,8 @@ impl Levels<'_> {
         }
     }
 
-    /// Iterates over the later nodes that use the same gradients, which `node` may change in place.
-    /// A single number, such as the scale of all gradients, does not count.
+    /// Iterates over the later nodes that use the gradients that `node` uses and may change in
+    /// place. A single number, such as the scale of all gradients, does not count.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -136,7 +138,8 @@ impl Levels<'_> {
         backward.flat_map(ends).filter(move |&to| to > node)
     }
 
-    /// Gives nodes without a level that of the variables that they share with other nodes.
+    /// Gives each node without a level the joint level of its parameters and of the nodes with
+    /// which it shares variables.
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

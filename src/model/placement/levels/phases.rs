@@ -5,7 +5,7 @@ use super::{ForwardSizes, Level, Levels, Phase};
 use crate::model::FlowNode;
 
 impl Levels<'_> {
-    /// Finds the phase of each node: forward, backward, or late (updates and recomputation).
+    /// Returns the phase of each node: forward, backward, or late (updates and recomputation).
     pub(super) fn phases(&self) -> Vec<Phase> {
         let by_context = self.model.backward_start;
         let backward_start = by_context.or_else(|| self.turn_of_edges());
@@ -25,8 +25,9 @@ impl Levels<'_> {
         nodes.map(phase).collect()
     }
 
-    /// Finds the step at which data begins to flow down through the levels: before it, most edges
-    /// between layers lead up, and after it, most lead down. `None` if most lead up throughout.
+    /// Finds the step from which data flows down through the levels, for models whose contexts do
+    /// not mark the backward pass: most edges between layers lead up before it, and down from it
+    /// on. `None` if at no step most of the later edges lead down.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
@@ -50,9 +51,9 @@ impl Levels<'_> {
         Some(self.model.flow.nodes[self.end_of_forward(turn)].first)
     }
 
-    /// Returns the first node of the backward pass of the layer that runs last, where data begins
-    /// to flow down to other layers at node `turn`: the end of the longest gap, in nodes, between
-    /// two nodes of that layer, because Out runs in this gap.
+    /// Returns the first node of the backward pass of the layer that runs last, given the first
+    /// node (`turn`) to which data flows down to another layer: the end of the longest gap, in
+    /// nodes, between two nodes of the last layer before `turn`, because Out runs in this gap.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered = (0..turn).filter(|&node| self.seeds[node].is_some());
         let layered: Vec<usize> = layered.collect();
