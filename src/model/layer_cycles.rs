@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Cycles by pass of a training step. The enclosing data say of which operations, and of how many
-/// micro-batches.
+/// Cycles of some operations, divided by the pass of a training step in which they run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PassCycles {
     /// Cycles of the forward pass; of all operations in inference.

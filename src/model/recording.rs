@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Prefix of the names of gradient accumulators in PopART; the suffix of their names in TensorFlow
-/// is [`TENSORFLOW_ACCUMULATOR`].
+/// Prefix of the names of gradient accumulators in PopART.
 const POPART_ACCUMULATOR: &str = "Accum___";
+/// Suffix of the names of gradient accumulators in TensorFlow.
 const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 
 /// The kind of tensor that a variable holds, as the framework wrote it to the debug contexts.

@@ -38,8 +38,8 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds the set of all groups of the set `smaller` and of `group`, with the label and partner
-    /// of no variable (0), and returns its index. `smaller` must exist, and `group` must be above
+    /// Adds the set of all groups of the set `smaller` and of `group`, with the empty label and
+    /// without a partner, and returns its index. `smaller` must exist, and `group` must be above
     /// all its groups.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));

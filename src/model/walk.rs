@@ -256,12 +256,12 @@ pub const NO_CALL: u32 = u32::MAX;
 
 /// The Calls of functions that are called from several places (several call paths) in the program.
 pub(super) struct CallSites {
-    /// By call path: the shortest of its prefixes (the path included) that ends with a Call of such
-    /// a function; `None` if no prefix does.
+    /// By call path: the shortest of its prefixes (the path included) that ends with a Call of a
+    /// function that is called from several places; `None` if no prefix does.
     pub(super) outermost: Vec<Option<Path>>,
-    /// By call path: the innermost Call of such a function on the path, as an index into
-    /// `functions`, or [`NO_CALL`]. Calls whose contexts say which operations their body replaced
-    /// do not count.
+    /// By call path: the innermost Call on it of a function that is called from several places, as
+    /// an index into `functions`, or [`NO_CALL`]. Calls whose contexts say which operations their
+    /// body replaced do not count.
     pub(super) call_of: Vec<u32>,
     /// By Call in `call_of`: the called function, as the index of its body in `Programs::all`.
     pub(super) functions: Vec<u32>,

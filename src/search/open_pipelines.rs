@@ -113,7 +113,9 @@ impl<'a> OpenPipelines<'a> {
         all.swap_remove(index)
     }
 
-    /// Chooses the pipeline with the best split that fits or, if none fits, with the lowest peak.
+    /// Chooses the pipeline with the best split that fits by the goal or, if none fits, with the
+    /// lowest peak. Computes the costs of all open pipelines if there are several and the user gave
+    /// no split.
     pub(super) fn choose(&mut self, progress: &Progress) -> Result<ChosenPipeline, SearchError> {
         let request = self.usual().request();
         if self.len() == 1 || request.given.is_some() {

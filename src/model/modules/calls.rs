@@ -135,8 +135,9 @@ impl Calls {
         }
     }
 
-    /// Returns the names of the modules directly below the model that a run of operations calls,
-    /// each once, in execution order: the last part of each path.
+    /// Returns the names of the modules directly below the model that the operations in `run`
+    /// (indices into the forward pass) call, each once, in execution order: the last part of each
+    /// path.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run.filter_map(|at| self.at(Some(at)).iter().take(2).next_back());

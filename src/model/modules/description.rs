@@ -17,7 +17,8 @@ pub(crate) struct Description {
     pub(crate) length: f64,
     /// Number of operations of the longest layer, or of the run before or after all layers.
     pub(crate) longest: usize,
-    /// Bytes over all tiles of the largest layer, or of the run before or after all layers.
+    /// Bytes over all tiles of the variables that the largest layer, or the run before or after all
+    /// layers, is the first to use.
     pub(crate) largest: u64,
 }
 

@@ -94,9 +94,9 @@ pub(super) fn cover(tree: &Tree, sums: &RunSums, word: f64) -> Vec<usize> {
     chosen
 }
 
-/// Divides a module as most of its siblings with the same submodules, weighted by operations, are:
-/// the first stage of blocks often has fewer blocks than the others. `siblings` are nodes of the
-/// tree; `is_cut` has, by node, whether it is divided, and is changed.
+/// Also divides each of `siblings` if most of the others with the same submodules, weighted by
+/// operations, are divided: the first stage of blocks often has fewer blocks than the others.
+/// `siblings` are nodes of the tree; `is_cut` has, by node, whether it is divided, and is changed.
 fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     let parts = |node: &Node| {
         let children = node.children.iter();

@@ -163,7 +163,7 @@ impl<'a> FoundPlaces<'a> {
 
     /// Finds the places of each operation of the model, by its layer or else by its level, and the
     /// reason. `isolated` says, by operation group, whether nothing else computes with its
-    /// variables.
+    /// variables; new sets of places are stored in `sets`.
     fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();

@@ -171,8 +171,8 @@ pub struct OperationPlace {
 }
 
 impl OperationPlace {
-    /// Returns the places that the operation has by its own layer or data; `None` if it has none,
-    /// or takes those of the variables that it uses.
+    /// Returns the places of an operation whose reason [is its own](Reason::is_own); `None` for any
+    /// other operation, which has none, or those of the variables that it uses, or every stage.
     fn own(&self) -> Option<PlaceSet> {
         self.reason.is_own().then_some(self.places)
     }
@@ -218,8 +218,8 @@ pub struct Placement {
     /// By use set: whether any operation that uses it has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_sets: Vec<bool>,
-    /// By use set: whether it counts at several places only because an operation that reaches over
-    /// the model, without a place of its own, uses variables of all of them.
+    /// By use set: whether it counts at several places only because an operation without a place of
+    /// its own uses variables of all of them.
     pub(crate) by_touch: Vec<bool>,
 }
 

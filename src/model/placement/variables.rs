@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 pub(super) struct VariablePlaces {
     /// By use set: the places at which its variables count.
     pub(super) counted: Vec<PlaceSet>,
-    /// By use set: whether it counts at several places only because an operation that reaches over
-    /// the model uses variables of all of them.
+    /// By use set: whether it counts at several places only because an operation without a place of
+    /// its own uses variables of all of them.
     pub(super) by_touch: Vec<bool>,
-    /// By operation group: whether any of its operations has no place, because it reaches over the
-    /// model or only copies from and to the host.
+    /// By operation group: whether any of its operations has no place of its own, because it uses
+    /// variables of several places or only copies from and to the host.
     pub(super) is_reaching: Vec<bool>,
 }
 
@@ -28,8 +28,8 @@ impl VariablePlaces {
     /// 1. the layer in the variables' own name, or the place of the weight in their name;
     /// 2. the only place of all other variables of an operation that uses the set, or else of one
     ///    of its programs;
-    /// 3. the place of the variables with which a compute set that works on the whole model pairs
-    ///    the set;
+    /// 3. the places of the partner of the variables
+    ///    ([`UseSets::partner`](crate::model::UseSets::partner));
     /// 4. all places whose variables the operations use;
     /// 5. every stage.
     ///

@@ -66,16 +66,17 @@ pub(super) struct Levels<'a> {
     /// if they give none.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
-    /// By node: the edges whose variables it uses; and the parameters that it uses. Both as indices
-    /// into the lists of the flow.
+    /// By node: the edges whose variables it uses, as indices into the edges of the flow.
     incoming: Vec<Vec<u32>>,
+    /// By node: the parameters that it uses, as indices into the parameters of the flow.
     parameters: Vec<Vec<u32>>,
     /// By parameter of [`Flow::parameters`](crate::model::Flow): its level, at first by its name.
     parameter_found: Vec<Reach>,
     /// By parameter: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By node: the nearest level before it and after it in its phase; `None` if there is none.
+    /// By node: the nearest level before it in its phase; `None` if there is none.
     before: Vec<Option<Level>>,
+    /// By node: the nearest level after it in its phase; `None` if there is none.
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
     forward_sizes: ForwardSizes,
@@ -173,8 +174,8 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// Finds the nearest levels before and after each node of `phase`, and seeds in the backward
-    /// pass.
+    /// Finds the nearest levels before and after each node of `phase`. In the backward phase, also
+    /// seeds nodes by the variables that they use.
     fn spread(&mut self, phase: Phase) {
         let nodes = (0..self.found.len()).filter(|&node| self.phases[node] == phase);
         let nodes: Vec<usize> = nodes.collect();
@@ -361,8 +362,7 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns, by operation, the joint level of its nodes before the start of the backward pass
-    /// or, if these have none, of its nodes after it.
+    /// Returns, by operation, the joint level of its forward nodes; if they have none, of others.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
