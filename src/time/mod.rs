@@ -105,7 +105,7 @@ pub struct PositionCycles {
     /// By position: whether its layer makes a stage recompute, because its backward pass needs its
     /// forward pass again. A stage of frozen layers only does not recompute.
     pub recomputes: Vec<bool>,
-    /// Further numbers from which the time of a step follows; `None` if they do not suffice,
+    /// Further numbers from which the time of a step follows; `null` if they do not suffice,
     /// because Out runs on the first IPU or optimizer state is streamed.
     pub step: Option<StepNumbers>,
     /// Whether Out runs on the first IPU, so that the first position includes its cycles. Then Out
