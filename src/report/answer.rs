@@ -17,17 +17,18 @@ pub struct Proof {
     pub objective: String,
     /// Whether no split is better by the objective. If true, the integer program was solved to
     /// optimality and the dynamic program agrees in every number; for `time`, every split that
-    /// could be faster was tried. A greedy search and a given split have `false` and no numbers.
+    /// could be faster was tried. For a greedy search and a split that the user gave, `false`, and
+    /// all other fields but `objective` are empty.
     pub optimal: bool,
     /// With the objective `time`, a lower bound on the cycles of a step of any split that fits;
-    /// otherwise `null`.
+    /// `null` with other objectives, or if no bound was proven.
     pub step_at_least: Option<u64>,
     /// The best value of each number by which splits are compared, as both solvers found it, the
     /// most important number first. With the objective `time` there is one entry: the fewest
     /// possible cycles of the slowest stage.
     pub objectives: Vec<ObjectiveProof>,
-    /// Proofs that the highest number of any stage, such as its bytes, cannot be lower: a lower
-    /// number would need more stages than there are.
+    /// Proofs that the highest number of any stage, such as its bytes on the fullest tile, cannot
+    /// be lower: a lower number would need more stages than there are IPUs.
     pub bottlenecks: Vec<BottleneckProof>,
 }
 
@@ -37,7 +38,8 @@ pub struct Refusal {
     /// The kind of reason: a range of layers that is too large, too few IPUs, pins or limits, or
     /// the pipeline.
     pub reason: Cause,
-    /// Bytes that a stage may take on each tile: the highest limit of any IPU.
+    /// Bytes that a stage may take on each tile, which is the memory of a tile less the reserve:
+    /// the highest limit of any IPU.
     pub limit: u64,
     /// Ranges of consecutive layers that each exceed the limit as one stage, and overlap at most in
     /// their end layers. Each range needs a cut of its own, so together they prove how many stages
@@ -49,19 +51,20 @@ pub struct Refusal {
     /// A lower bound on the number of stages, proven by `ranges` and `cuts_after`; `null` if no
     /// number of stages is enough.
     pub stages_needed: Option<u32>,
-    /// The lowest limit in bytes on each tile with which a split fits on the given IPUs, without
-    /// the reserve; `null` if no limit is enough.
+    /// The lowest `limit` in bytes with which a split fits on the requested IPUs; `null` if no
+    /// limit is enough.
     pub smallest_limit: Option<u64>,
-    /// The lowest `--mem-per-tile` in bytes with which a split fits on the given IPUs:
-    /// `smallest_limit` and the reserve; `null` if none is enough.
+    /// The lowest `--mem-per-tile` in bytes with which a split fits on the requested IPUs:
+    /// `smallest_limit` and the reserve; `null` if no memory is enough.
     pub smallest_tile_memory: Option<u64>,
     /// The fewest IPUs on which a split fits; `null` if no number is enough.
     pub fewest_ipus: Option<u32>,
     /// The best split on the fewest IPUs that are enough and that the framework accepts; `null` if
     /// no number is enough.
     pub on_more_ipus: Option<BestSplit>,
-    /// The constraints and tied weights that keep layers in one stage although these layers exceed
-    /// the limit together.
+    /// What keeps layers in one stage although these layers exceed the limit together: each
+    /// constraint as the option that the user typed, each tied weight by its name and the option
+    /// that unties it.
     pub kept_together: Vec<String>,
     /// Splits that fit if some constraints are dropped or some weights are untied; empty if no such
     /// split fits, or if there are neither constraints nor tied weights.
@@ -80,7 +83,7 @@ pub struct Refusal {
 // reports cannot use, and has no names of layers and options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelaxationFacts {
-    /// The dropped constraints, as the user gave them.
+    /// The dropped constraints, as the options that the user typed.
     pub constraints: Vec<String>,
     /// The names of the untied weights.
     pub weights: Vec<String>,
@@ -91,8 +94,8 @@ pub struct RelaxationFacts {
 /// The comparison of a split that the user gave with the best split.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenSplit {
-    /// The constraints that the given split breaks, as the user gave them, and the ties of weights
-    /// that it breaks.
+    /// The constraints that the given split breaks, as the options that the user typed, and the
+    /// ties of weights that it breaks, such as `the tie of wte`.
     pub broken_constraints: Vec<String>,
     /// The best split; if none fits, the split with the lowest peak.
     pub best: BestSplit,
@@ -111,8 +114,8 @@ pub struct SharedVariables {
 /// Upper bound on the groups of layers that share variables in a report.
 const MAX_SHARED: usize = 100;
 
-/// Returns the proof that the split is the best. For a greedy search or a given split, the proof
-/// has only the name of the objective.
+/// Returns the proof that the split is the best. For a greedy search, a split that the user gave,
+/// and a search in which nothing fits, the proof has only the name of the objective.
 pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
     let request = &search.costs.request();
     let none = Proof {
@@ -139,14 +142,15 @@ pub(super) fn constraints(search: &SearchResult<'_>) -> Vec<String> {
 }
 
 impl Inputs<'_> {
-    /// Returns the names of the layers of each stage of a plan.
+    /// Returns the names of the layers of each stage of `plan`, which is a split.
     pub(super) fn layers_of(&self, plan: &Plan) -> Vec<LayerNames> {
         let stages = plan.stages().iter().cloned();
         stages.map(|stage| self.names(stage)).collect()
     }
 
     /// Returns the reason why nothing fits, and what would help; `None` if a split fits or the
-    /// search was greedy.
+    /// search was greedy. `named` has the variables to list for the stage that exceeds its limit
+    /// most.
     pub(super) fn refusal(
         &self,
         search: &SearchResult<'_>,
@@ -209,7 +213,8 @@ impl Inputs<'_> {
     }
 
     /// Converts groups of layers that use the same always-live variables (their positions, and the
-    /// bytes of the variables) to entries of the report, at most 100.
+    /// bytes of the variables) to entries of the report. Keeps the order, and only the first
+    /// [`MAX_SHARED`].
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         let groups = shared.into_iter().take(MAX_SHARED);
         let groups = groups.map(|(layers, bytes)| SharedVariables {

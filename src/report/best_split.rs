@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 pub struct BestSplit {
     /// Number of IPUs of one replica. If some of them stay empty, the split has fewer stages.
     pub ipus: u32,
-    /// Number of replicas. In a plan, the number of replicas that the available IPUs are enough
-    /// for.
+    /// Number of replicas that run the split: the number of the run. In a plan, the number of
+    /// replicas for which the available IPUs are enough.
     pub replicas: u64,
     /// The order in which the stages work on micro-batches.
     pub schedule: Schedule,
@@ -29,16 +29,19 @@ pub struct BestSplit {
     /// Whether every stage of the split is within its limit.
     pub fits: bool,
     /// Bytes that a stage may take on each tile: the lowest limit of the IPUs that have a stage.
+    /// The limits of IPUs can differ.
     pub limit: u64,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
-    /// The number of the stage with the fewest free bytes on its fullest tile.
+    /// The number of the stage with the fewest free bytes on its fullest tile; the first one of a
+    /// tie.
     pub fullest_stage: u32,
     /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not fit.
     pub free: i64,
     /// Bytes on the fullest tile of each stage, in order.
     pub stage_bytes: Vec<u64>,
-    /// Bytes of the variables that cross cuts, over all tiles and summed over all cuts.
+    /// Bytes of the variables that cross cuts, over all tiles. A variable counts at each cut that
+    /// it crosses.
     pub cut_bytes: u64,
     /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
     pub slowest_stage_cycles: Option<u64>,
@@ -47,8 +50,8 @@ pub struct BestSplit {
     /// Whether part of the step's time is unknown and not in its cycles: optimizer state is
     /// gathered from replicas, or loaded from off the chip without `--streaming-bandwidth`.
     pub lacks_time: bool,
-    /// Whether no split of this pipeline with at most as much memory has a shorter step, as the
-    /// search proved.
+    /// Whether the search proved that no split of this pipeline on these IPUs, with at most the
+    /// bytes on the fullest tile of this one, has a shorter step; `false` if it did not prove this.
     pub is_shortest: bool,
     /// The names of the layers of each stage, in order.
     pub stages: Vec<LayerNames>,
@@ -89,7 +92,8 @@ impl BestSplit {
 }
 
 impl Inputs<'_> {
-    /// Describes a split that a search found, if this number of replicas runs it.
+    /// Describes `best`, a split that the search found, as `replicas` replicas run it. The fields
+    /// that compare it with another split (`options` and `change`) and `command` are empty.
     pub(super) fn best_split(
         &self,
         search: &SearchResult<'_>,
@@ -127,8 +131,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the best split with changed `options`, which are written as a user types them.
-    /// `now` is the number of bytes on the fullest tile without the change.
+    /// Describes `other`, the best split with changed `options`, which are written as a user types
+    /// them, for the run's number of replicas. `now` is the number of bytes on the fullest tile
+    /// without the change.
     pub(super) fn other_split(
         &self,
         search: &SearchResult<'_>,

@@ -10,9 +10,9 @@ use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
 
 /// Makes the table of operations, one row for each operation in the model's order. `parts` has the
-/// memory of each operation group, by the group's index. By the classic rules an operation without
-/// a layer shows 0 bytes of variables; by the full rules a row also has the layers, In or Out that
-/// the operation counts in, and the reason.
+/// memory of each operation group, by the group's index. By the classic rules ([`Rules`]) an
+/// operation without a layer shows 0 bytes of variables. By the full rules a row also has the pass
+/// of the operation, the layers, In or Out in which it counts, and why it counts there.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -45,8 +45,9 @@ pub fn operations(
     table.without("Counts in").without("By").without("Pass")
 }
 
-/// Returns the names of the layers, In or Out that an operation counts in, with spaces between, or
-/// `every stage`. `operation` is an index in the model's operations.
+/// Returns the names of the positions of the layer order (In, the layers, Out) in which an
+/// operation counts, with spaces between, or `every stage`. `operation` is an index in the model's
+/// operations.
 pub(super) fn places(placement: &Placement, operation: usize) -> String {
     if placement
         .operations
@@ -83,7 +84,8 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Makes the table of total bytes: a row for the whole model as one stage, which needs `whole`
-/// bytes, and a row for each of `tiles` (number, and the bytes that the compiler recorded).
+/// bytes over all tiles, and a row for each of `tiles` (number, and the bytes that the compiler
+/// recorded).
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let tiles = tiles.iter().map(|(tile, recorded)| (Some(tile), *recorded));
     let all = RecordedTile {
@@ -119,7 +121,8 @@ const MISSED_SHOWN: usize = 10;
 struct LayerRow {
     operations: usize,
     /// First and last liveness step, both inclusive, of the layer's operations; `None` if none has
-    /// steps. Operation groups that other layers also run are ignored.
+    /// steps. Operations of an operation group that also has operations of other layers are
+    /// ignored.
     steps: Option<(u32, u32)>,
     first: Option<usize>,
     /// The index of the layer's operation with the most bytes over all tiles, and these bytes;
@@ -156,7 +159,8 @@ fn modules(model: &Model, layering: &Layering) -> Table {
 }
 
 /// Makes the table of layers, in order: the operations of each layer, its bytes as a stage of its
-/// own summed over tiles, and its first and last step.
+/// own summed over tiles, and its first and last step ([`LayerRow::steps`]). `parts` has the memory
+/// of each operation group, by the group's index.
 fn listed_layers(
     model: &Model,
     layering: &Layering,
@@ -179,7 +183,7 @@ fn listed_layers(
 }
 
 /// Collects the operations, the steps and the largest operation of each layer, by the layer's index
-/// in `layering`. `parts` has the memory of each operation group.
+/// in `layering`. `parts` has the memory of each operation group, by the group's index.
 fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     let shared = shared_groups(model, layering);
     let mut rows: Vec<LayerRow> = Vec::new();
@@ -202,7 +206,8 @@ fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     rows
 }
 
-/// Returns, for each operation group of the model, whether operations of several layers run it.
+/// Returns, by the index of each operation group, whether its operations belong to several layers.
+/// No layer ([`NO_LAYER`]) counts as a layer here.
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];
@@ -214,7 +219,8 @@ fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
 }
 
 /// Makes the table of at most 10 operations without a layer, the largest first, one for each
-/// operation group, with the layers, In or Out that they count in.
+/// operation group, with the layers, In or Out in which they count. `parts` has the memory of each
+/// operation group, by the group's index.
 fn without_layer(
     model: &Model,
     layering: &Layering,

@@ -7,10 +7,11 @@ use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on rows for programs that belong to no operation, for each kind of program and each
-/// choice of operations.
+/// Upper bound on rows for programs that belong to no operation, for each kind of program, once
+/// with all operations and once with only those that have a layer.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on rows for variables that no operation explains, for each choice of operations.
+/// Upper bound on rows for variables that no operation explains, once with all operations and once
+/// with only those that have a layer.
 const VARIABLES_SHOWN: usize = 20;
 
 const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
@@ -22,7 +23,8 @@ const KINDS: [(OwnedKind, &str); 2] = [
 
 /// Makes the tables of the diagnosis (`diagnose-programs`, `-missing-programs`, `-code`,
 /// `-memory-peak`, `-variables`, `-coverage`), in this order. They compare the recorded memory with
-/// the memory that all operations, or only operations with a layer, explain.
+/// the memory that all operations, or only operations with a layer, explain. `peak` is the memory
+/// peak of the whole model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     vec![
         programs(model, memory),
@@ -34,7 +36,8 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The programs of one kind, and which of them belong to none of the chosen operations.
+/// The programs of one kind, and which of them belong to none of the chosen operations: all
+/// operations, or only those with a layer.
 struct ProgramsOfKind<'a> {
     operations: &'static str,
     kind: &'static str,
@@ -135,8 +138,8 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     })
 }
 
-/// Makes a table with a row for each category at the memory peak: the recorded bytes, and the bytes
-/// that layers, other operations and every stage explain in the chosen memory model.
+/// Makes a table with a row for each category at the memory peak `peak`: the recorded bytes, and
+/// the bytes that layers, other operations and every stage explain by the rules of `memory`.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let categories = memory.coverage_by_category(peak);
     table!("diagnose-coverage", categories, |(category, coverage)| {

@@ -6,15 +6,17 @@ use super::Report;
 use super::cell::Cell;
 use super::table::{Column, Table};
 
-/// A column of a table, with the function that makes its cells from rows of type `T`.
+/// A column of a table, with the function that makes its cells from items of type `T`, one for each
+/// row.
 pub(super) struct FilledColumn<T> {
     pub(super) column: Column,
     /// Makes the cell of a row from the row's item, the report, and the index of the row.
     pub(super) cell: fn(&T, &Report, usize) -> Cell,
 }
 
-/// Declares one column for items of type `$row`: when it is shown, its name, its kind, and its
-/// cell, which is a function or the path of a field of the item.
+/// Declares one [`FilledColumn`] for items of type `$row`. The arguments are the item's type, a
+/// variant of `When`, the name, a variant of `Kind`, and in parentheses the cell: a function as in
+/// [`FilledColumn::cell`], or the path of a field of the item, such as `(.fullest_tile.bytes)`.
 macro_rules! field {
     ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident $(.$more:ident)*)) => {
         $crate::report::fields::field!(
@@ -47,8 +49,8 @@ macro_rules! field {
 }
 pub(super) use field;
 
-/// Declares the columns of a table for items of type `$row`, in the order of the CSV form: for each
-/// column when it is shown, its name, its kind and its cell.
+/// Declares an array of [`FilledColumn`]s for items of type `$row`, in the order of the CSV form.
+/// Each line has the arguments of [`field!`] without the type.
 macro_rules! fields {
     ($row:ty; $($when:ident $name:literal $kind:ident $cell:tt,)*) => {
         [$($crate::report::fields::field!($row, $when, $name, $kind, $cell)),*]
@@ -57,7 +59,8 @@ macro_rules! fields {
 pub(super) use fields;
 
 /// Returns the items of a list of the report, each with its place in the JSON form, such as
-/// `/cuts/0`. Empty if the list is in a section that the report does not have.
+/// `/cuts/0`. The list is a field of the report (`cuts`) or of an optional section (`sweep?.rows`);
+/// empty if the report does not have the section.
 macro_rules! items {
     ($report:expr, $list:ident) => {
         $crate::report::fields::placed(concat!("/", stringify!($list)), &$report.$list)
@@ -82,8 +85,8 @@ pub(super) fn placed<'a, T: 'a>(
 }
 
 impl Table {
-    /// Makes a table with these columns and a row for each of `items`. An item comes with its place
-    /// in the JSON form.
+    /// Makes a table of this name with the columns of `fields` and a row for each of `items`. Each
+    /// item comes with its place in the JSON form ([`Row::at`](super::table::Row::at)).
     pub(super) fn of<'a, T: 'a>(
         name: &'static str,
         fields: &[FilledColumn<T>],

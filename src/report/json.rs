@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
-/// A stage in the JSON format of the original tool, with more kinds of memory.
+/// A stage in the JSON form of `--solve`, which has the fields of the original tool and more kinds
+/// of memory.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -48,8 +49,8 @@ impl<'a> SolvedStage<'a> {
     }
 }
 
-/// Writes a JSON array with one object for each stage of the split, in the format of the original
-/// tool.
+/// Writes the JSON form of `--solve`: an array with one object for each stage of the split, with
+/// the fields of the original tool.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -105,7 +106,8 @@ pub struct Configuration {
     pub lines: Vec<Line>,
 }
 
-/// Writes the split in all forms of `--emit`; empty without a split.
+/// Writes the split in all forms of `--emit`, with no module names from the user; empty without a
+/// split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
@@ -155,7 +157,7 @@ fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write)
 #[derive(Debug, Default)]
 struct Layout {
     depth: usize,
-    /// Whether a field of the current object was written.
+    /// Whether a field was written in the object that was begun or ended last.
     is_filled: bool,
 }
 

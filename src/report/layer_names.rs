@@ -11,8 +11,9 @@ use crate::wording::displayed;
 const OUT: &str = "Out";
 
 impl PseudoLayers {
-    /// Returns the name of one position of the layer order for people. A missing name is that of
-    /// the first position: `None`, `In`, or `In Out` if In and Out are one position.
+    /// Returns the name of one position of the layer order for people. A layer without a name is
+    /// the first position, which people read as `None`, `In`, or `In Out` if In and Out are one
+    /// position.
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         match (layer, self) {
             (Some(name), _) => name,
@@ -22,8 +23,9 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of a list of layers for people, one by one. A missing name is `In` or
-    /// `None`: if In and Out are one position, Out has an entry of its own in the list.
+    /// Returns the names of a list of layers for people, one by one. A layer without a name is the
+    /// first position, which people read as `In` or `None`; if In and Out are one position, Out has
+    /// an entry of its own.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         let name = |layer| match (layer, self) {
             (&None, PseudoLayers::OutWithIn) => "In",
@@ -51,13 +53,14 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the name of one position of the layer order for a document, cut to a readable
-    /// length.
+    /// Returns the name of one position of the layer order for a document (Markdown or a page), cut
+    /// to a readable length.
     pub(super) fn displayed(self, layer: &Option<String>) -> String {
         displayed(self.name_of(layer))
     }
 
-    /// Returns the names of the layers of a stage for a document; a long list is shortened.
+    /// Returns the names of the layers of a stage for a document. Long names are cut, and a list of
+    /// more than 8 is shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), displayed, "\u{2026}")
     }
@@ -68,8 +71,8 @@ impl PseudoLayers {
         in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
     }
 
-    /// Returns the names of the layers of a stage for a terminal. Long names stay whole, but a long
-    /// list is shortened.
+    /// Returns the names of the layers of a stage for a terminal. Long names stay whole, but a list
+    /// of more than 8 is shortened.
     pub(super) fn plain_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
@@ -87,9 +90,9 @@ fn in_brackets(stages: impl Iterator<Item = String>) -> String {
     format!("[ {} ]", stages.join(" | "))
 }
 
-/// Joins the names of the layers of a stage, with spaces between. In a list of more than 8,
-/// consecutive numbers become one name (`encoder.0-11`). A list that is still longer than 8 becomes
-/// its first name, `ellipsis`, its last name and its length.
+/// Joins the names of the layers of a stage, each as `shown` writes it, with spaces between. If
+/// there are more than 8, consecutive numbers become one name (`encoder.0-11`). If more than 8 are
+/// left, only the first name, `ellipsis`, the last name and the number of layers remain.
 fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {

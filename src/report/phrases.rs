@@ -50,7 +50,8 @@ pub(super) enum Phrase {
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between two marks, for [`Sentence::from`].
+    /// Writes the phrase as JSON between two [`MARK`]s, so that it can be put into a text and
+    /// [`Sentence::from`] finds it there.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(formatter, "{MARK}{json}{MARK}")
@@ -58,7 +59,8 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates a text into its unmarked pieces and its marked phrases.
+    /// Separates a text into the phrases between [`MARK`]s and the text around them. A piece that
+    /// is no phrase is left out.
     fn from(text: String) -> Self {
         let pieces = text.split(MARK).enumerate();
         let phrases = pieces.filter_map(|(place, piece)| match place % 2 {
@@ -97,7 +99,8 @@ pub(super) fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> Strin
     all.join(", ")
 }
 
-/// Returns `text` followed by `names`, which are separated by commas; `None` if there are no names.
+/// Returns `text` followed by `names`, each as a [`Phrase::Code`], with commas between; `None` if
+/// there are no names.
 pub(super) fn names(text: &str, names: &[String]) -> Option<String> {
     let all = with_commas(names.iter().map(code));
     (!names.is_empty()).then(|| format!("{text}{all}"))
@@ -136,8 +139,8 @@ pub(super) fn in_parentheses(change: i64) -> String {
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
-/// Warns if more than 98 % of the limit is taken, since code for exchange between IPUs, which a
-/// profile of one IPU lacks, may then not fit. `None` if less is taken, or more than the limit.
+/// Warns if `bytes` is more than 98 % of `limit`, since code for exchange between IPUs, which a
+/// profile of one IPU lacks, may then not fit. `None` if it is less, or more than the limit.
 pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

@@ -69,7 +69,7 @@ pub struct StagePipeline {
     /// Number of copies of each stashed tensor that the stage keeps in addition to the tensor.
     pub copies: u64,
     /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
-    /// possible; `null` if that makes no difference.
+    /// possible; `null` if that makes no difference, or without a pipeline.
     pub late_restores: Option<u64>,
     /// The largest variables that the stage stashes on its fullest tile, at most 5, the largest
     /// first.
@@ -84,11 +84,11 @@ pub struct StagePipeline {
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the update.
     pub tile: u32,
-    /// All bytes on `tile` during the update, with landing pads for all optimizer state of the
-    /// weights.
+    /// All bytes on `tile` during the update, with landing pads, which are buffers for loaded
+    /// tensors, for all optimizer state of the weights.
     pub bytes: u64,
-    /// All bytes on `tile` during the update, with a landing pad for only one tensor of optimizer
-    /// state at a time, which may be enough for the compiler.
+    /// All bytes on `tile` during the update, with a landing pad (a buffer for a loaded tensor) for
+    /// only one tensor of optimizer state at a time, which may be enough for the compiler.
     pub at_least: u64,
     /// Bytes on the fullest tile of the stage in the forward and backward passes.
     pub in_passes: u64,
@@ -130,8 +130,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the bytes of optimizer state that is kept off the chip or sharded, over all tiles;
-    /// `None` if all state is on the chip.
+    /// Returns the bytes of optimizer state that is kept off the chip or sharded, over all tiles of
+    /// the whole model; `None` if all state is on the chip.
     fn state_bytes(&self) -> Option<u64> {
         if self.memory.pipeline().state == StatePlace::OnChip {
             return None;
@@ -140,7 +140,8 @@ impl Inputs<'_> {
         Some(sum(&state))
     }
 
-    /// Returns the bytes of a stage in the weight update; `None` if optimizer state is on the chip.
+    /// Returns the bytes of a stage, with this memory, in the weight update; `None` if optimizer
+    /// state is on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;

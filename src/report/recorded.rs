@@ -201,8 +201,8 @@ pub struct StageCycles {
 }
 
 impl RecordedMemory {
-    /// Collects the recorded bytes of each tile and of each category, without a map of the tiles.
-    /// `limit` is the limit in bytes of a tile.
+    /// Collects the recorded bytes of each tile and of each category over all tiles, with
+    /// `coverage` and without a map of the tiles. `limit` is the limit in bytes of a tile.
     pub(in crate::report) fn new(
         limit: u64,
         tiles: &[RecordedTile],
@@ -231,8 +231,8 @@ impl RecordedMemory {
 }
 
 impl CategoryBytes {
-    /// Sums the bytes of a category over the tiles of a range, and gives its bytes on the tile
-    /// `fullest` too.
+    /// Sums the bytes of a category over `tiles`, a range of tile numbers, and adds its bytes on
+    /// the tile `fullest`, if there is one.
     pub(super) fn new(
         category: &RecordedCategory,
         tiles: Range<usize>,

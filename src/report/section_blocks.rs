@@ -124,8 +124,9 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tied_weights(report))
 }
 
-/// Makes the section that compares a split that the user gave with the best one. A terminal shows
-/// the constraints that the split breaks elsewhere.
+/// Makes the section that compares a split that the user gave with the best one. Except on a
+/// terminal, which has them in the verdict, it also names the constraints that the given split
+/// breaks.
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
@@ -203,8 +204,8 @@ pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
     vec![Block::Table(tables::sweep_table(report))]
 }
 
-/// Makes the section with the configuration that `--plan` recommends. A terminal shows it as a
-/// verdict.
+/// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, a
+/// line elsewhere. Empty if none is recommended.
 pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let sentence = sentences::recommended(report).into_iter();
@@ -219,8 +220,8 @@ pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tried(report))
 }
 
-/// Makes the section of the configurations of `--plan`. A terminal has their table on standard
-/// output, so only sentences are shown here.
+/// Makes the section of the configurations of `--plan`: sentences, and their table. A terminal has
+/// the table on standard output, so it is left out there.
 pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || tables::plan_table(report));
     let lines = lines(sentences::plan(report)).into_iter();
@@ -231,7 +232,8 @@ pub(super) fn explanation(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::explain(report))
 }
 
-/// Makes the table of layers. Markdown has only the largest layers.
+/// Makes the table of layers. Markdown has only the largest layers. Empty for a recorded
+/// compilation.
 pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,

@@ -78,8 +78,9 @@ impl StepFacts {
         Some(Self::of(costs, step, (times, stages), (replicas, proof)))
     }
 
-    /// Computes the time of a step of another split, which this number of replicas runs; `None` if
-    /// the profile has no cycles.
+    /// Computes the time of a step of `candidate`, a split in a pipeline of its own, which this
+    /// number of replicas runs. `costs` has the cycles of the layers; `None` if the profile has
+    /// none.
     pub(super) fn of_candidate(
         costs: &PipelineCosts<'_>,
         candidate: &Candidate,
@@ -152,7 +153,8 @@ pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)
 }
 
-/// Returns the index of the stage with the most cycles for a micro-batch; the first one of a tie.
+/// Returns the index of the stage with the most cycles for a micro-batch by `times`; the first one
+/// of a tie. `stages` has the positions of each stage.
 fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     let cycles = stages.iter().enumerate().map(|(stage, range)| {
         let after = stages.len() - 1 - stage;

@@ -18,8 +18,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows of the table, in order.
     pub rows: Vec<Row>,
-    /// The names of the columns that people see, in order, with commas between; all columns if
-    /// empty. A terminal, which has short lines, leaves out names in parentheses.
+    /// The names of the columns that a terminal and Markdown show, in order, with commas between;
+    /// all columns if empty. A terminal, which has short lines, leaves out names in parentheses.
     #[serde(skip)]
     pub for_people: &'static str,
     /// The bars that a terminal draws beside the rows, one for each row; empty without bars.
@@ -52,12 +52,12 @@ pub enum When {
     /// Show the column only to people, and only if some value is neither 0 nor empty. Programs can
     /// compute its values.
     ForPeople,
-    /// Show the column always to programs, but to people only if some value is neither 0 nor empty.
+    /// Show the column always in CSV, but to people only if some value is neither 0 nor empty.
     NotZero,
-    /// Show the column to programs and people only if some value is neither 0 nor empty.
+    /// Show the column in any form only if some value is neither 0 nor empty.
     NotZeroAnywhere,
-    /// Show the column always to programs, but to people only if some value is at least 1 % of the
-    /// limit.
+    /// Show the column always in CSV, but to people only if some value is at least 1 % of the
+    /// limit, which is the highest limit of the table's bars.
     OnePercent,
 }
 
@@ -117,7 +117,7 @@ pub struct Row {
 
 impl Column {
     /// Returns the key of the column in JSON: its name in lower case with underscores, such as
-    /// `peak_memory`. A name that comes from a file is unchanged.
+    /// `peak_memory`. A name that was made at run time, such as one from a file, is unchanged.
     pub(super) fn key(&self) -> String {
         let name = match &self.name {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
@@ -166,8 +166,8 @@ impl Table {
         }
     }
 
-    /// Adds a row with a cell for each column. `at` is the row's place in the JSON form
-    /// (`Row::at`).
+    /// Adds a row with a cell for each column, in order. `at` is the row's place in the JSON form
+    /// (`Row::at`), or empty.
     pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
         let at = at.into();
         self.rows.push(Row { at, cells });
@@ -195,7 +195,8 @@ impl Table {
         self.at(&places)
     }
 
-    /// Keeps the columns that a form of output shows, in the form's order.
+    /// Keeps the columns that a form of output shows by `When`. A terminal and Markdown also
+    /// order them as `for_people` does, and leave out other columns.
     pub fn shown_in(self, form: Form) -> Self {
         let names = self.for_people.split(", ").filter(|name| !name.is_empty());
         let shown = names.filter_map(|name| match name.strip_prefix('(') {
@@ -250,7 +251,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// Keeps the columns with these indices, in the order of `places`.
+    /// Keeps the columns with the indices `places`, in the order of `places`.
     fn at(mut self, places: &[usize]) -> Self {
         self.columns = chosen(&self.columns, places);
         for row in &mut self.rows {
@@ -277,7 +278,7 @@ impl Table {
         table
     }
 
-    /// Returns the cells of each row as text for programs.
+    /// Returns the cells of each row as text for programs, row by row.
     #[cfg(test)]
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
         let order = self.pseudo_layers;

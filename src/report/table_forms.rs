@@ -69,7 +69,8 @@ impl Table {
     }
 
     /// Returns a cell as a JSON value: `null` for an empty cell, a number if it fits into 64 bits,
-    /// an array of names for the layers of a stage.
+    /// a share from 0 to 1, an array of names for the layers of a stage. Text in a `column` of
+    /// numbers becomes a number.
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             let names = self.pseudo_layers.names_of(layers).into_iter();
@@ -94,8 +95,8 @@ impl Table {
         }
     }
 
-    /// Writes a header with the names of the columns, and all rows, separated by `delimiter`. Cells
-    /// are quoted by the rules of CSV with either delimiter.
+    /// Writes a header with the names of the columns, and all rows, with `delimiter`, a tab or a
+    /// comma, between cells. Cells are quoted by the rules of CSV with either.
     fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)

@@ -183,7 +183,7 @@ const SWEEP: [FilledColumn<BestSplit>; 16] = fields![BestSplit;
 ];
 
 /// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
-/// with the split that needs the least memory.
+/// with the split that needs the least memory. No rows without a sweep.
 pub fn sweep_table(report: &Report) -> Table {
     Table {
         for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
@@ -192,8 +192,8 @@ pub fn sweep_table(report: &Report) -> Table {
     }
 }
 
-/// Makes the cell of a pipeline's setting, such as its schedule. The cell is empty unless the sweep
-/// compares pipelines.
+/// Makes the cell of `part`, a setting of a pipeline such as its schedule. The cell is empty unless
+/// the rows of the sweep can have different pipelines.
 fn if_open(report: &Report, part: &impl ToString) -> Cell {
     let sweep = report.sweep.as_ref();
     let is_open = sweep.is_some_and(|sweep| sweep.compares_pipelines);
@@ -222,7 +222,8 @@ const PLAN: [FilledColumn<BestSplit>; 19] = fields![BestSplit;
     Always "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
 ];
 
-/// Makes the table of a plan: a row for each configuration that fits.
+/// Makes the table of a plan: a row for each configuration that fits, in the plan's order. No rows
+/// without a plan.
 pub fn plan_table(report: &Report) -> Table {
     Table {
         for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \

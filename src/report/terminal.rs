@@ -13,8 +13,8 @@ use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Writes the sections that `is_wanted` accepts for a terminal. Returns one text for each block,
-/// which may have several lines, with its section.
+/// Writes the sections that `is_wanted` accepts for a terminal, in the order of a report. Returns
+/// one text for each sentence or table, which may have several lines, with its section.
 pub fn sections<'a>(
     report: &'a Report,
     look: &'a TextStyle,
@@ -25,7 +25,8 @@ pub fn sections<'a>(
     lines.collect()
 }
 
-/// Writes the sections that belong to these parts of a terminal's output.
+/// Writes the sections that belong to these parts of a terminal's output, in the order of a report.
+/// The last line has no line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
     let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
     let lines: Vec<String> = sections.map(|(_, line)| line).collect();
@@ -33,7 +34,7 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
 }
 
 /// Writes a sentence or table of a section for a terminal; `None` for a heading, which only
-/// documents show. All amounts have the unit that suits the limit.
+/// documents show. All amounts have the one unit that suits the report's limit.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
     let units = look.units.for_bytes(limit);
@@ -47,8 +48,8 @@ fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     }
 }
 
-/// Writes a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason.
-/// `fits` is `None` if the report has no verdict.
+/// Writes a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason,
+/// which `sentence` says. `fits` is `None` if the report has no verdict.
 fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
     let (tone, word) = match fits {
         Some(true) => (Severity::Good, "SUCCESS:"),
@@ -98,7 +99,8 @@ pub enum Severity {
 }
 
 impl TextStyle {
-    /// Colours `text` by severity, if the terminal has colours.
+    /// Colours `text` by the severity `tone`, if the terminal has colours; otherwise `text` stays
+    /// as it is.
     pub fn toned(&self, tone: Severity, text: &str) -> String {
         if !self.screen.is_some_and(|screen| screen.colour) {
             return text.to_string();
@@ -118,8 +120,9 @@ impl TextStyle {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Breaks lines that are wider than the terminal, between words. A single word that is wider,
-    /// such as a path, stays whole. Without a known width, `text` stays as it is.
+    /// Breaks lines that are wider than [`width`](Self::width), between words, and indents what
+    /// follows a break. A single word that is wider, such as a path, stays whole. If the width is
+    /// unknown, `text` stays as it is.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
             Some(width) => {

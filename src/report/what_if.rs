@@ -29,7 +29,8 @@ pub struct WhatIf {
     /// number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to
     /// `max_stages` less 1, or to the number of boundaries after its end.
     pub bytes: Vec<u64>,
-    /// Bytes that cross a cut at each boundary except the first and the last, over all tiles.
+    /// Bytes that cross a cut, over all tiles, for a cut at each boundary except the first and the
+    /// last.
     pub cut_bytes: Vec<u64>,
     /// The cycles of one micro-batch by position of the layer order; `null` if the profile has no
     /// cycles.
@@ -73,8 +74,8 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns the numbers of stages that may come after a range of layers. `end` is the index of
-    /// the boundary at which the range ends, of this number of `boundaries`.
+    /// Returns the numbers of stages after a range of layers for which `bytes` has a number. `end`
+    /// is the index of the boundary at which the range ends, and `boundaries` their number.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -101,9 +102,9 @@ impl WhatIf {
         })
     }
 
-    /// Returns the entries of `bytes` for these boundaries. `bytes_of` returns the bytes of a range
-    /// for its start, its end and the number of stages after it; if it returns `None` for any
-    /// range, so does this function.
+    /// Returns the entries of `bytes` for these boundaries, which are positions. `bytes_of` returns
+    /// the bytes of a range for the position of its start and of its end, exclusive, and the number
+    /// of stages after it; if it returns `None` for any range, so does this function.
     fn bytes_between(
         &self,
         boundaries: &[u32],
@@ -115,11 +116,12 @@ impl WhatIf {
         self.ranges(boundaries.len()).map(bytes).collect()
     }
 
-    /// Fills in the bytes of ranges between `all` boundaries, and of cuts there. If there would be
-    /// more than `max_numbers` bytes of ranges, keeps only boundaries near the cuts of `split` (the
-    /// end of each stage) and of the best splits, and removes best splits with other cuts. `None`
-    /// if `split` by itself needs too many numbers, or if `bytes_of` (for a start, an end and a
-    /// number of stages after) or `cut_bytes_of` lacks a number.
+    /// Fills in the bytes of ranges between `all` boundaries, which are positions, and of cuts
+    /// there. If there would be more than `max_numbers` bytes of ranges, keeps only boundaries near
+    /// the cuts of `split` (the end of each stage) and of the best splits, and removes best splits
+    /// with other cuts. `None` if `split` by itself needs too many numbers, or if `bytes_of` (for a
+    /// start, an end and a number of stages after) or `cut_bytes_of` (for a boundary) lacks a
+    /// number.
     pub(super) fn between(
         self,
         all: &[u32],
@@ -149,7 +151,7 @@ impl WhatIf {
         })
     }
 
-    /// Returns a copy with at most `max_numbers` bytes of ranges, in which the reader can still
+    /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
     /// begin with `split`, which has the end of each stage; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let bytes_by_range = self.ranges(self.boundaries.len()).zip(&self.bytes);
@@ -168,23 +170,24 @@ impl WhatIf {
     }
 }
 
-/// Returns whether each stage ends at one of the boundaries, which are ascending.
+/// Returns whether each stage of a split ends at one of the `boundaries`, which are ascending.
+/// `ends` has the exclusive end of each stage.
 fn is_between(boundaries: &[u32], ends: &[u32]) -> bool {
     let mut ends = ends.iter();
     ends.all(|end| boundaries.binary_search(end).is_ok())
 }
 
 /// Returns the boundaries to keep, ascending. These are all `boundaries` if `fits` accepts their
-/// number. Otherwise they are the ones near the cuts of `split` and of the `best` splits, as far
-/// around these cuts as `fits` accepts, or else near the cuts of `split` only. `None` if `fits`
-/// does not even accept the cuts of `split`.
+/// number. Otherwise they are the ones near the cuts of `split` and of the `best` splits (the end
+/// of each stage), as far around these cuts as `fits` accepts, or else near the cuts of `split`
+/// only. `None` if `fits` does not even accept the cuts of `split`.
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
     best: &[&[u32]],
     fits: impl Fn(usize) -> bool,
 ) -> Option<Vec<u32>> {
-    /// Upper bound on the distance from a cut, in positions.
+    /// Upper bound on the distance of a kept boundary from the nearest cut, in positions.
     const FAR: u32 = 64;
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
@@ -201,7 +204,8 @@ const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
     /// Returns the bytes and cycles of other splits; `None` if they were not requested, if the
-    /// split of the report lacks layers, or if the bytes of any range are missing.
+    /// split of the report lacks layers or has more stages than were computed, or if the bytes of
+    /// any range are missing.
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &search.costs.question;
         let costs = search.near.as_ref().unwrap_or(&search.costs.ranges);
@@ -249,8 +253,9 @@ fn ends(stages: &[Range<usize>]) -> Vec<u32> {
     stages.iter().map(|stage| stage.end as u32).collect()
 }
 
-/// Returns the best split for each number of IPUs that was searched. If there was no sweep, this is
-/// only the best split of the run.
+/// Returns the best split for each number of IPUs that was searched, in the pipeline of the
+/// report's split. If there was no sweep, this is only the best split of the run, and none if the
+/// user gave the split.
 fn best(search: &SearchResult<'_>) -> Vec<SplitEnds> {
     let is_best = search.sweep.is_empty() && search.costs.request().given.is_none();
     let of_run = search.best().filter(|_| is_best);

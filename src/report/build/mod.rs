@@ -84,7 +84,8 @@ impl Report {
         Ok(report.without_unearned_verdict())
     }
 
-    /// Adds the result of a search to the report, such as the split and its proof.
+    /// Adds the result of `search` to the report, such as the split and its proof. `named` has the
+    /// variables that the report lists by name.
     fn with_search(
         self,
         inputs: &Inputs<'_>,
@@ -131,7 +132,8 @@ impl Inputs<'_> {
         self.search.map_or(&[], |search| &search.shown.stages)
     }
 
-    /// Returns the weights that several layers use, each with the stages of the split that use it.
+    /// Returns the weights that several layers use, each with the stages of the split that use it;
+    /// without a split, with no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let positions = &self.placement.positions;
         let with_stages = |tie: &WeightTie| {

@@ -15,9 +15,10 @@ use crate::search::{AdviceFor, Answer};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Upper bound on variables that are listed for a peak.
+/// Upper bound on variables that are listed for the peak of the model or of a stage.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on variables that are listed for the tile that exceeds its limit most.
+/// If nothing fits, upper bound on variables that are listed for the tile that exceeds its limit
+/// most.
 const MAX_LACKING: usize = 3;
 /// Upper bound on variables that are listed for the stash of a stage.
 const MAX_STASHED: usize = 5;
@@ -155,8 +156,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the stages of the split (their positions and their memory); none if the model has no
-    /// steps.
+    /// Returns the positions and the memory of each stage of the split; none if the model has no
+    /// steps or only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let found = self
             .search
@@ -166,8 +167,10 @@ impl Inputs<'_> {
             .flat_map(|found| found.shown.stages.iter().zip(&found.shown.memory))
     }
 
-    /// Returns the variables that are live at a tile and step: first their number and bytes, then
-    /// the largest ones, whose names are still to be looked up.
+    /// Returns the variables that are live at the tile and step of `place`, in the stage with the
+    /// positions `range`: first their number and bytes, then the largest ones, at most
+    /// [`MAX_VARIABLES`], whose names are still to be looked up. `lists` has all variables of the
+    /// tile.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -189,7 +192,8 @@ impl Inputs<'_> {
     }
 
     /// Returns, for each stage, at most 5 variables that it stashes on its fullest tile, the
-    /// largest first.
+    /// largest first; none for a stage that keeps no copies. `lists` has the variables of these
+    /// tiles.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         let computed: Vec<_> = self.stages_with_steps().collect();
         let placed = PlacedStage::of_split(self.stages());
@@ -209,8 +213,8 @@ impl Inputs<'_> {
         stashed.collect()
     }
 
-    /// Puts the live variables, which are in the order of [`places`](Self::places), into the fields
-    /// of `named` for peaks.
+    /// Returns `named` with the `live` variables, which are in the order of
+    /// [`places`](Self::places), in its fields for peaks.
     fn with_live(&self, named: NamedVariables, live: Vec<PeakVariables>) -> NamedVariables {
         let mut live = live.into_iter();
         let lacking = self.advice_for().and_then(|_| live.next());
@@ -236,7 +240,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the variables at the peak of the whole model that a saved model contains.
+    /// Converts `found`, the peak of the whole model in a saved model, for the report, with at most
+    /// 20 of its variables.
     fn at_memory_peak(&self, found: &MemoryPeak) -> PeakVariables {
         let largest = found.variables.iter().take(MAX_VARIABLES);
         PeakVariables {

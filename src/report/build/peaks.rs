@@ -24,7 +24,7 @@ pub struct Peaks {
     /// The curves of each stage over all tiles and on its fullest tile; `None` for a stage without
     /// steps.
     stages: Vec<Option<LiveCurves>>,
-    /// The number of the fullest tile of each stage.
+    /// The number of the fullest tile of each stage; empty if only the split was requested.
     pub(super) tiles_of_stages: Vec<u32>,
 }
 
@@ -53,7 +53,8 @@ impl Peaks {
         peaks
     }
 
-    /// Returns the fullest tile of the whole model and the step of its peak; `None` without curves.
+    /// Returns the fullest tile of the whole model and the step of its peak; `None` if the model
+    /// has no steps or only the split was requested.
     pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
         let (tile, curves) = self.whole.as_ref()?;
         let step = curves.on_tile.peak().1;
@@ -61,7 +62,7 @@ impl Peaks {
     }
 
     /// Returns the curves of the whole model and its fullest tile, for the choice of steps that a
-    /// page draws; `None` without curves.
+    /// page draws; `None` if the model has no steps or only the split was requested.
     pub(super) fn whole<'a>(&'a self, inputs: &'a Inputs<'a>) -> Option<FullestTileOfModel<'a>> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(FullestTileOfModel {
@@ -72,7 +73,8 @@ impl Peaks {
         })
     }
 
-    /// Returns the live bytes of the whole model at each step, thinned; `None` without curves.
+    /// Returns the live bytes of the whole model at each step, thinned, with the variables that
+    /// `named` has for its peak; `None` if the model has no steps or only the split was requested.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(Liveness {
@@ -86,8 +88,8 @@ impl Peaks {
         })
     }
 
-    /// Returns the thinned curves of a stage: over all tiles, and on its fullest tile. `None` if
-    /// the stage has no steps.
+    /// Returns the thinned curves of the stage with the number `stage`: over all tiles, and on its
+    /// fullest tile. `None` if the stage has no steps, or if only the split was requested.
     pub(super) fn of_stage(&self, stage: usize) -> Option<[Curve; 2]> {
         let curves = self.stages.get(stage)?.as_ref()?;
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);

@@ -79,7 +79,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the code on a tile that every stage needs, by kind; `None` by the classic rules.
+    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers are, by kind
+    /// of code; `None` by the classic rules, which do not count this code.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
@@ -131,9 +132,9 @@ impl Inputs<'_> {
     }
 
     /// Describes each cut of the split: the bytes that cross it and the always-live bytes that it
-    /// duplicates. If the search also evaluated ranges over the limit, adds the effect of moving a
-    /// layer across the cut. `shared` has groups of layers (positions) with the bytes that all
-    /// layers of a group use.
+    /// duplicates. If the search also computed ranges over the limit, adds the effect of moving a
+    /// layer across the cut. `shared` has groups of layers (their positions) with the bytes of
+    /// always-live variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
@@ -160,8 +161,9 @@ impl Inputs<'_> {
     }
 
     /// Returns the effect of moving the last layer before a cut, or the first one after it, to the
-    /// other side. `number` is the stage before the cut, and `sides` has the positions of both
-    /// stages.
+    /// other side; a move is left out if it empties a stage or its bytes were not computed.
+    /// `number` is the stage before the cut, and `sides` has the positions of the stages before and
+    /// after it.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let now = [0, 1].map(|side| search.shown.memory[number + side].max_tile_bytes());

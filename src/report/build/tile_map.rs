@@ -75,7 +75,8 @@ impl TileVariables {
         fullest(&model.recorded.tiles, MAX_TILES)
     }
 
-    /// Returns at most 10 variables with bytes on each of `tiles`, the largest first.
+    /// Returns the variables to list for each of `tiles`, in their order: at most 10 with bytes on
+    /// the tile, the largest first. `lists` has the variables of the tiles.
     pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
         let largest = |&tile: &u32| {
             let variables = lists.of(tile).take(MAX_VARIABLES);
@@ -107,8 +108,8 @@ impl TileVariables {
         Self::new(tiles, found.iter().map(of_tile).collect())
     }
 
-    /// Puts the distinct names and categories of `found`, which has a list for each of `tiles`,
-    /// into one list, and replaces each by its index there.
+    /// Puts the distinct kinds (name, category, and whether always live) in `found`, which has a
+    /// list for each of `tiles`, into one list, and replaces each kind by its index there.
     fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();

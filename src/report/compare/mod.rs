@@ -19,8 +19,8 @@ use thiserror::Error;
 #[derive(Debug, Clone)]
 pub struct Comparison<'a> {
     reports: [&'a Report; 2],
-    /// The bytes of each layer that either report has, in the order of the later report. Removed
-    /// layers come last.
+    /// The bytes of each layer that either report has, in the order of the later report. Layers
+    /// that only the earlier report has come last.
     pub layers: Vec<BytesChange>,
     /// The bytes of each stage that either report has, by the number of the stage.
     pub stages: Vec<BytesChange>,
@@ -95,8 +95,8 @@ impl<'a> Comparison<'a> {
         before != Some(false) && now == Some(false)
     }
 
-    /// Returns the layers that need more bytes than before on their fullest tile or over all tiles,
-    /// each with its name.
+    /// Returns the layers of both reports that need more bytes than before on their fullest tile or
+    /// over all tiles, each with its name.
     pub fn grown(&self) -> impl Iterator<Item = (&str, Growth)> {
         self.layers.iter().filter_map(|layer| {
             let growth = layer.growth()?;
@@ -107,8 +107,8 @@ impl<'a> Comparison<'a> {
 }
 
 impl BytesChange {
-    /// Returns the number of bytes that `bytes` reads, in the earlier report and in the later one;
-    /// `None` for a report without the layer or stage.
+    /// Returns the number that `bytes` reads from a layer or stage, in the earlier report and in
+    /// the later one; `None` for a report without the layer or stage.
     fn both(&self, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
         [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
     }

@@ -7,11 +7,12 @@ use crate::report::table::Table;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Report, Split, printable};
 
-/// A function that makes the cell of a report in a row of the table of verdicts.
+/// A function that makes the cell of one report in a row of the table of verdicts, from the report
+/// and its split.
 type NumberOfSplit = fn(&Report, &Split) -> Cell;
 
 /// The rows of the table of verdicts, with their names and cells. The last two need the time of a
-/// step.
+/// step, and are left out if neither report has it.
 const VERDICT: [(&str, NumberOfSplit); 7] = [
     ("Fits", |_, split| split.fits.into()),
     ("Limit", |_, split| split.limit.into()),
@@ -100,7 +101,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Describes in one line whether the model fits now and did before, and which layer grew most.
+    /// Describes in one line whether the model fits now and did before, and which layer grew most,
+    /// with the units and colours of `look`.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
             [_, None] => (Severity::Notable, "no split to judge"),
@@ -142,7 +144,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns the bytes on the fullest tile of any stage.
+/// Returns the bytes on the fullest tile of any stage; 0 without stages.
 fn fullest(split: &Split) -> u64 {
     let stage = split.fullest();
     stage.map_or(0, |stage| stage.fullest_tile.bytes)

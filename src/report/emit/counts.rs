@@ -8,10 +8,10 @@ use crate::escape::printable;
 use crate::model::PseudoLayers;
 use std::ops::Range;
 
-/// Groups consecutive layers, which have these names, into blocks, such as the blocks of a
+/// Groups consecutive layers, which have these `names`, into blocks, such as the blocks of a
 /// transformer. Returns a range of indices of `names` for each block. Layers are in one block if
-/// their names begin with the same text up to the first number. If no name has a number, each layer
-/// is a block.
+/// their names begin with the same text up to the first number; layers without a number are in a
+/// block only if they are inside it. If no name has a number, each layer is a block.
 pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<usize>> {
     let names: Vec<&str> = names.into_iter().collect();
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
@@ -29,9 +29,9 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
     blocks.into_iter().map(|(_, range)| range).collect()
 }
 
-/// Returns the beginning of a layer's name up to the first part that is a number, such as
-/// `encoder.3` of `encoder.3.attention`; `None` without such a part. Repeated calls of a module
-/// have a number after `@`.
+/// Returns the beginning of a layer's name up to the first part, between dots or slashes, that is a
+/// number, such as `encoder.3` of `encoder.3.attention`; `None` without such a part. A part such as
+/// `3@1`, which a repeated call of a module has, is a number too.
 fn block(name: &str) -> Option<&str> {
     let is_number = |part: &str| {
         let mut numbers = part.split('@');
@@ -48,9 +48,9 @@ fn block(name: &str) -> Option<&str> {
     None
 }
 
-/// Returns, for each position of the layer order, `item` for the first layer of a block and an
-/// empty string for any other layer. Adds notes on layers outside blocks, on In and Out and on
-/// unused IPUs, and warns of stages that begin inside a block.
+/// Returns, for each position of the layer order before Out, `item` for the first layer of a block
+/// and an empty string for any other position. Adds `notes` on layers outside blocks, on In and Out
+/// and on unused IPUs, and warns of stages that begin inside a block.
 pub(super) fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
     let layers: Vec<(u32, &str)> = source.layers().collect();
     let blocks = blocks(layers.iter().map(|&(_, name)| name));
@@ -90,8 +90,9 @@ pub(super) fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -
     items
 }
 
-/// Adds a note on the order in which blocks are counted, unless their names show it, or on missing
-/// numbers of blocks.
+/// Adds a note on the order in which `blocks` are counted, unless their names show it, or on
+/// numbers that are missing between blocks. `layers` has the position and the name of each layer,
+/// and `blocks` ranges of indices in `layers`.
 fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_>) {
     let firsts: Vec<&str> = blocks.iter().map(|range| layers[range.start].1).collect();
     let names = unique_names(&firsts);
@@ -111,8 +112,8 @@ fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_
     }
 }
 
-/// Returns a name for each block, given the name of the first layer of each: its beginning up to
-/// the first number, or the whole name if several blocks have the same beginning.
+/// Returns a name for each block, given the name of its first layer: this name up to its first
+/// number, or all of it if several blocks have the same beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let is_shared = |name: &str| {
@@ -130,7 +131,8 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
-/// BERT for TensorFlow 2, such as `"emb"` for In and `"hid"` for a block.
+/// BERT for TensorFlow 2, such as `"emb"` for In and `"hid"` for a block. Adds the `notes` of
+/// [`items`].
 pub(super) fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<String> {
     const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
     let mut items = items(source, "\"hid\"", notes);
@@ -155,8 +157,8 @@ impl FormSource<'_> {
     }
 }
 
-/// Adds notes on text generation, which compiles the encoder and the decoder separately, so that no
-/// stage may contain layers of both. No notes for models without an encoder and a decoder.
+/// Adds `notes` on text generation, which compiles the encoder and the decoder separately, so that
+/// no stage may contain layers of both. No notes for models without an encoder and a decoder.
 pub(super) fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
     let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
     let layers: Vec<(u32, &str)> = source.layers().collect();

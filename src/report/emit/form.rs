@@ -30,7 +30,7 @@ impl EmitForm {
         value.map_or(String::new(), |value| value.get_name().to_string())
     }
 
-    /// Returns the name of the section on standard output that has the form, such as
+    /// Returns the name of the section on standard output that has the split in this form, such as
     /// `emit-poptorch`.
     pub fn section(self) -> String {
         format!("emit-{}", self.name())
@@ -60,7 +60,7 @@ impl EmitForm {
         }
     }
 
-    /// Has the form comments, for notes? JSON has none.
+    /// Returns whether the form has comments, in which notes for the user can be. JSON has none.
     pub(super) fn has_comments(self) -> bool {
         !matches!(self, EmitForm::Optimum | EmitForm::TfStages)
     }

@@ -45,8 +45,9 @@ impl<'a> FormSource<'a> {
         last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that a position of the layer order calls; `None` if another framework
-    /// than `framework` recorded the profile, since its names are no module names in this form.
+    /// Returns the modules that a position of the layer order calls. `framework` is the one that
+    /// the form is for; `None` if another one recorded the profile, since its names are no module
+    /// names in this form, or if the position does not exist.
     pub(super) fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let facts = self.report.pipeline.as_ref();
         let is_known = facts.is_none_or(|facts| facts.recording.framework == framework);
@@ -56,24 +57,27 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the index of Out, the operations after the layers, for [`calls`](Self::calls).
+    /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)
+    /// counts it: after all layers, even if Out runs on the first IPU.
     pub(super) fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// Returns the lowest and the highest number of stages of the splits that are written.
+    /// Returns the lowest and the highest number of stages, both inclusive, of the splits for which
+    /// the configuration is written.
     pub(super) fn numbers_of_stages(self) -> (usize, usize) {
         let stages = self.split.stages.len();
         self.most_stages.map_or((stages, stages), |most| (1, most))
     }
 
-    /// Returns the number of forward pipeline stages of a split into `stages`: one for each IPU,
-    /// and one more if Out runs on the first IPU.
+    /// Returns the number of forward pipeline stages of a split into `stages` stages: one for each
+    /// IPU, and one more if Out runs on the first IPU.
     pub(super) fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
 
-    /// Lists the IPU of each forward pipeline stage of a split into `stages`, with commas between.
+    /// Lists the number of the IPU of each forward pipeline stage of a split into `stages` stages,
+    /// with commas between.
     pub(super) fn ipus_of_stages(self, stages: usize) -> String {
         let returns = self.out_returns(stages).then_some(0);
         let ipus: Vec<String> = (0..stages)
@@ -83,8 +87,8 @@ impl<'a> FormSource<'a> {
         ipus.join(", ")
     }
 
-    /// Returns the pipeline that the memory of the stages was computed for; `None` unless it trains
-    /// the model.
+    /// Returns the pipeline that the memory of the stages was computed for; `None` if it is
+    /// unknown, for inference, and without a pipeline.
     pub(super) fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         facts
@@ -92,10 +96,10 @@ impl<'a> FormSource<'a> {
             .map(|facts| facts.pipeline)
     }
 
-    /// Returns the number of micro-batches over which a training pipeline of this many stages
-    /// accumulates gradients: the number of the step whose time is shown, rounded as the schedule
-    /// requires (PopART's schedule if none was chosen). `None` for inference, or if the report has
-    /// no pipeline.
+    /// Returns the number of micro-batches over which a training pipeline of `stages` stages
+    /// accumulates gradients: the number that the user gave, or else [`USUAL_MICRO_BATCHES`],
+    /// raised to what the schedule needs (PopART's schedule if there is none). `None` for
+    /// inference, or if the report has no pipeline.
     pub(super) fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
@@ -116,13 +120,14 @@ impl<'a> FormSource<'a> {
         facts.is_some_and(|facts| !facts.is_training)
     }
 
-    /// Returns whether the stages of a training pipeline run one after the other.
+    /// Returns whether the stages of the pipeline run one after the other, without overlap. False
+    /// for inference.
     pub(super) fn is_sequential(self) -> bool {
         self.training()
             .is_some_and(|training| training.schedule == Schedule::Sequential)
     }
 
-    /// Returns the number of replicas that share optimizer state, at least 1.
+    /// Returns the number of replicas that share optimizer state, at least 1. 1 for inference.
     pub(super) fn replicas(self) -> u64 {
         self.training()
             .map_or(1, |training| training.replicas.max(1))
@@ -140,13 +145,15 @@ impl<'a> FormSource<'a> {
         }
     }
 
-    /// Returns whether Out runs on the first IPU after the last stage has run on another, in a
-    /// split into `stages`.
+    /// Returns whether, in a split into `stages` stages, Out runs on the first IPU after the last
+    /// stage has run on another.
     pub(super) fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }
 
-    /// Returns a sentence as plain text, with a capital letter and a full stop.
+    /// Returns the sentence in `text`, which may have marked
+    /// [phrases](crate::report::phrases::Phrase), as plain text with amounts in bytes, a capital
+    /// letter and a full stop.
     pub(super) fn full_sentence(self, text: String) -> String {
         let sentence = Sentence::from(text).capital();
         sentence.plain(Units::Bytes, self.report.pseudo_layers) + "."

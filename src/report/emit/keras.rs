@@ -41,8 +41,8 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns the Keras layers to write for a position: the name that the user gave, or else the names
-/// from the profile, or else the name of the layer.
+/// Returns the Keras layers to write for a position: `given`, the name from the user, or else
+/// `known`, the names from the profile, or else the name of the layer; empty if there are none.
 fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<String> {
     match (given, known) {
         (Some(given), _) => vec![given],
@@ -51,8 +51,8 @@ fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<St
     }
 }
 
-/// Writes the dictionary `pipeline_stages`, which has the stage of each Keras layer, and notes on
-/// Keras layers that are unknown or run in several stages.
+/// Adds to `text` the dictionary `pipeline_stages`, which has the stage of each Keras layer, and to
+/// `notes` warnings of Keras layers that are unknown or run in several stages.
 pub(super) fn stages(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let (modules, has_names) = (source.modules, source.has_keras_names());
     let known = |place| {

@@ -10,33 +10,35 @@ use crate::wording::grouped;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Stands in a line for the stage of the line's position.
+/// Stands in a line for the number of the stage that contains [`Line::position`].
 pub(super) const STAGE: &str = "\0stage\0";
 /// Stands in a line for the number of the last stage.
 pub(super) const LAST_STAGE: &str = "\0last-stage\0";
-/// Stands in a line for the number of IPUs without a stage. If there are none, the line is left
-/// out.
+/// Stands in a line for the number of IPUs without a stage. If it is 0, the line is left out.
 pub(super) const FREE: &str = "\0free\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have the
 /// line. Without conditions, every split has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
-    /// The text of the line in pieces. Every second piece names a value to put in: `stage` (the
-    /// stage of `position`), `stages` and `last-stage` (numbers), `fullest` (bytes on the fullest
-    /// tile), `counts` and `numbers` (numbers of items of each stage), `lists` (the items), `free`
-    /// (IPUs without a stage) or `shortfall` (why the split does not fit). If there is no value for
-    /// `free` or `shortfall`, the line is left out.
+    /// The text of the line in pieces. Every second piece, from the second on, names a value to put
+    /// in: `stage` (the stage of `position`), `stages` and `last-stage` (numbers), `fullest` (bytes
+    /// on the fullest tile), `counts` and `numbers` (the number of items of each stage, with commas
+    /// or spaces between), `lists` (the items of each stage in brackets), `free` (IPUs without a
+    /// stage) or `shortfall` (why the split does not fit). If there is no value for `free` or
+    /// `shortfall`, the line is left out.
     text: Vec<String>,
-    /// The position of the layer order (0 for In) whose stage is put in, or that `begins` is about.
+    /// The position of the layer order (0 for In) whose stage is put in, or that `begins` is about;
+    /// missing if the line needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
     /// If true, only splits in which a stage begins at `position` have the line; if false, only
-    /// splits in which none begins there. The first stage does not count.
+    /// splits in which none begins there. The first stage does not count. Missing if splits have
+    /// the line wherever stages begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<bool>,
     /// The lowest and the highest number of stages of the splits that have the line, both
-    /// inclusive.
+    /// inclusive; missing if the number does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
     /// Whether the line is a note for the user beside the text to paste, since the form has no
@@ -44,9 +46,10 @@ pub struct Line {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     pub(super) note: bool,
-    /// The item of a list at each position of the layer order, or an empty string, for the values
-    /// `counts`, `numbers` and `lists`. If there are several stages, items after all positions are
-    /// a list of their own.
+    /// The item at each position of the layer order, or an empty string, for the values `counts`,
+    /// `numbers` and `lists`; empty if the line has none of these values. In `lists`, items at
+    /// positions after the last stage are one more list or, if there is only one stage, belong to
+    /// it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     items: Vec<String>,
@@ -55,10 +58,11 @@ pub struct Line {
 /// Collects the lines of configuration for one split, or for every split of the same layers.
 pub(super) struct Lines<'a> {
     source: FormSource<'a>,
-    /// The text at the beginning of each line if the lines are notes; `None` for lines to paste.
+    /// The text at the beginning of each line if the lines are notes, empty in a form without
+    /// comments; `None` for lines to paste.
     mark: Option<&'static str>,
-    /// The item of a list at each position of the layer order, for lines that contain lists or
-    /// their lengths.
+    /// The item at each position of the layer order, or an empty string, which lines that are added
+    /// later have as [`Line::items`].
     pub(super) items: Vec<String>,
     pub(super) all: Vec<Line>,
 }
@@ -74,35 +78,37 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line that every split has.
+    /// Adds a line that every split has. `text` may contain placeholders such as [`LAST_STAGE`].
     pub(super) fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Adds a line that every split has, into which the stage of a position of the layer order is
-    /// put.
+    /// Adds a line that every split has. [`STAGE`] in `text` stands for the stage of `position`, a
+    /// position of the layer order.
     pub(super) fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
-    /// Returns whether a line is needed for splits in which a stage begins at a position (`begins`
-    /// is true), or for splits in which none begins there. Always true if the lines are for every
-    /// split.
+    /// Returns whether [`begin`](Self::begin) would add a line for this position. Always true if
+    /// the lines are for every split; otherwise whether a stage of the split other than the first
+    /// begins there, compared with `begins`.
     pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
         let source = self.source;
         source.most_stages.is_some() || source.split.begins_at(position) == begins
     }
 
-    /// Adds a line for splits in which a stage begins at a position (`begins` is true), or for
-    /// splits in which none begins there.
+    /// Adds a line for splits in which a stage other than the first begins at a position (`begins`
+    /// is true), or for splits in which none begins there. [`STAGE`] in `text` stands for the stage
+    /// of the position.
     pub(super) fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
         if self.wants((position, begins)) {
             self.push(text, Some(position), Some(begins), None);
         }
     }
 
-    /// Adds lines that depend on the number of stages. `text` returns the line for a number of
-    /// stages, or `None` to leave it out.
+    /// Adds a line for each number of stages that the source allows. `text` returns the line for a
+    /// number of stages, or `None` if splits of this number have none; consecutive numbers with
+    /// equal text share a line.
     pub(super) fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let (first, last) = self.source.numbers_of_stages();
         let mut from = first;
@@ -119,7 +125,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line for splits of several stages in which Out runs on the first IPU.
+    /// Adds a line for splits of several stages in which Out runs on the first IPU
+    /// ([`FormSource::out_returns`]).
     pub(super) fn if_out_returns(&mut self, text: &str) {
         let source = self.source;
         self.by_stages(|stages| source.out_returns(stages).then(|| text.to_string()));
@@ -155,8 +162,8 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the line with the values for a split put in, without a line feed; `None` if a value
-    /// is missing.
+    /// Returns the line with the values for the split of `source` put in, without a line feed;
+    /// `None` if a value is missing.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         let pieces = self.text.iter().enumerate();
         let pieces = pieces.map(|(place, piece)| match place % 2 {
@@ -209,7 +216,7 @@ impl Line {
 }
 
 impl Line {
-    /// Returns the items of the list that each stage of the split has.
+    /// Returns, for each stage of the split, the items at its positions that are not empty.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         let of_stage = |stage: &crate::report::Stage| {
             let positions = stage.positions.clone();
@@ -222,7 +229,8 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the number of the stage that contains a position of the layer order.
+    /// Returns the number of the stage that contains a position of the layer order; the number of
+    /// stages if the position is after all of them.
     fn stage_of(&self, position: u32) -> usize {
         let before = |stage: &&crate::report::Stage| stage.positions.end <= position;
         self.stages.iter().take_while(before).count()

@@ -44,8 +44,8 @@ pub struct Emitted {
     pub notes: String,
 }
 
-/// Writes the split of a report in a form; empty if the report has no split. `modules` has the
-/// names of modules that the user gave.
+/// Writes the split of a report in a form. Empty if the report has no split, and only notes if the
+/// split leaves layers out. `modules` has the names of modules that the user gave.
 ///
 /// # Errors
 /// [`EmitError`] when the form cannot express the layers or `modules`.

@@ -98,8 +98,8 @@ impl ModuleTemplate {
         format!("{}{layer}{}", self.before, self.after)
     }
 
-    /// Returns the template with a layer's name put in, as a Python expression. A number in
-    /// brackets is written without leading zeros.
+    /// Returns the template with a layer's name put in, as a Python expression. In brackets without
+    /// quotes, the name must be a number, which is written without leading zeros.
     ///
     /// # Errors
     /// [`EmitError::NoModuleName`] when Python would read another name, or reject the expression.
@@ -132,8 +132,9 @@ impl ModuleTemplate {
     }
 }
 
-/// Returns a Python expression for the module at a path below the model `root`, such as
-/// `model.encoder.layer[3]` for `encoder.layer.3`.
+/// Returns a Python expression for the module at `path`, with dots or slashes between its parts,
+/// below the model `root`, such as `model.encoder.layer[3]` for `encoder.layer.3`. If a part is no
+/// Python name, a call of `get_submodule`.
 pub(super) fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
@@ -156,15 +157,17 @@ const KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// Returns digits without leading zeros, as Python writes numbers; `None` for other text.
+/// Returns the digits of `layer` without leading zeros, as Python writes numbers; `None` if it has
+/// other characters or none.
 fn index(layer: &str) -> Option<&str> {
     let is_number = !layer.is_empty() && layer.bytes().all(|byte| byte.is_ascii_digit());
     let digits = layer.trim_start_matches('0');
     is_number.then_some(if digits.is_empty() { "0" } else { digits })
 }
 
-/// Returns whether `part` can be in a Python name or, if `starts`, begin one. Only ASCII is
-/// allowed, since Python reads some other letters as different ones.
+/// Returns whether `part` is at least one letter, digit or underscore, so that it can be in a
+/// Python name; if `starts`, it must not begin with a digit, so that it can begin one. Only ASCII
+/// is allowed, since Python reads some other letters as different ones.
 fn is_name(part: &str, starts: bool) -> bool {
     let allowed = |c: char| c == '_' || c.is_ascii_alphanumeric();
     let first = part.chars().next();

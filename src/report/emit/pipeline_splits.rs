@@ -7,8 +7,8 @@ use super::lines::Lines;
 use crate::escape::quoted;
 use crate::model::Framework;
 
-/// Writes the entries of `pipeline_splits`: for each IPU except the first, the module at which it
-/// begins.
+/// Adds to `text` the entries of `pipeline_splits`: for each IPU except the first, the module at
+/// which it begins.
 pub(super) fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
     for (position, layer) in source.layers() {
         let given = source.modules.layer.map(|template| template.text(layer));
@@ -23,7 +23,8 @@ pub(super) fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
 }
 
 /// Returns the innermost module at which a position of the layer order begins, with slashes in its
-/// path, or for TensorFlow the first Keras layer that the position calls.
+/// path, or for TensorFlow the first Keras layer that the position calls and no earlier one does;
+/// `None` if the profile does not show it.
 fn module(source: FormSource<'_>, position: u32) -> Option<String> {
     if source.is_keras() {
         return source.keras_begin(position).cloned();

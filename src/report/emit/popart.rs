@@ -6,8 +6,8 @@ use super::form_source::FormSource;
 use super::lines::{Lines, STAGE};
 use crate::escape::printable;
 
-/// Writes the Python context of PopART's builder that sets the virtual graph and the pipeline stage
-/// of each layer.
+/// Adds to `text` the Python contexts of PopART's builder that set the virtual graph and the
+/// pipeline stage of each layer.
 pub(super) fn layers(source: FormSource<'_>, text: &mut Lines<'_>) {
     for (position, layer) in source.layers() {
         let layer = printable(layer);

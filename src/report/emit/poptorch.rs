@@ -25,8 +25,9 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Writes a `BeginBlock` at `module`. If it is `None`, writes a placeholder with a comment that
-/// tells the user to replace it with `what`.
+/// Writes a `BeginBlock` at `module`, a Python expression, that puts operations on `ipu`. If
+/// `module` is `None`, writes a placeholder with a comment that tells the user to replace it with
+/// `what`.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
@@ -36,7 +37,11 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     }
 }
 
-/// Writes a `BeginBlock` at the module that begins each stage, in execution order.
+/// Adds to `text` a `BeginBlock` at the module that begins each stage, in execution order, and to
+/// `notes` warnings of stages that begin with operations outside modules.
+///
+/// # Errors
+/// [`EmitError::NoModuleName`] if the user's template gives a layer no valid name.
 pub(super) fn blocks(
     source: FormSource<'_>,
     notes: &mut Lines<'_>,
@@ -92,8 +97,9 @@ pub(super) fn blocks(
     Ok(())
 }
 
-/// Warns that a stage begins with operations that belong to no module of the stage, which a
-/// `BeginBlock` would leave on the IPU before.
+/// Adds a warning for splits in which a stage begins at `position`, if it begins there with
+/// operations that belong to no module of the stage, which a `BeginBlock` would leave on the IPU
+/// before.
 fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
     let Some(calls) = source.torch_calls(position) else {
         return;
@@ -117,8 +123,12 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
     notes.begin((position, true), &text);
 }
 
-/// Writes Python code that makes checkpoints of the layers' outputs, so that recomputation starts
-/// there, and notes on layers whose module is unknown.
+/// Adds to `text` Python code that makes checkpoints of the layers' outputs, so that recomputation
+/// starts there, and `notes` on layers whose module is unknown. Nothing if the pipeline keeps no
+/// checkpoints.
+///
+/// # Errors
+/// [`EmitError::NoModuleName`] if the user's template gives a layer no valid name.
 pub(super) fn checkpoints(
     source: FormSource<'_>,
     notes: &mut Lines<'_>,

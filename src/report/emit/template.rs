@@ -18,8 +18,11 @@ use crate::wording::grouped;
 /// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// Fills the template of the common notes and the template of a form. Adds notes to `notes` and
+/// Fills the template of the common notes and the template of `form`. Adds notes to `notes` and
 /// lines to paste to `text`, for every split that `source` stands for.
+///
+/// # Errors
+/// [`EmitError::NoModuleName`] if the user's template gives a layer no valid name.
 pub(super) fn write<'a>(
     form: EmitForm,
     source: FormSource<'a>,
@@ -65,7 +68,8 @@ pub(super) fn write<'a>(
     Ok(())
 }
 
-/// Separates the conditions in brackets at the beginning of a template's line from the rest.
+/// Separates a template's line into the conditions in brackets at its beginning, without the
+/// brackets, and the rest; without brackets, the conditions are empty.
 fn conditions_of(line: &str) -> (&str, &str) {
     let conditions = line.strip_prefix('[').and_then(|line| line.split_once(']'));
     conditions.map_or(("", line), |(conditions, line)| {
@@ -81,8 +85,8 @@ impl FormSource<'_> {
         }
     }
 
-    /// Returns whether the condition with this name holds for a split into `stages`; `None` if no
-    /// condition has the name.
+    /// Returns whether the condition `name`, a word in brackets in a template, holds for a split
+    /// into `stages` stages; `None` if no condition has the name.
     fn condition(self, name: &str, stages: usize) -> Option<bool> {
         let (training, order) = (self.training(), self.report.pseudo_layers);
         let state = training.map(|training| training.state);
@@ -119,8 +123,9 @@ impl FormSource<'_> {
         })
     }
 
-    /// Puts the values for a split into `stages` into a template's line; `None` if a value is
-    /// missing, so that the line is left out.
+    /// Replaces each `$` and name in a template's line by its value for a split into `stages`
+    /// stages; values that depend on where it is cut become placeholders such as
+    /// [`STAGE`](super::lines::STAGE). `None` if a value is missing, so that the line is left out.
     fn filled(self, line: &str, stages: usize) -> Option<String> {
         let mut pieces = line.split('$');
         let mut text = pieces.next()?.to_string();
@@ -176,7 +181,8 @@ impl FormSource<'_> {
     }
 }
 
-/// Writes a clause that names the first module of In or Out; empty if the user did not give it.
+/// Writes a clause that names the first module of In or Out, such as `, starting with embedding`;
+/// empty if the user did not give it.
 fn starting_with(module: Option<&str>) -> String {
     module.map_or(String::new(), |module| format!(", starting with {module}"))
 }

@@ -24,7 +24,7 @@ pub enum AgainstError {
 
 impl Against {
     /// Compares the stages of `prediction`, the report of an earlier run, with the recorded memory
-    /// of the IPUs.
+    /// of the IPUs of the first replica.
     ///
     /// # Errors
     /// When the prediction has no split, or a split without stages.
@@ -98,7 +98,7 @@ impl StageAgainst {
         }
     }
 
-    /// Returns each kind of contents of the fullest tile, in the order of tables.
+    /// Returns each kind of contents of the fullest tile, in the order of [`TileParts::named`].
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartAgainst> {
         let recorded = self.recorded_parts.named();
         let parts = self.predicted_parts.named().into_iter().zip(recorded);
@@ -110,9 +110,9 @@ impl StageAgainst {
         })
     }
 
-    /// Returns the kind of contents that contributes most to the difference on the fullest tile: of
-    /// those that differ with the same sign, the one with the largest difference, the first one of a
-    /// tie. `None` if the fullest tile is as full as predicted.
+    /// Returns the kind of contents that contributes most to the difference on the fullest tile:
+    /// the one with the largest difference of the same sign, the first one of a tie. `None` if the
+    /// fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<PartAgainst> {
         let sign = self.difference.signum();
         let parts = self.parts().rev();
@@ -121,7 +121,8 @@ impl StageAgainst {
     }
 }
 
-/// Returns the number of layers of a stage that run on an IPU, by the names of the layers.
+/// Returns the number of layers of a stage that run on an IPU, by the names of the layers; In and
+/// Out do not count.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
     let layers = named_layers(ipu);
     let common = stage.named_layers().filter(|layer| layers.contains(layer));
@@ -133,16 +134,17 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
     layers.map(String::as_str).collect()
 }
 
-/// The stages of a prediction, in order, each with the IPU that runs it.
+/// The stages of a prediction, in order, each with the IPU that runs it. Stages for which no IPU is
+/// left are missing.
 struct MatchedStages<'a> {
     pairs: Vec<(&'a Stage, &'a IpuFit)>,
     by: MatchedBy,
 }
 
 impl<'a> MatchedStages<'a> {
-    /// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU that runs
-    /// most of its layers. Stages without layers on any IPU, such as a stage of only In or Out, are
-    /// matched with the remaining IPUs in order.
+    /// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU, not yet
+    /// matched, that runs most of its layers. Stages without layers on any IPU, such as a stage of
+    /// only In or Out, are matched with the remaining IPUs in order.
     fn new(stages: &'a [Stage], ipus: &'a [IpuFit]) -> Self {
         let mut left: Vec<&IpuFit> = ipus.iter().collect();
         let by_layers = stages.iter().map(|stage| {
@@ -165,8 +167,8 @@ impl<'a> MatchedStages<'a> {
     }
 }
 
-/// Compares the cuts of the prediction with the cuts of the compilation; `None` if no cut is known
-/// to differ.
+/// Compares the cuts of the prediction `split` with the cuts of the compilation, which are between
+/// the layers of `ipus`, the IPUs of one replica; `None` if no cut is known to differ.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

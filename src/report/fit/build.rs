@@ -76,8 +76,8 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns whether a tile is over `limit`, in bytes. A tile that overflowed its memory is,
-    /// unless the limit exceeds the target's memory.
+    /// Returns whether a tile does not fit: its recorded bytes are over `limit`, or its memory
+    /// overflowed. An overflow does not count if `limit` exceeds the target's memory.
     fn is_over(&self, tile: usize, limit: u64) -> bool {
         let profile = self.profile;
         let counts = limit <= profile.target.bytes_per_tile;
@@ -139,7 +139,7 @@ impl FitInputs<'_> {
     }
 
     /// Returns the bytes on a tile by what they hold, for a profile without lowered variables. Code
-    /// is known by its categories; the rest counts as variables.
+    /// is known by the categories of the profile; the rest counts as variables.
     fn parts_of_categories(&self, tile: u32) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -174,7 +174,8 @@ impl FitInputs<'_> {
 }
 
 /// Divides `total`, the recorded bytes of a tile, by what they hold. `live` has the bytes of the
-/// variables at the tile's peak step. Bytes that no variable explains count as gaps.
+/// variables at the tile's peak step, and `sums` the names of their categories. Bytes that no
+/// variable explains count as gaps.
 fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> TileParts {
     let mut parts = TileParts::default();
     for &(category, name, bytes) in &live.live {

@@ -38,8 +38,8 @@ pub struct Fit {
     pub replicas: u32,
     /// Number of replicas whose IPUs the profile lists, one replica after the other.
     pub listed_replicas: u32,
-    /// Number of lowered variables in the profile; `null` if it has none. Then the bytes of a tile
-    /// are divided by its recorded categories.
+    /// Number of lowered variables in the profile; `null` if it has none, in which case the bytes
+    /// of a tile are divided by its recorded categories.
     pub variables: Option<u64>,
     /// Whether names of variables show which ones are stashes and accumulators of a pipeline.
     /// Otherwise their bytes count as other variables.
@@ -69,8 +69,8 @@ pub struct IpuFit {
     pub total: u64,
     /// Number of the IPU's tiles that are over the limit or have overflowed their memory.
     pub tiles_over: u32,
-    /// Bytes beyond the memory of a tile, with gaps between variables, summed over all tiles of the
-    /// IPU.
+    /// Bytes by which tiles of the IPU, with the gaps between variables, exceed the memory of a
+    /// tile, summed over these tiles.
     pub overflowed: u64,
     /// The tile of the IPU with the most bytes, which decides whether the IPU fits.
     pub fullest_tile: RecordedTileFacts,
@@ -219,8 +219,8 @@ pub struct StageAgainst {
     /// Recorded bytes that stay free below the limit on the IPU's fullest tile, below 0 if it is
     /// exceeded.
     pub free: i64,
-    /// The predicted bytes on the fullest tile by what they hold. Accumulators that the profile of
-    /// one IPU already has are among the variables, in `recorded_parts` too.
+    /// The predicted bytes on the fullest tile by what they hold. Accumulators count as variables,
+    /// as in `recorded_parts`, if the profile of one IPU already has them.
     pub predicted_parts: TileParts,
     /// The recorded bytes on the fullest tile by what they hold.
     pub recorded_parts: TileParts,
@@ -258,13 +258,15 @@ pub struct TileParts {
     pub gaps: u64,
 }
 
-/// The profile's categories of code for exchanges with the host and between IPUs. This code belongs
-/// to no operation, and grows in a compilation for several IPUs.
+/// The profile's category of code for exchanges with the host. This code belongs to no operation
+/// and grows in a compilation for several IPUs, as does that for exchanges between IPUs
+/// ([`GLOBAL_EXCHANGE`]).
 pub(in crate::report) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(in crate::report) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// Returns each kind of contents with the name that tables show, in their order, and its bytes.
+    /// Returns the name that tables show for each kind of contents, and its bytes, in the order of
+    /// tables.
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("variables", self.variables),
@@ -286,7 +288,8 @@ impl TileParts {
     }
 
     /// Adds the bytes of a lowered variable to its kind, which follows from the variable's
-    /// category. Only `name` distinguishes stash and accumulators from other variables.
+    /// `category` in the profile. Only `name`, which says what a pipeline uses the variable for,
+    /// distinguishes stash and accumulators from other variables.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -324,7 +327,7 @@ impl TileParts {
     }
 
     /// Counts the stash as variables unless `has_stash`, and the accumulators unless
-    /// `has_accumulators`, since the other side of a comparison does not distinguish them.
+    /// `has_accumulators`, for a comparison in which the other side does not distinguish them.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);

@@ -19,7 +19,8 @@ pub(in crate::report) fn verdict(fit: &Fit) -> String {
 }
 
 /// Says which IPUs do not fit, or if all fit, which one is nearest to its limit. Then says which
-/// replicas the profile lists, and what it does not show without lowered variables.
+/// replicas the profile lists, and what popliner cannot show if the profile has no lowered
+/// variables.
 pub(in crate::report) fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
@@ -113,7 +114,7 @@ pub(in crate::report) fn against(against: &Against) -> Vec<String> {
     lines
 }
 
-/// Says with which `--reserve` the prediction would have covered every stage.
+/// Says that the prediction would have covered every stage with `--reserve` of `bytes`.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => {

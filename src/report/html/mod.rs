@@ -60,14 +60,14 @@ fn policy() -> String {
     )
 }
 
-/// Writes the page that shows a report, as one HTML document.
+/// Returns the page that shows a report, as one HTML document.
 pub fn text(report: &Report) -> String {
     let title = report.heading();
     let data = within(report, MAX_DATA);
     document(&title, &without_scripts(report), &data)
 }
 
-/// Writes the page without a report, which opens reports that the reader chooses.
+/// Returns the page without a report, which opens reports that the reader chooses.
 pub fn viewer() -> String {
     document(
         "Reports",
@@ -76,8 +76,8 @@ pub fn viewer() -> String {
     )
 }
 
-/// Puts a title, a text for browsers without scripts, and the element with the report into the
-/// page.
+/// Returns the page with a title, a text for browsers without scripts, and `data`, the HTML element
+/// with the report; `data` is empty without a report.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
     let mut pieces = DOCUMENT.split("{{");
     let mut text = pieces.next().unwrap_or_default().to_string();
@@ -98,8 +98,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
     text
 }
 
-/// Writes the verdict, the table of the split or the compilation, and the warnings as plain text,
-/// for a browser that runs no scripts.
+/// Writes the verdict, why nothing fits, the table of the split or the compilation, and the
+/// warnings as plain text, for a browser that runs no scripts.
 fn without_scripts(report: &Report) -> String {
     let stages = report.split.iter().map(|_| {
         let stages = super::tables::stages(report);
@@ -119,7 +119,7 @@ fn without_scripts(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// Escapes text for HTML elements and attributes.
+/// Escapes `&`, `<`, `>` and double quotes, for text in HTML elements and attributes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -181,7 +181,8 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
 ];
 
 /// Returns an HTML element that contains the report, in at most `most` bytes, or in as few as
-/// possible. Fast compression is tried first; then parts of the report are left out.
+/// possible. Fast compression is tried first, then the best one; then parts of the report are left
+/// out, in the order of [`LEFT_OUT`].
 fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
     if text.len() <= most {

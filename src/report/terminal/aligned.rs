@@ -7,16 +7,17 @@ use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
-/// The lowest and the highest width of a bar beside a row of a table, in columns of text. Without
-/// room for the lowest width, no bars are drawn.
+/// The lowest and the highest width of a bar beside a row of a table, in columns of text. If there
+/// is no room for the lowest width, no bars are drawn.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// The lowest width, in columns of text, of a table's column with names of layers. Other columns
-/// are removed from a table that is too wide for it.
+/// The lowest width, in columns of text, to which the names of layers in a table are wrapped. If
+/// the table is still too wide, other columns are removed.
 const MIN_LAYERS: usize = 24;
 
-/// Writes a table with aligned columns. If it is too wide for the terminal, columns on the right
-/// are removed, but never the layers, which then take several lines.
+/// Writes a table with aligned columns. If it is too wide for the terminal, columns are removed
+/// from the right until two are left, columns with layers last; names of layers then take several
+/// lines, and a last line names the removed columns.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     let limits = rows.bars.iter().map(|bar| bar.limit);
@@ -56,7 +57,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-/// Returns the width of a table in columns of text, from the widths of its columns.
+/// Returns the width of a table in columns of text, with the space between its columns, from the
+/// width of each column's contents.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     widths
         .map(|width| width + 2)
@@ -65,7 +67,7 @@ fn taken(widths: impl Iterator<Item = usize>) -> usize {
 }
 
 /// Limits the table to `room` columns of text, and lets the names of layers take several lines.
-/// `kept` has the index in `rows` of each column of the table.
+/// `kept` has, for each column of `table`, the index in `rows` of the column that it shows.
 fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(room.try_into().unwrap_or(u16::MAX));
@@ -95,8 +97,8 @@ fn largest(bars: &[RowBar]) -> u64 {
     bars.iter().map(|bar| bar.bytes).max().unwrap_or(0)
 }
 
-/// Writes a table with amounts in the unit that suits `limit`. On a wide terminal, each row has a
-/// bar.
+/// Writes a table with amounts in the unit that suits `limit`, in bytes. On a terminal with room
+/// for bars, each row has its bar, if every row takes one line.
 pub(super) fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -141,8 +143,9 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds a bar to each line except the first, which is the header, unless the bars would be too
-/// narrow.
+/// Adds the bars of the rows to the lines of a table, of which the first is the header and has
+/// none. `width` is the width of the terminal in columns of text; without room for the lowest width
+/// of [`BAR`], no bars are added.
 fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
@@ -161,8 +164,8 @@ fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usiz
 const NOTABLE: u128 = 90;
 
 /// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
-/// for `largest` or the limit, whichever is higher. The bar passes the mark if and only if the
-/// bytes are over the limit.
+/// for `limit` or `largest`, the bytes of the largest bar, whichever is higher. The bar passes the
+/// mark if and only if the bytes are over the limit.
 fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
     let [full, free, mark] = signs(look);
     let cells = width.saturating_sub(1);
@@ -185,7 +188,7 @@ fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> 
 }
 
 /// Returns the characters that a bar is drawn with: for taken bytes, for free bytes, and for the
-/// limit.
+/// limit; ASCII unless the terminal can show others.
 fn signs(look: &TextStyle) -> [&'static str; 3] {
     if look.screen.is_some_and(|screen| screen.unicode) {
         ["█", "·", "│"]

@@ -13,24 +13,26 @@ use std::collections::BTreeSet;
 
 /// Upper bound on the steps that a page draws.
 const MAX_STEPS: usize = 400;
-/// The number of drawn steps is not halved below this, however many variables are listed.
+/// The lowest number to which [`MAX_STEPS`] is halved while the fullest tile has too many listed
+/// variables.
 const MIN_STEPS: usize = 25;
-/// If the fullest tile has more listed variables than this, fewer steps are drawn, since each
-/// listed variable takes some 110 bytes of the page.
+/// If the fullest tile has more listed variables than this, half the number of steps is drawn,
+/// since each listed variable takes some 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
-/// Upper bound on variables listed for each drawn step, the largest first.
+/// Upper bound on variables listed for each drawn step on each tile, the largest first.
 const LARGEST_OF_STEP: usize = 20;
-/// Upper bound on variables listed for each layer, the largest first.
+/// Upper bound on variables listed for each layer on each tile, the largest first.
 const LARGEST_OF_LAYER: usize = 10;
 /// Upper bound on listed tiles beside the fullest one, taken from the fullest tiles of stages.
 const MAX_OTHERS: usize = 15;
-/// Number of listed tiles beside the fullest one if the stages have fewer.
+/// Lowest number of listed tiles beside the fullest one, if the model has that many. If the stages
+/// have fewer fullest tiles, the next fullest tiles of the model are added.
 const MIN_OTHERS: usize = 3;
-/// Upper bound on the sums of live bytes by layer and step, over all listed tiles. The fullest tile
-/// has its sums anyway.
+/// Upper bound on the numbers of live bytes by layer and step (layers times drawn steps of each
+/// listed tile). A tile beyond it has no bytes by layer; the fullest tile always has them.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on variables listed on all tiles beside the fullest one. Each tile has an equal
-/// share.
+/// Upper bound on variables listed on all tiles beside the fullest one together. Each of these
+/// tiles has an equal share.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// The curves of the whole model and its fullest tile, by which the drawn steps are chosen.
@@ -54,14 +56,15 @@ pub(super) struct ChosenSteps {
 /// The variables of one tile of a page.
 struct PageTile {
     tile: u32,
-    /// All variables of the tile that may be live at the drawn steps, the largest first.
+    /// All variables on the tile that are ever live, the largest first.
     variables: Vec<TileVariable>,
     /// The variables of the tile that the page lists by name, the largest first.
     listed: Vec<TileVariable>,
 }
 
 impl ChosenSteps {
-    /// Returns the listed variables of all tiles, tile by tile, whose names must be looked up.
+    /// Returns the listed variables, whose names must be looked up: those of the fullest tile
+    /// first, then tile by tile.
     pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         let tiles = [&self.fullest].into_iter().chain(&self.others);
         tiles.flat_map(|tile| &tile.listed)
@@ -69,8 +72,9 @@ impl ChosenSteps {
 }
 
 impl FullestTileOfModel<'_> {
-    /// Computes the live bytes of each listed tile at the drawn steps, by variable, category and
-    /// layer. `names` yields the names of the listed variables, tile by tile.
+    /// Computes the live bytes of each listed tile at the steps of `chosen`, by variable, category
+    /// and layer. `lookup` has categories and programs; `names` yields the name of each variable of
+    /// [`ChosenSteps::listed`], in that order.
     pub(super) fn live_steps(
         &self,
         lookup: &ProfileLookup,
@@ -100,8 +104,8 @@ impl FullestTileOfModel<'_> {
         }
     }
 
-    /// Computes the live bytes of one tile at each drawn step: the total, and the bytes by category
-    /// and by layer.
+    /// Computes the live bytes of the tile `of_tile` at each step of `chosen`: the total, and the
+    /// bytes by category and by layer. Takes the names of the tile's listed variables from `names`.
     fn tile_at_steps(
         &self,
         lookup: &ProfileLookup,
@@ -159,8 +163,8 @@ impl FullestTileOfModel<'_> {
         always.map(|variable| variable.bytes).sum()
     }
 
-    /// Returns the listed variables of a tile with their names, and the drawn steps at which each
-    /// is live.
+    /// Returns the listed variables of the tile `of_tile` with their names, which are taken from
+    /// `names` in order, and the drawn steps at which each is live.
     fn variables(
         &self,
         lookup: &ProfileLookup,
@@ -190,8 +194,9 @@ impl FullestTileOfModel<'_> {
         Some(operation.name.to_string())
     }
 
-    /// Returns the tiles to list: the fullest tile, then up to [`MAX_OTHERS`] tiles of `stages`,
-    /// then tiles of `all` until there are [`MIN_OTHERS`] beside the fullest one.
+    /// Returns the tiles to list: the fullest tile of the model, then up to [`MAX_OTHERS`] of
+    /// `stages` (the fullest tile of each stage), then those of `all` (tiles of the model, the
+    /// fullest first) until there are [`MIN_OTHERS`] beside the first one.
     pub(super) fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
         let mut tiles = vec![self.tile];
         for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
@@ -205,7 +210,8 @@ impl FullestTileOfModel<'_> {
     }
 
     /// Chooses the steps to draw, fewer if too many variables would be listed, and collects the
-    /// variables of `tiles` that are live then. `None` if `tiles` is empty.
+    /// variables of `tiles` from `lists`. The first of `tiles` is the fullest one; `None` if there
+    /// are none.
     pub(super) fn chosen(&self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps> {
         let variables = tiles.iter().map(|&tile| lists.of(tile).collect());
         let variables: Vec<Vec<TileVariable>> = variables.collect();
@@ -246,9 +252,9 @@ impl FullestTileOfModel<'_> {
         })
     }
 
-    /// Chooses at most `max_steps` steps to draw, ascending: first the steps of peaks, ends of
-    /// curves, the start of the backward pass and ends of layers, then of high and low points of
-    /// the curve.
+    /// Chooses at most `max_steps` steps to draw, ascending: first the steps of peaks, both ends of
+    /// curves, the start of the backward pass and both ends of layers, then the steps of high and
+    /// low points of the curve of the fullest tile.
     fn steps(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
@@ -284,8 +290,10 @@ impl FullestTileOfModel<'_> {
         inside.take(max_steps).collect()
     }
 
-    /// Returns the variables of a tile to list by name, in the order of `variables`: for each drawn
-    /// step and for each layer, the largest ones.
+    /// Returns the variables of a tile to list by name, in the order of `variables`, which is from
+    /// the largest: the first [`LARGEST_OF_STEP`] at each drawn step and of those that are always
+    /// live, and the first [`LARGEST_OF_LAYER`] of each layer. `spans` has the steps at which each
+    /// is live.
     fn listed(&self, variables: &[TileVariable], spans: &Spans) -> Vec<TileVariable> {
         let mut of_step = vec![0; spans.steps];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];

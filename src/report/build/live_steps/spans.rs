@@ -35,9 +35,9 @@ impl Spans {
     }
 }
 
-/// Converts half-open `ranges` of steps to half-open ranges of indices in `steps`, which is
-/// ascending. Ranges are merged if no chosen step is between them, and dropped if they contain
-/// none.
+/// Converts half-open `ranges` of steps, ascending and disjoint, to half-open ranges of indices in
+/// `steps`, which is ascending. Ranges are merged if no step of `steps` is between them, and
+/// dropped if they contain none.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -52,8 +52,9 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// A number for each chosen step, stored as the differences between consecutive steps, so that
-/// adding to a range of steps changes only two entries.
+/// A number for each chosen step, such as live bytes, stored as the differences between consecutive
+/// steps, so that adding to a range of steps changes only two entries. Has one entry more than
+/// there are steps.
 #[derive(Clone)]
 pub(super) struct BytesBySteps(Vec<u64>);
 
@@ -62,8 +63,8 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds `number` at each index of the half-open ranges. Differences may wrap around, but the
-    /// running sums are exact.
+    /// Adds `number` at each index of the half-open `spans`, which are ranges of indices in the
+    /// list of chosen steps. Differences may wrap around, but the running sums are exact.
     pub(super) fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);
