@@ -120,8 +120,10 @@ const AT_ONCE: usize = 16;
 
 /// Computes the code of each of `groups`, which are operation groups or clusters, in their order.
 /// Each is given as the id of its debug context and the indices of its programs, each once.
-/// Subtracts the size of the results from `budget`.  # Errors If a sum exceeds 4 GiB on a tile, or
-/// all code together exceeds `budget`.
+/// Subtracts the size of the results from `budget`.
+///
+/// # Errors
+/// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
 pub(super) fn of_all(
     programs: &Programs,
     groups: &[(u64, &[u32])],

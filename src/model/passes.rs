@@ -70,7 +70,8 @@ pub(super) fn mark_updates(
 /// variable that is live on the first and on the last step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
-    /// Whether the group uses a parameter that is not an accumulator.
+    /// Whether the group uses a parameter (a variable that is live on the first and on the last
+    /// step) that is not an accumulator.
     has_parameter: bool,
     /// Whether the group uses an accumulator, or a variable that is not a parameter and that
     /// another group uses too.

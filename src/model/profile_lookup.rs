@@ -60,8 +60,8 @@ pub struct NamedVariable {
 pub struct TileVariable {
     /// Index of the variable in the profile's list of variables.
     position: u32,
-    /// Index of the equivalence class of the variable, which determines the steps at which it is
-    /// live.
+    /// Equivalence class of the variable (which determines the steps at which it is live), as an
+    /// index into the profile's classes.
     pub class: u32,
     /// Index of the variable's use set in the model.
     pub set: u32,
@@ -85,8 +85,8 @@ pub struct TileLists<'a> {
 #[derive(Clone, Default)]
 struct Largest {
     positions: Vec<u32>,
-    /// If at least the requested number of variables was seen: bytes of the smallest one among the
-    /// largest; variables without more bytes are ignored.
+    /// Bytes of the smallest variable among the largest: variables without more bytes are ignored.
+    /// `None` until twice the requested number of variables was seen.
     too_few: Option<u32>,
 }
 

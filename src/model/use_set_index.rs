@@ -87,7 +87,7 @@ impl UseSetIndex {
 pub(super) enum Role {
     /// Vertices of the program read or write the variable.
     Computes,
-    /// An exchange writes the variable, which is its last region.
+    /// An exchange writes the variable: it is in the last region of the exchange.
     Destination,
     /// An exchange reads the variable, or the program copies code to it.
     Reads,

@@ -111,9 +111,9 @@ pub struct MemoryPeak {
     pub tile: u32,
     /// Index of the liveness step; the first of several on this tile.
     pub step: u32,
-    /// Bytes of all variables that are live on this tile at this step.
+    /// Bytes of all variables that are live on the tile `tile` at the step `step`.
     pub bytes: u64,
-    /// All variables that are live on this tile at this step, the largest first.
+    /// All variables that are live on the tile `tile` at the step `step`, the largest first.
     pub variables: Vec<NamedVariable>,
 }
 

@@ -268,8 +268,9 @@ pub(super) struct CallSites {
 }
 
 impl CallSites {
-    /// Finds the Calls of such functions on all `paths`. `has_pairs` returns whether debug contexts
-    /// say, for the innermost Call on a path, which operations the called body replaced.
+    /// Finds the Calls of functions that are called from several places, on all `paths`.
+    /// `has_pairs` returns whether debug contexts say, for the innermost Call on a path, which
+    /// operations the called body replaced.
     pub(super) fn new(
         programs: &Programs,
         paths: &CallPaths,

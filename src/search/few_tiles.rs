@@ -15,8 +15,8 @@ use crate::solve::{self, Plan, Problem};
 pub(super) struct PeakOnFewTiles {
     /// Bytes on the fullest of the computed tiles, in the split with the lowest peak.
     peak: u64,
-    /// The most bytes of any stage of this split after one layer beside a cut is moved to the other
-    /// side of the cut; `None` if unknown.
+    /// The most bytes of any stage of the split with the lowest peak, after one layer beside a cut
+    /// is moved to the other side of the cut; `None` if unknown.
     moved: Option<u64>,
 }
 

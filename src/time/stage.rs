@@ -53,8 +53,8 @@ impl StageTimes {
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
     /// without Out; and the cycles of Out if it runs on the first IPU and this is the first of
     /// several stages. Then Out is a stage of its own, the last of the pipeline. Otherwise the
-    /// first item has all cycles, and the second is `None`. `None` in all if positions do not
-    /// exist.
+    /// first item has all cycles, and the second is `None`. The whole result is `None` if positions
+    /// do not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,

@@ -161,7 +161,8 @@ fn hash(kind: &str) -> u64 {
 /// operations is a difference.
 #[derive(Debug)]
 pub(super) struct RunSums {
-    /// By operation: bytes of all earlier operations; with one more entry for the end.
+    /// By operation: bytes over all tiles of the variables that earlier operations use; with one
+    /// more entry for the end.
     bytes: Vec<u64>,
     /// By operation: the wrapping sum of the hashes of the types of all earlier operations; with
     /// one more entry for the end.

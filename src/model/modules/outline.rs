@@ -16,7 +16,7 @@ pub(crate) struct ModuleRow {
     pub(crate) name: String,
     /// Number of operations of the forward pass that this run of the module has.
     pub(crate) operations: usize,
-    /// Bytes over all tiles of the variables that these operations are the first to use.
+    /// Bytes over all tiles of the variables that the operations of this run are the first to use.
     pub(crate) bytes: u64,
     /// How often a module with this path runs in the forward pass.
     pub(crate) runs: usize,

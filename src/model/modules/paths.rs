@@ -110,13 +110,13 @@ pub(super) struct ModulePath<'a> {
     pub(super) text: String,
     /// By calling module, from the outermost in: the end of its path in `text`, in bytes.
     pub(super) ends: Vec<usize>,
-    /// Number of these modules, from the outermost in, whose paths come from the name of a
+    /// Number of calling modules, from the outermost in, whose paths come from the name of a
     /// parameter.
     pub(super) aligned: usize,
-    /// Number of these modules, from the outermost in, whose paths are certainly attributes of the
-    /// Python model. Paths of the modules further in may lack the name of a list of modules.
+    /// Number of calling modules, from the outermost in, whose paths are certainly attributes of
+    /// the Python model. Paths of the modules further in may lack the name of a list of modules.
     pub(super) certain: usize,
-    /// The path of the innermost of these modules if it is no submodule of the others, such as an
+    /// The path of the innermost calling module if it is no submodule of the others, such as an
     /// embedding that encoder and decoder share.
     pub(super) elsewhere: Option<&'a str>,
 }

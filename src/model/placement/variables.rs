@@ -6,8 +6,7 @@ use super::used_places::{of_sets, places_of_groups, used_places};
 use crate::model::{Label, Layering, Model, SetBytes};
 use rustc_hash::FxHashMap;
 
-/// The places at which the variables of each use set count. An operation reaches over the model if
-/// it has no place of its own, because it uses variables of several places.
+/// The places at which the variables of each use set count.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
     /// By use set: the places at which its variables count.
@@ -80,8 +79,8 @@ impl VariablePlaces {
 }
 
 /// Applies rules 1 to 3 of [`VariablePlaces::new`] once to the use sets without places in
-/// `counted`. `is_reaching` says, by operation group, whether it reaches over the model; `used`
-/// has, for such groups, all places of the variables that they use.
+/// `counted`. `is_reaching` says, by operation group, whether any of its operations has no place of
+/// its own; `used` has, for such groups, all places of the variables that they use.
 fn decide(
     (model, layering): (&Model, &Layering),
     is_reaching: &[bool],
@@ -144,10 +143,10 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// Returns, by use set, the place of the variables that it is used with in an operation that
-/// reaches over the model or, if these have several places, in one of its programs; [`NOWHERE`] if
-/// they have no single place. `seeded` has, by use set, the places that are found so far;
-/// `is_reaching` and `used` are as for [`decide`].
+/// Returns, by use set, the place of the variables that it is used with in an operation without a
+/// place of its own or, if these have several places, in one of its programs; [`NOWHERE`] if they
+/// have no single place. `seeded` has, by use set, the places that are found so far; `is_reaching`
+/// and `used` are as for [`decide`].
 fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
@@ -171,11 +170,11 @@ fn used_with(
     places
 }
 
-/// Returns, by operation group, the places at which its code counts; and for a group that reaches
-/// over the model, by cluster, the places at which the code of the cluster counts (empty for other
-/// groups). `operations` and `variables` have the places found before, `bytes` the bytes of each
-/// use set. Code of such a group without a place counts in every stage, so that it is never
-/// underestimated.
+/// Returns, by operation group, the places at which its code counts; and for a group with an
+/// operation that has no place of its own, by cluster, the places at which the code of the cluster
+/// counts (empty for other groups). `operations` and `variables` have the places found before,
+/// `bytes` the bytes of each use set. Code of such a group without a place counts in every stage,
+/// so that it is never underestimated.
 pub(super) fn code_places(
     model: &Model,
     operations: &[OperationPlace],

@@ -206,7 +206,7 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Iterates over the nodes of `phase` without a seed (a level by names), in order.
+    /// Iterates over the nodes of `phase` without a seed (a level by names or use), in order.
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let is_open = |&node: &usize| self.phases[node] == phase && self.seeds[node].is_none();
         let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
@@ -273,7 +273,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Finds the levels of the nodes of the backward phase that have no seed.
+    /// Finds the levels of the nodes of the backward phase that names and use give none.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
