@@ -10,23 +10,25 @@ use crate::profile::TileBytes;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes that could be reduced, of the variables on the fullest tile of a stage at its fullest
-/// step.
+/// Bytes on the fullest tile of a stage, at the step at which this tile takes the most, that the
+/// user could reduce. `temporaries` and `wide` have no variable in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always
     /// live. A lower available memory proportion bounds them.
     pub temporaries: u64,
-    /// The name of the weight whose operations use the most temporaries, and the bytes of these
-    /// temporaries.
+    /// The name of the weight whose operation groups use the most temporaries, and the bytes of
+    /// these temporaries; `None` if no named weight is used by a group with temporaries.
     pub by_weight: Option<(String, u64)>,
-    /// Bytes of always-live variables whose elements take 32 bits, which 16 bits would halve.
+    /// Bytes of always-live variables whose elements take 32 bits; 16-bit elements would halve
+    /// them.
     pub wide: u64,
 }
 
 impl MemoryModel<'_> {
-    /// Returns for each operation group the bytes over all tiles that a stage with only this
-    /// operation would take, by their contents.
+    /// Returns for each operation group of the model, in the model's order, the bytes of a stage
+    /// that has only this group: for each tile at the step at which its variables take the most,
+    /// summed over all tiles.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let model = self.model;
         let add = |(mut sums, mut scratch): (Vec<u64>, BreakdownScratch), tile| {
@@ -60,7 +62,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the bytes that could be reduced in `stage`, whose memory is `memory`.
+    /// Computes the bytes that could be reduced on the fullest tile of `stage`. `memory` is the
+    /// memory of this stage; if it has no steps, the result has no bytes.
     pub fn reducible(&self, stage: &PlacedStage, memory: &StageMemory) -> Reducible {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();
@@ -101,8 +104,8 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Adds to `sums`, for each operation group, the highest bytes on `tile` of the group's live
-    /// variables.
+    /// Adds to `sums`, which has an entry for each operation group of the model, the highest bytes
+    /// that the group's variables on `tile` take at any step.
     fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut BreakdownScratch) {
         let model = self.model;
         let BreakdownScratch { uses, liveness } = scratch;
@@ -142,7 +145,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Buffers of one thread, which are reused for each tile.
+/// Buffers of one thread, which are reused from tile to tile.
 #[derive(Default)]
 struct BreakdownScratch {
     uses: Vec<(u32, VariableGroup)>,

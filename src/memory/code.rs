@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Bytes of one kind of code that a stage needs once if it has any of the positions in `set`.
+/// Bytes of one `kind` of code that a stage needs if it has any position of `set`; once, however
+/// many of these positions it has. `bytes` is in ascending order of tiles.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub(super) kind: CodeKind,
@@ -15,7 +16,7 @@ pub(super) struct CodeItem {
     pub(super) bytes: Vec<TileSum>,
 }
 
-/// A run of tiles `from..to` (end exclusive) that all have the same bytes, which are not 0.
+/// A run of tiles `from..to` (end exclusive), on each of which there are `bytes` bytes; never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileSum {
     pub(super) from: u32,
@@ -23,8 +24,10 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
-/// Returns the code of one operation group on each tile, by kind. Code of vertex types is left out,
-/// since operation groups share it.
+/// Returns the bytes of vertex state, exchange code and control code of one operation group, on
+/// each tile. In the full memory model (`rules`) all memory of vertices besides their code counts
+/// as vertex state. The code of vertex types is not part of the result, since operation groups
+/// share it.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let vertices = match rules {
         Rules::Classic => &code.vertex_state,
@@ -40,8 +43,9 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
 /// The code of an operation group or of a cluster of its programs, with the positions that need it.
 pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
-/// Adds up the code in `placed` by kind and by the positions that need it. Only code on `tiles` is
-/// complete; on other tiles some may be missing.
+/// Adds up the code in `placed` by kind and by the positions that need it, including the code of
+/// vertex types. Bytes are complete on `tiles` only; on other tiles some may be missing. New unions
+/// of sets of positions are added to `sets`.
 pub(super) fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
@@ -76,7 +80,7 @@ pub(super) fn collect(
     items
 }
 
-/// Returns the bytes of all items, for each tile of `tiles` and each [`CodeKind`].
+/// Returns the sum of the bytes of `items` for each tile of `tiles`, by [`CodeKind`] as an index.
 pub(super) fn by_tile<'a>(
     items: impl IntoIterator<Item = &'a CodeItem>,
     tiles: &Range<u32>,
@@ -93,7 +97,7 @@ pub(super) fn by_tile<'a>(
     sums
 }
 
-/// Returns the runs of `bytes` that contain any of `tiles`.
+/// Returns the runs of `bytes` that contain at least one of `tiles`, uncut.
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let runs = bytes.runs();
     let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
@@ -115,8 +119,9 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     placed
 }
 
-/// Returns the code of vertex types by the positions that need it. On each tile, a type is needed
-/// by all positions that have an instance of it there.
+/// Returns the bytes of code of vertex types, by the set of positions that need it. On each tile, a
+/// type is needed by all positions in `placed` that have an instance of it there. Only runs that
+/// contain one of `tiles` are looked at; unions of sets are added to `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -150,8 +155,8 @@ fn vertex_code(
     found
 }
 
-/// Returns runs of tiles (first tile, exclusive end) with the union of all sets of positions in
-/// `uses` that have these tiles.
+/// Returns disjoint, ascending runs of tiles (first tile, exclusive end), each with the union of
+/// all sets of positions in `uses` whose runs have these tiles. The unions are added to `sets`.
 fn places_by_tile(
     uses: &[(PlaceSet, &[TileRun])],
     sets: &mut PlaceSets,
@@ -185,7 +190,8 @@ fn places_by_tile(
     stretches
 }
 
-/// Merges lists of runs of tiles into one list. Where runs overlap, their bytes are added.
+/// Merges `lists` of runs of tiles into one ascending list of disjoint runs. Where runs overlap,
+/// their bytes are added. `tiles` is the number of tiles of the target.
 fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
     let runs = lists.iter().copied().flatten();
     // Most items have few runs, and sorting these is faster than a pass over all tiles.
@@ -201,8 +207,9 @@ fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
     sums(changes)
 }
 
-/// Returns pairs of a tile and the change of the bytes from the tile before, in ascending order of
-/// tiles. Changes of 0 are left out.
+/// Returns pairs of a tile and the difference between its bytes and those of the tile before, in
+/// ascending order of tiles. `runs` may overlap: their bytes are added. Tiles without a difference
+/// are left out.
 fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<Item = (u32, i64)> {
     let ends = |run: &TileRun| {
         let value = i64::from(run.value);
@@ -218,8 +225,8 @@ fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<
     changes.into_iter().filter(|&(_, change)| change != 0)
 }
 
-/// Turns changes from tile to tile into runs of tiles with equal bytes. Runs without bytes are left
-/// out.
+/// Turns ascending pairs of a tile and the change of bytes at it into runs of tiles with equal
+/// bytes. Tiles without bytes are in no run.
 fn sums(changes: impl Iterator<Item = (u32, i64)>) -> Vec<TileSum> {
     let mut sums: Vec<TileSum> = Vec::new();
     let (mut bytes, mut from) = (0i64, 0);

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-/// The bytes on the fullest tile of every range of consecutive layers that can fit.
+/// For every range of consecutive positions that can fit, the bytes on its fullest tile if it is a
+/// stage.
 ///
-/// A range consists of positions, indices in the layer order; position 0 is In or None. The lower
-/// bound on the bytes of a range never falls when a layer is added, so from each start the table
-/// ends before the first range whose bound exceeds the limit. In a pipeline the bytes also grow
-/// with the number of stages after the range (docs/model.md, "Pipelines"); there a longer range may
-/// need less than a shorter one.
+/// Positions are indices in the layer order; position 0 is In or None. Each range has a lower bound
+/// on its bytes, which never falls when a position is added, so from each start the table ends
+/// before the first range whose bound exceeds the limit. In a pipeline the bytes also depend on the
+/// number of stages after the range (docs/model.md, "Pipelines"); there a longer range may need
+/// less than a shorter one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
@@ -17,20 +18,21 @@ pub struct RangeCosts {
     pipeline: Option<ByDepth>,
 }
 
-/// The bytes on the fullest tile of each range of layers as a stage, for each number of stages
-/// after it.
+/// The bytes on the fullest tile of each range of positions as a stage of a pipeline, for each
+/// number of stages after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ByDepth {
     /// The maximum number of stages of a split.
     stages: usize,
-    /// For each start: the bytes of the ranges that begin there, the shortest first. Each range has
-    /// `stages` entries, with 0, 1, ... stages after it.
+    /// For each start: the bytes of the ranges that begin there, the shortest first, in one list.
+    /// Each range has `stages` entries in it, for 0, 1, ... stages after it; `u64::MAX` if over
+    /// every limit.
     rows: Vec<Vec<u64>>,
 }
 
 impl ByDepth {
-    /// Returns the bytes of a range (end exclusive) with 0, 1, ... stages after it; `None` if the
-    /// table does not have the range.
+    /// Returns the entries of `range` (end exclusive) for 0, 1, ... stages after it, at most
+    /// `stages` of them; `None` if the table does not have the range.
     fn of_range(&self, range: &Range<usize>) -> Option<&[u64]> {
         let first = range.len().checked_sub(1)? * self.stages;
         self.rows.get(range.start)?.get(first..first + self.stages)
@@ -38,11 +40,12 @@ impl ByDepth {
 }
 
 impl RangeCosts {
-    /// Makes the table for stages without a pipeline: `peaks[from][n]` has the bytes on the fullest
-    /// tile of the range `from..from + n + 1`, whatever the number of stages after it.
+    /// Makes the table for stages without a pipeline. `peaks[from][n]` is the bytes on the fullest
+    /// tile of the range of positions `from..from + n + 1`, whatever the number of stages after it.
+    /// It must not fall as `n` grows.
     ///
     /// # Panics
-    /// If a range reaches beyond the last layer.
+    /// If a range reaches beyond the last position, `peaks.len() - 1`.
     pub fn new(peaks: Vec<Vec<u64>>) -> Self {
         let layers = peaks.len();
         for (from, row) in peaks.iter().enumerate() {
@@ -54,12 +57,13 @@ impl RangeCosts {
         }
     }
 
-    /// Makes the table for a pipeline of at most `stages` stages. `least` has lower bounds as in
-    /// [`RangeCosts::new`]. `peaks(range, after)` returns the bytes of a range with `after` stages
-    /// after it, or `u64::MAX` for bytes over any limit.
+    /// Makes the table for a pipeline of at most `stages` stages. `least[from][n]` is the lower
+    /// bound on the bytes of the range of positions `from..from + n + 1`. `peaks(range, after)`
+    /// returns the bytes on the fullest tile of a range with `after` stages after it, or `u64::MAX`
+    /// if they are over the limit.
     ///
     /// # Panics
-    /// If a range reaches beyond the last layer.
+    /// If a range reaches beyond the last position, `least.len() - 1`.
     pub fn in_pipeline(
         least: Vec<Vec<u64>>,
         stages: usize,
@@ -77,7 +81,7 @@ impl RangeCosts {
         }
     }
 
-    /// Returns the table without a pipeline: each range has its lower bound as its bytes.
+    /// Returns a table without a pipeline that gives each range its lower bound as its bytes.
     pub fn at_least(&self) -> Self {
         Self::new(self.least.clone())
     }
@@ -121,8 +125,8 @@ impl RangeCosts {
         self.least.get(range.start)?.get(length).copied()
     }
 
-    /// Returns the end (exclusive) of the longest range from `from` that can fit; `from` itself if
-    /// not even one layer can.
+    /// Returns the end (exclusive) of the longest range from the position `from` that is in the
+    /// table; `from` itself if the table has no range from there, not even of one position.
     pub fn reach(&self, from: usize) -> usize {
         from + self.least[from].len()
     }
@@ -144,7 +148,8 @@ impl RangeCosts {
     }
 
     /// Returns the range with the highest bytes in the table, and these bytes; `None` if the table
-    /// is empty.
+    /// is empty. In a pipeline, each range counts with its number of stages after it that needs the
+    /// most bytes below the limit.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         let of_stage = |(range, least): (Range<usize>, u64)| {
             let by_depth = self.pipeline.as_ref();

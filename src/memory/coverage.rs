@@ -11,16 +11,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which operations count in a comparison with recorded bytes, as if they were all in one stage.
+/// Which operations count when predicted bytes are compared with recorded bytes. All that count are
+/// regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
     /// All operations count.
     All,
-    /// Only operations whose names give a layer count.
+    /// Only operations whose names give a layer count, not those that a rule assigns to a layer.
     Layered,
 }
 
-/// The bytes of one kind of code: computed from operations, and recorded by the compiler.
+/// The bytes of one kind of code, as predicted from the operations and as recorded by the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeCategory {
     /// The name of the first category of variables in the profile that has this kind of code, such
@@ -30,36 +31,40 @@ pub struct CodeCategory {
     pub predicted: u64,
     /// The bytes of code, over all tiles, that the compiler recorded.
     pub recorded: u64,
-    /// The tile with the largest difference between predicted and recorded bytes; the first of
-    /// several.
+    /// The tile where predicted and recorded bytes differ most, in either direction; if several
+    /// differ equally, the first of them.
     pub worst_tile: u32,
-    /// The predicted bytes minus the recorded bytes on that tile.
+    /// The predicted bytes minus the recorded bytes on `worst_tile`.
     pub worst_difference: i64,
 }
 
-/// The recorded bytes of the fullest tile at its peak step, by what explains them.
+/// The recorded bytes of one tile at its peak step, all of them or those of one category, divided
+/// by what explains them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CoverageFacts")]
 pub struct Coverage {
-    /// The number of the tile that the bytes are on.
+    /// The number of the tile whose bytes are explained; 0 in the coverage of a category of
+    /// variables.
     pub tile: u32,
-    /// All bytes of the tile that the compiler recorded.
+    /// The bytes that the compiler recorded: all of the tile, or those of the category.
     pub recorded: u64,
     /// The bytes that operations need whose names give a layer.
     pub layers: u64,
-    /// The bytes of other operations, which rules assigned to layers, In or Out.
+    /// The bytes of operations whose names give no layer and that rules assigned to a layer, In or
+    /// Out.
     pub assigned: u64,
     /// The part of `assigned` that belongs to variables which an operation on the whole model uses,
     /// such as a norm of all gradients, and which count in several layers for this reason alone.
     pub by_touch: u64,
     /// The bytes that belong to no operation, and that every stage needs.
     pub overhead: u64,
-    /// The recorded bytes that nothing explains; below 0 if more bytes are predicted than recorded.
+    /// `recorded` minus `layers`, `assigned` and `overhead`; below 0 if more bytes are predicted
+    /// than recorded.
     pub rest: i64,
 }
 
 impl Coverage {
-    /// Returns the comparison with `rest` set to the recorded bytes that nothing explains.
+    /// Returns the coverage with `rest` computed from its other fields.
     fn with_rest(self) -> Self {
         let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
         let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
@@ -71,20 +76,20 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Does one of the operations that count own this program?
+    /// Does `program` belong to an operation that counts by `explaining`?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         let group = program.group;
         group.is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Does one of the operations that count use this variable? Variables with code count as
-    /// explained, since code is compared by kind.
+    /// Is `variable` used by an operation that counts by `explaining`? Always true for variables
+    /// with code, since code is compared by kind ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         let mut code = CodeKind::ALL.iter().flat_map(|&kind| self.categories(kind));
         code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
     }
 
-    /// Does one of the operations that count use the variables of this use set?
+    /// Does an operation that counts by `explaining` use the variables of the use set `set`?
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -92,9 +97,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the categories of variables in the profile that a kind of code is compared with. In
-    /// the classic memory model it is only the first one, since of the memory of vertices this
-    /// model only has their state.
+    /// Returns the names of the categories of variables in the profile whose recorded bytes are
+    /// compared with predicted code of this `kind`. In the classic memory model this is only the
+    /// first name of the kind, since of the memory of vertices this model only counts their state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -102,8 +107,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Compares each kind of code with the recorded bytes. Kinds that the profile does not record
-    /// are left out.
+    /// Compares the predicted bytes of each kind of code with the recorded bytes, in the order of
+    /// [`CodeKind`]. Kinds that the profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
@@ -117,21 +122,21 @@ impl MemoryModel<'_> {
         compared.collect()
     }
 
-    /// Returns the bytes of code that the operations explain, for each tile of `tiles` and each
-    /// [`CodeKind`].
+    /// Returns the bytes of code that the operations need which count by `explaining`, for each
+    /// tile of `tiles`, by [`CodeKind`] as an index.
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
 
-    /// Does this operation group count in the comparison?
+    /// Does the operation group with the number `group` count by `explaining`?
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
-    /// Predicts the bytes at the tile and step of the memory peak: the code of the operations that
-    /// count, and their variables that are live at this step.
+    /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
+    /// count by `explaining`, and their variables that are live at this step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
         let code: u64 = code.iter().flatten().sum();
@@ -142,8 +147,8 @@ impl MemoryModel<'_> {
         code + variables.map(|item| u64::from(item.bytes)).sum::<u64>()
     }
 
-    /// Explains the recorded bytes of the fullest tile at its peak step; `None` if the profile has
-    /// no bytes by tile.
+    /// Explains the recorded bytes of the fullest tile (the first of several) at its peak step;
+    /// `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
         let totals = recorded.map(|(tile, recorded)| (recorded.total, Reverse(tile)));
@@ -172,8 +177,9 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Explains the bytes at the memory peak, by the category of variables in the profile. All
-    /// bytes of vertices count in the first of their categories.
+    /// Explains the recorded bytes at `memory_peak`, for each category of variables in the profile
+    /// by its name. If a kind of code has several categories, all its bytes count in the first of
+    /// them. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
         for (kind, code) in CodeKind::ALL
@@ -200,8 +206,8 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Returns the field of [`Coverage`] in which the variables of this use set count; `None` if
-    /// they count nowhere.
+    /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set` are
+    /// added; `None` if no stage counts these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {
@@ -212,7 +218,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Explains the bytes of code on a tile, for each [`CodeKind`].
+    /// Explains the bytes of code on `tile`, for each [`CodeKind`]. `recorded` and `rest` are 0 in
+    /// the result.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
@@ -234,7 +241,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Compares predicted bytes with recorded bytes, tile by tile.
+/// Compares the predicted bytes of one kind of code (by tile) with the sum of all lists in
+/// `recorded`. `name` is the name of its first category.
 fn compare(name: &'static str, predicted: Vec<u64>, recorded: &[&TileBytes]) -> CodeCategory {
     let mut differences: Vec<i64> = predicted.iter().map(|&bytes| bytes as i64).collect();
     for run in recorded.iter().flat_map(|bytes| bytes.runs()) {

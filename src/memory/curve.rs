@@ -7,16 +7,16 @@ use crate::model::{EVERYWHERE, PlaceSet, meets};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Bytes at each step of a window. At a step they are the sum of `fixed`, `always_live`, and the
-/// bytes of the last entry of `points` at or before the step.
+/// The bytes of a stage or model at each step of a window of steps. At a step they are the sum of
+/// `fixed`, `always_live`, and the bytes of the last entry of `points` at or before the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurve {
-    /// The first and the last step of the window, both inclusive.
+    /// The first and the last step, both inclusive, that the curve covers.
     pub window: (u32, u32),
     /// Bytes that are the same at each step: code, vertex state, fragmentation, and additions of a
     /// pipeline such as the stash.
     pub fixed: u64,
-    /// Bytes of the variables that are live at every step.
+    /// Bytes of the variables that are live at every step, which are not in `points`.
     pub always_live: u64,
     /// Pairs of a step and the bytes of all other variables from this step on, in ascending order:
     /// one for the first step of the window, and one for each change.
@@ -36,21 +36,21 @@ impl LiveCurve {
     }
 }
 
-/// The live bytes of one stage or of the whole model at each step.
+/// The bytes of one stage or of the whole model at each step, as two curves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
     /// The bytes summed over all tiles.
     pub all_tiles: LiveCurve,
-    /// The bytes on one tile.
+    /// The bytes on the one tile that the curves were requested for.
     pub on_tile: LiveCurve,
 }
 
 impl MemoryModel<'_> {
-    /// Computes the live bytes of each stage at each step; the results are in the order of
-    /// `stages`. A stage is a range of positions (end exclusive), its memory from
-    /// [`MemoryModel::stages`], and the tile for [`LiveCurves::on_tile`]. On the fullest tile of a
-    /// stage, the curve peaks at the bytes of this tile in the memory. `None` for a stage without
-    /// steps.
+    /// Computes the bytes of each stage at each step, in the order of `stages`; `None` for a stage
+    /// without steps. An entry of `stages` is the range of positions (end exclusive), the memory of
+    /// this stage as [`MemoryModel::placed_stages`] returns it, and the tile for
+    /// [`LiveCurves::on_tile`]. On the fullest tile, the curve peaks at the bytes of this tile in
+    /// the memory.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
@@ -122,9 +122,10 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Is a variable with this class and use set live at `step` in a stage with these positions
-    /// (end exclusive)? Recomputation in the pipeline is considered. In the full memory model a
-    /// variable with code is not, since its recorded bytes count instead.
+    /// Is a variable with this class and use set live at `step` in a stage with the positions
+    /// `stage` (end exclusive), considering recomputation in the pipeline? `is_code` says whether
+    /// the variable holds code; in the full memory model such a variable is never live, since its
+    /// recorded bytes count instead.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,
@@ -153,7 +154,9 @@ impl MemoryModel<'_> {
         self.sets.places(self.counted(set))
     }
 
-    /// Returns for each tile the bytes of a stage that are the same at each step.
+    /// Returns for each tile the bytes that a stage with the positions `range` takes at every step
+    /// besides variables: code, fragmentation, stash, accumulators and optimizer state, as in
+    /// `memory`.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
@@ -163,7 +166,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// The sum of live bytes at each step, to which variables are added one by one.
+/// The sums of the bytes of variables at each step of a window, as variables are added one by one.
 struct CurveSums {
     live: StepSums<1>,
     always_live: u64,
@@ -178,7 +181,8 @@ impl CurveSums {
         }
     }
 
-    /// Adds `bytes` at the half-open step ranges of `live`, or at all steps if that is `None`.
+    /// Adds a variable of `bytes` bytes that is live at the half-open step ranges `live`; `None`
+    /// means at every step.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: u64) {
         match live {
             None => self.always_live += bytes,
@@ -186,7 +190,8 @@ impl CurveSums {
         }
     }
 
-    /// Returns the live bytes at each step of `window`, with `fixed` bytes besides the variables.
+    /// Turns the sums into a curve for the same `window` as in [`CurveSums::new`] (first, last;
+    /// both inclusive). `fixed` is the bytes at every step besides variables.
     fn curve(mut self, window: (u32, u32), fixed: u64) -> LiveCurve {
         let points = self.live.points().map(|(step, [bytes])| (step, bytes));
         let mut points: Vec<(u32, u64)> = points.collect();

@@ -6,27 +6,31 @@ use super::lanes::{self, ByLane};
 use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Items, such as the bytes of a variable, that a range of layers has once if it contains any of
-/// the item's layers. There is an entry for each of these layers. It applies to ranges that start
-/// after the item's layer before: they gain the item when they grow to this layer.
+/// Items, such as the bytes of a variable, each of which belongs to several layers. A range of
+/// layers has an item once if it contains any of the item's layers.
+///
+/// An item has an entry for each of its layers. The entry for a layer applies to ranges that start
+/// after the item's previous layer: they gain the item when they grow to this layer.
 #[derive(Debug, Default)]
 pub(super) struct Entries<Item> {
-    /// For each start: pairs of a layer and an item. Ranges that start here or later gain the item
-    /// when they grow to the layer.
+    /// By start: pairs of a layer and an item, in the list of the first start to which the entry
+    /// applies. Ranges from this start or a later one, up to the layer, gain the item when they
+    /// grow to it.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries for all starts.
+    /// The number of entries that were added for all starts, including entries that were left out.
     count: usize,
 }
 
 impl<Item: Copy> Entries<Item> {
-    /// Removes all entries, and prepares for a model with `layers` layers.
+    /// Removes all entries, and prepares for a model with `layers` layers (positions).
     pub(super) fn restart(&mut self, layers: usize) {
         self.from.resize_with(layers, Vec::new);
         self.from.iter_mut().for_each(Vec::clear);
         self.count = 0;
     }
 
-    /// Adds an item that a range gains at the first of `layers` (ascending) that it reaches.
+    /// Adds an item that a range gains when it first contains any of `layers` (ascending). Nothing
+    /// is added if there are too many entries; [`Entries::check`] then fails.
     pub(super) fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
@@ -61,10 +65,11 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns an error if entries were left out because there are more than [`limits::ENTRIES`].
+    /// Checks that no entry was left out.
     ///
     /// # Errors
-    /// If the tiles have more variables or code than any real tile.
+    /// If there were more than [`limits::ENTRIES`] entries: the tiles have more variables or code
+    /// than any real tile.
     pub(super) fn check(&self) -> Result<(), TooManyPlaces> {
         match self.count {
             ..=limits::ENTRIES => Ok(()),
@@ -72,23 +77,23 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns the entries for ranges from `start` on that do not apply to ranges that start
-    /// before: pairs of a layer, and an item that ranges gain when they grow to the layer.
+    /// Returns the entries that apply to ranges from `start` on, but not to ranges that start
+    /// earlier: pairs of a layer, and the item that ranges gain when they grow to this layer.
     pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         let entries = self.from[start].iter();
         entries.map(|&(layer, item)| (layer as usize, item))
     }
 }
 
-/// Sums of bytes by kind (such as the kind of code), then by lane (tile).
+/// Sums of bytes by kind, then by lane (tile). The user of the sums defines the kinds.
 type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 
-/// The bytes of a range that grows layer by layer, by kind and by lane (tile). A range has the
-/// bytes of a set of positions once if it contains any of them. The buffers are reused for the next
-/// tiles.
+/// The bytes of a range of positions that grows by one position at a time, by kind and by lane
+/// (tile). Bytes belong to a set of positions: a range has them once if it contains any of these.
+/// The user of the sums defines the kinds, as indices below `KINDS`.
 #[derive(Debug, Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// The kind of the bytes, and their index in `bytes`.
+    /// Items for the ranges: each is a kind, and the index of its bytes in `bytes`.
     entries: Entries<(usize, u32)>,
     bytes: Vec<[u64; N]>,
     /// The bytes that every range has, whatever its positions.
@@ -100,7 +105,7 @@ pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
 }
 
 impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
-    /// Removes all bytes, and prepares for a model with `positions` positions.
+    /// Removes all bytes, and prepares for a layer order of `positions` positions.
     pub(super) fn restart(&mut self, positions: usize) {
         self.entries.restart(positions);
         self.bytes.clear();
@@ -108,7 +113,9 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Adds bytes of a kind that a range has once if it contains any position of `set`.
+    /// Adds `bytes`, by lane, of the kind with the index `kind`. A range has them once if it
+    /// contains any position of `set`; with [`EVERYWHERE`], every range has them. `memory` has the
+    /// positions of sets.
     pub(super) fn enter(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -124,7 +131,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.bytes.push(bytes);
     }
 
-    /// Returns an error if some bytes were left out because there were too many entries.
+    /// Checks that no bytes were left out.
     ///
     /// # Errors
     /// The error of [`Entries::check`].
@@ -144,7 +151,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.sums = self.everywhere;
     }
 
-    /// Adds the next position of the layer order to the current range.
+    /// Adds the position `last` to the end of the current range; it must be the one after the
+    /// range.
     pub(super) fn add(&mut self, last: usize) {
         for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
             lanes::add(sums, added);

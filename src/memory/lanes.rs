@@ -4,20 +4,21 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// The number of tiles that are summed side by side. It is small in tests, so that small models
-/// have several groups of tiles.
+/// The number of neighbouring tiles whose bytes are summed side by side, each in a lane of an
+/// array. It is small in tests, so that small models have several groups of tiles.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// A number of bytes in one lane. Additions and subtractions wrap around, so a sum of at most
-/// [`Bytes::HIGHEST`] is right in the end whatever the order of the changes.
+/// A number of bytes in one lane (of one tile), in a type that additions of arrays are fast for.
+/// Additions and subtractions wrap around, so a final sum of at most [`Bytes::HIGHEST`] is right
+/// whatever the order of the changes.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
-    /// The highest number of bytes that the type can represent.
+    /// The highest number of bytes that a sum of this type may have.
     const HIGHEST: u64;
 
     /// Returns `bytes`, or [`Bytes::HIGHEST`] if `bytes` is larger.
     fn at_most(bytes: u64) -> Self;
 
-    /// Converts the bytes of one variable, to be added to a sum or subtracted from it.
+    /// Converts the bytes of one variable, which may then be added to a sum or subtracted from it.
     fn change(bytes: u32) -> Self;
 
     /// Returns the sum of both numbers, with wrap-around.
@@ -26,7 +27,7 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// Returns `self` minus `other`, with wrap-around.
     fn minus(self, other: Self) -> Self;
 
-    /// Returns the number of bytes as a 64-bit integer.
+    /// Returns the number as an unsigned 64-bit integer.
     fn sum(self) -> u64;
 }
 
@@ -64,8 +65,8 @@ bytes!(i32, u32, i32::MAX);
 // No sum of real bytes exceeds 64 bits.
 bytes!(u64, u64, u64::MAX);
 
-/// An array with one value for each lane, whose default is the default value in each lane, for any
-/// number of lanes.
+/// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
+/// default for any `N`: the default of `T` in each lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByLane<T, const N: usize>(pub(super) [T; N]);
 
@@ -89,8 +90,8 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
     }
 }
 
-/// Replaces each lane of `to` by the result of `of` for that lane and the same lane of `by`. An
-/// index loop is as fast as iterators in optimised code, and three times as fast in test builds.
+/// Replaces each lane of `to` by `of(lane of to, same lane of by)`. An index loop is as fast as
+/// iterators in optimised code, and three times as fast in test builds.
 #[inline(always)]
 fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {
     let mut lane = 0;

@@ -3,7 +3,8 @@
 use super::MemoryModel;
 use std::cmp::Reverse;
 
-/// A run of consecutive steps that belong to one layer.
+/// A run of consecutive steps that all belong to one layer. Steps of no layer between them belong
+/// to the run too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSpan {
     /// The position of the layer in the layer order.
@@ -14,15 +15,16 @@ pub struct LayerSpan {
     pub to: u32,
 }
 
-/// Maximum number of spans; with more, neighbouring steps are combined.
+/// Maximum number of runs that [`MemoryModel::layer_spans`] returns. If there would be more, it
+/// cuts all steps into this number of stretches, each of one layer.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
-    /// Returns the spans of all layers, in the order of steps. A step belongs to the layer of the
-    /// operation that runs it or, if several operations overlap, to the layer of the shortest
-    /// operation. Steps without a layer join the layer around them. If there are more than
-    /// 600 spans, the steps are cut into equal stretches, each of which goes to the layer
-    /// that has most of its steps.
+    /// Returns the runs of steps of each layer, in the order of steps. A step belongs to the layer
+    /// of the operation that runs it or, if several operations overlap, to the layer of the
+    /// shortest one. Steps of no layer belong to a run if they are between steps of its layer;
+    /// otherwise to none. If there are more than 600 runs, all steps are cut into at most 600 equal
+    /// stretches, each of which goes to the layer that has most of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);
@@ -38,8 +40,8 @@ impl MemoryModel<'_> {
         runs(&coarse)
     }
 
-    /// Returns for each step the position of its layer; `None` if no operation with one layer runs
-    /// it.
+    /// Returns for each step the position of its layer, that of the shortest operation group which
+    /// runs the step; `None` if only operations with several positions or with none run it.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let mut layers = vec![None; self.model.steps() as usize];
         let groups = self
@@ -69,8 +71,9 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Returns the first step at or after `step` that has no layer yet. It shortens the paths in
-/// `next`, as union-find does.
+/// Returns the first step at or after `step` that has no layer yet. `next` has for each step a step
+/// at or after it from which to search on; a step without a layer refers to itself. Like
+/// union-find, the search shortens these chains.
 fn free(next: &mut [u32], step: u32) -> u32 {
     let mut found = step;
     while next[found as usize] != found {
@@ -83,8 +86,8 @@ fn free(next: &mut [u32], step: u32) -> u32 {
     found
 }
 
-/// Returns the runs of steps of one layer. Steps without a layer that lie between steps of one
-/// layer belong to its run.
+/// Turns the layer of each step into runs of steps. Steps of no layer between two steps of the same
+/// layer belong to its run; others to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let mut spans: Vec<LayerSpan> = Vec::new();
     let owned = (0u32..).zip(layers);
@@ -101,8 +104,8 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     spans
 }
 
-/// Returns the layer that most of these steps have; the first in the layer order if several have
-/// equally many.
+/// Returns the layer that most of the steps in `layers` have; if several are equally frequent, the
+/// first of them in the layer order. `None` if no step has a layer.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

@@ -10,28 +10,31 @@ use crate::model::{
 };
 use std::sync::Arc;
 
-/// All variables that count in stages, grouped by *use* (equivalence class and use set). Uses of
-/// data have the first numbers; uses of code follow.
+/// All variables that count in stages, grouped by equivalence class and use set. Such a group is a
+/// *use*. Uses are numbered from 0: first those of variables with data, in the order of the model,
+/// then those of variables with code.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
     /// The uses of variables with data, with their recorded bytes.
     data: &'a VariableGroups,
-    /// The same uses with bytes estimated for another micro-batch, which replace those of `data`.
+    /// The uses of `data` with bytes estimated for another micro-batch, which then replace the
+    /// recorded bytes; `None` if nothing is estimated.
     estimated: Option<Arc<VariableGroups>>,
-    /// The uses of variables with code in the classic memory model; in the full model the recorded
-    /// bytes of code count instead.
+    /// The uses of variables with code; `None` in the full memory model, where the recorded bytes
+    /// of code count instead.
     code: Option<&'a VariableGroups>,
-    /// For each use (class and use set), by its number, the facts that depend neither on the tile
-    /// nor on the stage.
+    /// For each use, by its number: its class and the positions that count it.
     known: Arc<[KnownUse]>,
 }
 
-/// Facts about a use that depend neither on the tile nor on the stage.
+/// The class of a use (see [`CountedUses`]) and the positions that count its variables. Both are
+/// the same on all tiles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
     /// The equivalence class, which determines the steps at which the variables are live.
     pub(super) class: u32,
-    /// The positions (In, layers, Out) whose stages have the variables.
+    /// The positions (In, layers, Out) that count the variables: a stage with any of them has their
+    /// bytes.
     pub(super) counted: PlaceSet,
 }
 
@@ -53,12 +56,14 @@ impl<'a> CountedUses<'a> {
         uses
     }
 
-    /// Returns the variables with data, with their estimated bytes if there are any.
+    /// Returns the uses of variables with data, with estimated bytes if another micro-batch is
+    /// estimated, otherwise with recorded bytes.
     pub(super) fn data(&self) -> &VariableGroups {
         self.estimated.as_deref().unwrap_or(self.data)
     }
 
-    /// Returns the uses with the bytes of `data` in place of the recorded ones.
+    /// Returns the uses with the bytes of `data` in place of the recorded ones. `data` must have
+    /// the same uses in the same order.
     pub(super) fn with_data(&self, data: VariableGroups) -> Self {
         Self {
             estimated: Some(data.into()),
@@ -72,25 +77,28 @@ impl<'a> CountedUses<'a> {
         self.data().uses().iter().chain(code)
     }
 
-    /// Returns the class and the positions of the use with this number.
+    /// Returns the class and the counting positions of the use with this number (see
+    /// [`CountedUses`]).
     #[inline]
     pub(super) fn known(&self, number: u32) -> &KnownUse {
         &self.known[number as usize]
     }
 
-    /// Returns the number of the use with this class and use set; `None` if no variable with data
-    /// has both.
+    /// Returns the number of the use of data with this class and use set; `None` if no variable
+    /// with data has both.
     pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
         self.data().number(class, set)
     }
 
-    /// Iterates over the variables on `tile`, grouped by use.
+    /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
+    /// may come several times.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let code = self.code.map(|code| code.on_tile(tile));
         self.data().on_tile(tile).chain(code.into_iter().flatten())
     }
 
-    /// Iterates over the uses on `tile`, as pairs of a number and bytes on the tile.
+    /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
+    /// its bytes on this tile. A use may come several times.
     pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         let lists = self.lists(tile).into_iter();
         lists.flat_map(|(first, uses)| {
@@ -99,8 +107,9 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// Returns the uses on `tile` in two lists, of data and of code. Each list is in ascending
-    /// order, and comes with the number that must be added to the numbers in it.
+    /// Returns the uses on `tile` in two lists, of data and of code, each in ascending order. Each
+    /// list comes with the number of its first use in [`CountedUses`]: add it to the numbers in the
+    /// list.
     pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let data = self.data();
@@ -110,10 +119,13 @@ impl<'a> CountedUses<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// Calls `visit` for each part of the liveness of the variables of a use (class and use set) in
-    /// stages: with the positions whose stages count them and a position that these stages must
-    /// have too (if any), and with the half-open step ranges at which they are live there (`None`
-    /// for all steps). Does not call it for variables that are off the chip in the passes.
+    /// Visits the liveness of the variables of a use in stages, in parts, since they may be live at
+    /// different steps in different stages. `number` is that of the use in [`CountedUses`].
+    ///
+    /// A call of `visit` gets the condition, a set of positions of which a stage must have one, and
+    /// a position that it must have too (if any); and the half-open step ranges at which the
+    /// variables are live in such a stage (`None` for all steps). There is no call for variables
+    /// that are off the chip in both passes.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -135,8 +147,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the half-open step ranges at which the variables of a use (class and use set) are
-    /// live in the profile; `None` if they are live at every step.
+    /// Returns the half-open step ranges at which the variables of a use are live in the profile;
+    /// `None` if they are live at every step. `number` is that of the use in [`CountedUses`].
     #[inline]
     pub(super) fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let (class, classes) = (self.uses.known(number).class, &self.model.classes);

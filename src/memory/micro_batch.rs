@@ -15,14 +15,15 @@ pub struct MicroBatchScale {
 }
 
 impl MicroBatchScale {
-    /// Returns `amount`, which is proportional to the number of samples, for the micro-batch to
-    /// estimate. It is rounded up and at most `u64::MAX`.
+    /// Returns `amount`, which is proportional to the number of samples, converted from the
+    /// recorded micro-batch to the one to estimate. It is rounded up, and at most `u64::MAX`.
     fn of(self, amount: u64) -> u64 {
         let product = u128::from(amount) * u128::from(self.wanted);
         u64::try_from(product.div_ceil(self.recorded.max(1).into())).unwrap_or(u64::MAX)
     }
 
-    /// Scales the cycles of each layer in its passes; cycles of updates stay unchanged.
+    /// Returns `cycles`, recorded with one micro-batch, as estimated for the other: the cycles of
+    /// layers in the forward and backward pass are scaled, those of weight updates stay unchanged.
     pub(crate) fn cycles(self, mut cycles: CyclesByLayer) -> CyclesByLayer {
         let layers = cycles.passes_by_layer.iter_mut();
         for passes in layers.chain([&mut cycles.out_in_first]) {

@@ -61,25 +61,28 @@ pub struct MemoryModel<'a> {
     model: &'a Model,
     /// The positions (In, layers, Out) at which operations and variables count.
     placement: &'a Placement,
-    /// The memory model (classic or full), which decides which bytes count.
+    /// The memory model: the full model counts all bytes of a tile, the classic one those that the
+    /// original tool counted.
     rules: Rules,
-    /// All sets of positions that the placement, code and pipelines refer to.
+    /// The positions of each [`PlaceSet`], whether it comes from the placement, from code or from
+    /// pipelines.
     sets: Arc<PlaceSets>,
     /// The bytes of code by kind and by the positions that need them.
     code: Arc<[CodeItem]>,
-    /// The bytes that every stage needs, and fragmentation.
+    /// The bytes that every stage needs whatever its positions, and the fragmentation of each tile.
     overhead: Arc<Overhead>,
-    /// The flows: which stages make, use, keep and forward tensors; `None` without a pipeline.
+    /// Groups of tensors with the same users, from which the bytes follow that a pipeline adds to
+    /// stages; `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
     /// The weight update as a phase of its own, in which optimizer state is loaded or gathered;
-    /// `None` if all state stays on the chip.
+    /// `None` if all state stays on the chip, or the model does not train.
     update: Option<Arc<UpdatePhase>>,
     /// For each phase of a stage (see [`PHASES`]), its half-open range of steps; empty for a phase
     /// that the model does not have.
     phases: [Range<u32>; PHASES],
-    /// For each position: the first and the last step (inclusive) of its operations; `None` if it
-    /// has none.
+    /// For each position: the first and the last step (inclusive) of the operations that belong to
+    /// this position only; `None` if it has none.
     windows: Vec<Option<(u32, u32)>>,
     /// The variables that count, grouped by equivalence class and use set.
     uses: CountedUses<'a>,
@@ -145,22 +148,24 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// Returns the pipeline that the stages belong to.
+    /// Returns the settings of the pipeline that the stages belong to, as far as they change the
+    /// memory; those of no pipeline ([`Pipeline::default`]) unless [`MemoryModel::in_pipeline`] set
+    /// one.
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
     }
 
-    /// Returns the number of additional copies that a stage keeps of each stashed tensor, and the
-    /// number of forward pipeline stages after the stage. `None` without a pipeline, or if the
-    /// number of stages after the stage is open.
+    /// Returns the number of additional copies of each stashed tensor that `stage` keeps, and the
+    /// number of forward pipeline stages after it. `None` without a pipeline, or if
+    /// [`PlacedStage::after`] is `None`.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
         let depth = flows.depth(&stage.positions, after);
         Some((flows.copies(depth), depth))
     }
 
-    /// Does a stage keep additional copies of the variables with this equivalence class and use set
-    /// (the operation groups that use them), one for each micro-batch in flight?
+    /// Does `stage` keep additional copies, for the micro-batches in flight, of the variables with
+    /// this equivalence class and use set?
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         let flows = self.flows.as_ref().filter(|_| has_copies);
@@ -168,14 +173,14 @@ impl<'a> MemoryModel<'a> {
         flow.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
     }
 
-    /// Returns the first step after both passes, where updates begin; the number of steps without a
-    /// backward pass.
+    /// Returns the first step after the forward and the backward pass, where updates begin. Without
+    /// a backward pass this is the number of steps.
     fn end_of_passes(&self) -> u32 {
         let [.., after] = &self.phases;
         after.start
     }
 
-    /// Returns the positions of the layer order: In, the layers, Out.
+    /// Returns the positions of the layer order and their names: In (or None), the layers, Out.
     pub(crate) fn positions(&self) -> &'a Positions {
         &self.placement.positions
     }
@@ -185,10 +190,11 @@ impl<'a> MemoryModel<'a> {
         self.windows.len()
     }
 
-    /// Returns the first and the last step (both inclusive) that count for a stage with these
-    /// positions (end exclusive); `None` without steps. In the full memory model these are all
-    /// steps. In the classic model they span the steps of the stage's layers; the position of
-    /// operations without a layer counts only if the stage has no other.
+    /// Returns the first and the last step (both inclusive) that count for a stage with the
+    /// positions `layers` (end exclusive); `None` if there is no such step. In the full memory
+    /// model these are all steps of the profile. In the classic model they span the steps of the
+    /// stage's layers; position 0, for operations without a layer, counts only if the stage has no
+    /// other.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -197,8 +203,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the first and the last step that one position adds to the window of a stage; in the
-    /// classic model `None` for the position of operations without a layer.
+    /// Returns the first and the last step (both inclusive) that the position `layer` adds to
+    /// [`MemoryModel::window`]. In the full memory model these are all steps. In the classic model
+    /// they are the steps of its operations, and `None` for position 0 (operations without a layer)
+    /// and for positions without operations.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -206,21 +214,22 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the first and the last step of the profile; `None` without steps.
+    /// Returns the first and the last step (both inclusive) of the profile; `None` if it has no
+    /// steps.
     fn all_steps(&self) -> Option<(u32, u32)> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// Returns the positions that count the variables of a use set: a stage with any of them has
-    /// the bytes of these variables.
+    /// Returns the positions that count variables with the use set `set`: a stage with any of these
+    /// positions has the bytes of the variables.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }
 }
 
-/// Returns the half-open range of steps of each phase of a stage. Without a backward pass only the
-/// first phase has steps. The last phase begins after the last forward or backward operation that
-/// has a position of its own.
+/// Returns the half-open range of steps of each phase (see [`PHASES`]). Without a backward pass,
+/// and in the classic memory model, only the first phase has steps. The last phase begins after the
+/// last forward or backward operation that has a position of its own, not one assigned by rule.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start;
@@ -238,8 +247,8 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     [0..last_forward, last_forward..start, start..end, end..steps]
 }
 
-/// Returns for each position the first and the last step (inclusive) of the operations at this
-/// position only; `None` if there are none.
+/// Returns for each position the first and the last step (inclusive) of the operations that belong
+/// to this position only; `None` if there are none.
 fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
     let mut windows = vec![None; placement.positions.len()];
     for (index, operation) in model.operations.iter().enumerate() {

@@ -9,8 +9,9 @@ use super::lanes::{self, LANES};
 use crate::model::TileUse;
 use std::ops::Range;
 
-/// Returns the number of neighbouring tiles that a thread examines together, for a model with
-/// `tiles` tiles. It is small enough that every thread has several groups to examine.
+/// Returns the number of neighbouring tiles that a thread examines side by side, from 1 to
+/// [`LANES`], for a model with `tiles` tiles. It is small enough that every thread has several
+/// groups of tiles to examine.
 pub(super) fn at_once(tiles: u32) -> u32 {
     let threads = rayon::current_num_threads() as u32;
     let enough = if cfg!(test) {
@@ -21,8 +22,8 @@ pub(super) fn at_once(tiles: u32) -> u32 {
     enough.clamp(1, LANES as u32)
 }
 
-/// Buffers of a thread, reused for the next tiles: for neighbouring tiles side by side, for single
-/// tiles, and for single tiles with more bytes than any real tile, which need wider numbers.
+/// Buffers of a thread, reused from tile to tile: for neighbouring tiles side by side, for a single
+/// tile, and for a single tile with so many bytes that sums do not fit in 32 bits.
 #[derive(Default)]
 pub(super) struct BuffersByWidth<SideBySide, Single, Wide> {
     pub(super) side_by_side: SideBySide,
@@ -30,18 +31,21 @@ pub(super) struct BuffersByWidth<SideBySide, Single, Wide> {
     pub(super) wide: Wide,
 }
 
-/// The uses (class and use set) on up to `N` tiles, each with its bytes on every tile.
+/// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a
+/// row is one use with its bytes on each of the tiles.
 #[derive(Debug, Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// The number of the use of each row, in ascending order. A use has several rows if a tile has
-    /// it several times.
+    /// For each row, in ascending order: the number of its use in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses). A use has several rows if a tile
+    /// has several entries for it.
     numbers: Vec<u32>,
     /// The bytes of each row, by lane (tile).
     bytes: Vec<[u32; N]>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Collects the uses on `tiles`, which are at most `N` tiles.
+    /// Replaces the rows by those of the uses on `tiles`, at most `N` tiles; the first tile is lane
+    /// 0.
     pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
@@ -54,9 +58,9 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Appends the uses of one list for each lane; lists are in ascending order. All lists have the
-    /// same first number, which is added to the numbers in them; lanes without a tile have an empty
-    /// list.
+    /// Appends the rows of one list of uses for each lane; each list is in ascending order. A list
+    /// comes with the number that is added to the numbers in it, which is the same for all. Lanes
+    /// without a tile have an empty list.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -80,23 +84,25 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// Returns the number of the use of each row, in ascending order.
+    /// Returns for each row, in ascending order, the number of its use in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses).
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// Iterates over the rows: the number of the use, and the bytes by lane (tile).
+    /// Iterates over the rows: the number of the use in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses), and the bytes by lane (tile).
     pub(super) fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
         self.numbers.iter().copied().zip(&self.bytes)
     }
 
-    /// Returns the bytes of a row by lane (tile).
+    /// Returns the bytes of the row with the index `row`, by lane (tile).
     #[inline]
     pub(super) fn bytes(&self, row: usize) -> &[u32; N] {
         &self.bytes[row]
     }
 
-    /// Returns the bytes of all uses on the tile that has the most.
+    /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
     pub(super) fn most(&self) -> u64 {
         let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
         lanes::sum(all).into_iter().max().unwrap_or(0)

@@ -20,29 +20,29 @@ use std::ops::Range;
 /// fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// For each tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes, which are the
-    /// maximum that a stage can need.
+    /// For each tile, by [`CodeKind`](crate::profile::CodeKind) as an index: the recorded bytes. A
+    /// stage never counts more bytes of its operations.
     recorded: Vec<[u64; 4]>,
-    /// For each tile and [`CodeKind`](crate::profile::CodeKind): the recorded bytes beyond the code
-    /// of all operations.
+    /// For each tile, by [`CodeKind`](crate::profile::CodeKind) as an index: the recorded bytes
+    /// minus the code of all operations; at least 0.
     code: Vec<[u64; 4]>,
     /// The fragmentation of each tile.
     fragmentation: Vec<Fragmentation>,
 }
 
-/// The fragmentation of one tile, and the bytes that it is in proportion to.
+/// The fragmentation of one tile. A stage has a share of it, in proportion to `rest`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Fragmentation {
-    /// The recorded bytes of the whole model on the tile that no variable explains.
+    /// The recorded bytes of the whole model on the tile that belong to no variable.
     bytes: u64,
-    /// All recorded bytes of the tile except the fragmentation.
+    /// All recorded bytes of the tile except the fragmentation, `bytes`.
     rest: u64,
 }
 
 impl Fragmentation {
-    /// Returns the fragmentation of a stage that takes `bytes` bytes of the tile, rounded up. It
-    /// never falls as `bytes` grows, and is that of the whole model if the stage takes as much as
-    /// the model.
+    /// Returns the fragmentation, in bytes and rounded up, of a stage that takes `bytes` bytes of
+    /// the tile without it. It never falls as `bytes` grows, and is all of it if the stage takes at
+    /// least as many bytes as the whole model.
     fn share(self, bytes: u64) -> u64 {
         if self.bytes == 0 || bytes >= self.rest {
             return self.bytes;
@@ -51,8 +51,8 @@ impl Fragmentation {
         part.div_ceil(u128::from(self.rest)) as u64
     }
 
-    /// Returns the maximum number of bytes of a stage that are at most `total` together with their
-    /// fragmentation.
+    /// The inverse of [`Fragmentation::share`]: returns the maximum bytes of a stage without
+    /// fragmentation that are at most `total` with their fragmentation.
     fn without(self, total: u64) -> u64 {
         if total >= self.rest.saturating_add(self.bytes) {
             return total - self.bytes;
@@ -63,7 +63,8 @@ impl Fragmentation {
 }
 
 impl Overhead {
-    /// Makes an overhead without bytes that limits no kind of code, for the classic memory model.
+    /// Makes the overhead of the classic memory model: no bytes, no fragmentation, and no upper
+    /// limit on the code of a stage.
     pub(super) fn none(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
         Self {
@@ -73,7 +74,7 @@ impl Overhead {
         }
     }
 
-    /// Determines the overhead from the bytes that the profile of `model` records.
+    /// Computes the overhead of the full memory model from the recorded bytes in `model`.
     pub(super) fn new(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
         let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
@@ -96,13 +97,13 @@ impl Overhead {
         }
     }
 
-    /// Returns the bytes of code on `tile` that no operation explains.
+    /// Returns the bytes of code on `tile`, of all kinds together, that no operation explains.
     pub(super) fn fixed(&self, tile: usize) -> u64 {
         self.code[tile].iter().sum()
     }
 
-    /// Returns the bytes of code on `tile` that no operation explains, for each
-    /// [`CodeKind`](crate::profile::CodeKind).
+    /// Returns the bytes of code on `tile` that no operation explains, by
+    /// [`CodeKind`](crate::profile::CodeKind) as an index.
     pub(super) fn code(&self, tile: usize) -> [u64; 4] {
         self.code[tile]
     }
@@ -118,9 +119,10 @@ impl Overhead {
         self.fragmentation[tile].share(bytes)
     }
 
-    /// Returns for each of `tiles`, by lane, the bytes of code of a stage whose operations have
-    /// `code` (by kind, then by lane): at most the recorded bytes of each kind, plus the code that
-    /// no operation explains.
+    /// Returns for each of `tiles`, by lane, the bytes of code that a stage needs, of all kinds
+    /// together. `code` has the code of the stage's operations, by
+    /// [`CodeKind`](crate::profile::CodeKind) as an index and then by lane; each kind counts up to
+    /// its recorded bytes. The code that no operation explains is added.
     pub(super) fn code_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -136,7 +138,7 @@ impl Overhead {
     }
 
     /// Returns for each of `tiles`, by lane, the maximum bytes without fragmentation of a stage
-    /// that takes at most `totals` with fragmentation.
+    /// that takes at most `totals` (by lane) with fragmentation.
     pub(super) fn without_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -149,8 +151,8 @@ impl Overhead {
         without
     }
 
-    /// Returns the fragmentation on `tile` that comes with `shares` bytes of sharded optimizer
-    /// state.
+    /// Returns the bytes of fragmentation on `tile` that come on top of `shares` bytes, a replica's
+    /// shares of sharded optimizer state; 0 for 0 bytes.
     pub(in crate::memory) fn fragmentation_of_shares(&self, tile: usize, shares: u64) -> u64 {
         match shares {
             0 => 0,
@@ -158,8 +160,8 @@ impl Overhead {
         }
     }
 
-    /// Adds to each total, by lane (tile), the fragmentation on its tile of a stage that takes this
-    /// total.
+    /// Adds fragmentation to each total, by lane: that of a stage that takes this total without
+    /// fragmentation on the tile of the lane.
     pub(super) fn add_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -170,15 +172,17 @@ impl Overhead {
         }
     }
 
-    /// Returns the bytes of code, by kind, that a stage with `code` needs on `tile`. They are at
-    /// most the recorded bytes, since operations may share code.
+    /// Returns `code`, the bytes of a stage's operations on `tile` by
+    /// [`CodeKind`](crate::profile::CodeKind), each limited to the recorded bytes of its kind:
+    /// operations may share code, so their sum may be too high.
     pub(super) fn capped(&self, tile: usize, code: [u64; 4]) -> [u64; 4] {
         std::array::from_fn(|kind| code[kind].min(self.recorded[tile][kind]))
     }
 }
 
-/// Returns the bytes of code of the operation groups for which `is_wanted` is true, as if all were
-/// in one stage, for each tile of `tiles` and each [`CodeKind`](crate::profile::CodeKind).
+/// Returns the bytes of code of the operation groups for whose numbers `is_wanted` is true, as if
+/// all were in one stage: for each tile of `tiles`, by [`CodeKind`](crate::profile::CodeKind) as an
+/// index.
 pub(super) fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,

@@ -4,14 +4,15 @@ use super::lanes::{self, ByLane};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The live bytes at each step of a window, by lane (tile).
+/// The live bytes at each step of a window of steps, by lane (tile), as variables are added one by
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// The bytes that are live at the first step of the window, by lane (tile).
     at_start: ByLane<u64, N>,
-    /// Pairs of a later step of the window and a change of the live bytes by lane (tile), which
-    /// wraps around.
+    /// Pairs of a later step of the window and the change of the live bytes at it, by lane (tile),
+    /// which wraps around. Not sorted; a step may have several.
     changes: Vec<(u32, [u64; N])>,
 }
 
@@ -50,8 +51,9 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Iterates over pairs of a step and the live bytes by lane (tile) from this step on: for the
-    /// first step of the window, and for each later step with changes.
+    /// Iterates, in ascending order, over pairs of a step and the live bytes by lane (tile) from
+    /// this step on: one for the first step of the window, and one for each later step with
+    /// changes.
     pub(super) fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
@@ -68,7 +70,7 @@ impl<const N: usize> StepSums<N> {
         [first].into_iter().chain(changed)
     }
 
-    /// Returns the highest live bytes of any step, by lane (tile).
+    /// Returns for each lane (tile) the highest live bytes at any step of the window.
     pub(super) fn highest(&mut self) -> [u64; N] {
         self.points().fold([0; N], |mut highest, (_, live)| {
             lanes::raise(&mut highest, &live);
@@ -80,10 +82,10 @@ impl<const N: usize> StepSums<N> {
 /// Half-open ranges of steps, ascending and disjoint; mostly one or two.
 pub(super) type Steps = Vec<(u32, u32)>;
 
-/// A position, and the steps at which it needs a variable.
+/// A position of the layer order, and the steps at which it needs a variable.
 pub(super) type StepsOfPosition = (u32, Steps);
 
-/// Several positions, and the steps at which exactly these positions need a variable.
+/// A set of positions (ascending), and the steps at which exactly these positions need a variable.
 pub(super) type StepsOfPositions = (Vec<u32>, Steps);
 
 /// Sorts half-open ranges of steps and merges those that overlap or touch.
@@ -100,7 +102,8 @@ pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     merged
 }
 
-/// Returns the steps of `ranges` that are not in `others`. Both are ascending and disjoint.
+/// Returns the steps of `ranges` that are not in `others`. Both are half-open, ascending and
+/// disjoint, and so is the result; empty ranges in `others` are ignored.
 pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();
@@ -124,8 +127,9 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     left
 }
 
-/// Groups steps by the set of positions that need a variable at them. Each result has the steps at
-/// which exactly its positions need the variable.
+/// Groups the steps at which positions need one variable by the set of positions that need it.
+/// `own` has the steps of each position; each result has the steps at which exactly its positions
+/// need the variable.
 pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
     let mut changes = Vec::new();
     for (position, steps) in own {
@@ -154,7 +158,8 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
     found.into_iter().collect()
 }
 
-/// Returns the first and the last step that cover all of `windows`; `None` if there is no window.
+/// Returns the first and the last step of all `windows` (first and last step, both inclusive)
+/// together; `None` if all of them are `None`.
 pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     let windows = windows.iter().flatten().copied();
     windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))

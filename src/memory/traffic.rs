@@ -5,8 +5,8 @@ use super::pipeline::Flows;
 use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
 
-/// The variables that several layers use, from which bytes between any two layers are computed.
-/// Layers are positions of the layer order, including In and Out or None.
+/// The variables that layers use, from which bytes between any two layers are computed. Layers are
+/// positions of the layer order, including In and Out or None.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerTraffic {
     layers: usize,
@@ -14,8 +14,8 @@ pub struct LayerTraffic {
     shared: Vec<LiveShare>,
 }
 
-/// Variables that are live at the same steps and that the same layers use, with their bytes over
-/// all tiles.
+/// All variables with one equivalence class that the same layers use: the layers (ascending), the
+/// half-open steps at which they are live, and their bytes summed over all tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LiveShare {
     layers: Box<[u32]>,
@@ -23,25 +23,27 @@ struct LiveShare {
     bytes: u64,
 }
 
-/// Bytes by row and column, which are positions of the layer order.
+/// Bytes for pairs of positions of the layer order: `matrix[row][column]`.
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
-    /// Collects the variables that layers use, to compute the bytes between any two layers.
+    /// Collects the variables that any layer uses, for computing the bytes between any two layers.
     pub fn layer_traffic(&self) -> LayerTraffic {
         self.used_by(1)
     }
 
-    /// Returns the bytes that flow across each boundary of the layer order, as
-    /// [`LayerTraffic::cut_bytes`] computes them.
+    /// Returns for each boundary of the layer order (number n is between the positions n and n + 1)
+    /// the bytes of the variables that flow across it, as [`LayerTraffic::cut_bytes`] computes
+    /// them.
     pub fn cut_bytes(&self) -> Vec<u64> {
         // Most variables belong to one layer and cross no boundary.
         self.used_by(2).cut_bytes()
     }
 
-    /// Returns for each boundary of the layer order the bytes that a pipeline with a cut there
-    /// sends: [in the forward pass, in the backward pass]. If Out is on the first IPU, one more
-    /// boundary follows, between the last position and Out.
+    /// Returns for each boundary of the layer order (number n is between the positions n and n + 1)
+    /// the bytes, over all tiles, that a pipeline with a cut there sends for one micro-batch: in
+    /// the forward and in the backward pass. If Out is on the first IPU, one more boundary follows,
+    /// between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let at = (self.model, self.placement);
         let new = || Flows::new(at, self.pipeline, self.end_of_passes());
@@ -72,9 +74,9 @@ impl MemoryModel<'_> {
         self.model.backward_start.is_some()
     }
 
-    /// Returns sets of at least two layers, each with the bytes over all tiles of the variables
-    /// that exactly these layers use and that are live at every step. The set with the most bytes
-    /// comes first.
+    /// Returns sets of at least two layers (positions, ascending), each with the bytes over all
+    /// tiles of the variables that exactly these layers use and that are live at every step, such
+    /// as shared weights. The set with the most bytes comes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
         let mut ties: FxHashMap<Box<[u32]>, u64> = FxHashMap::default();
@@ -91,8 +93,8 @@ impl MemoryModel<'_> {
         ties
     }
 
-    /// Collects the variables that at least `layers` layers use, grouped by these layers and by the
-    /// steps at which they are live.
+    /// Collects the variables that at least `layers` layers use, grouped by equivalence class and
+    /// by the layers that use them.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
@@ -117,14 +119,15 @@ impl MemoryModel<'_> {
 }
 
 impl LayerTraffic {
-    /// Returns for each pair of layers the bytes of the variables that both use; for a layer with
-    /// itself, the bytes of all variables that it uses.
+    /// Returns for each pair of layers the bytes, over all tiles, of the variables that both use;
+    /// on the diagonal, the bytes of all variables that the layer uses.
     pub fn affinity(&self) -> Matrix {
         self.matrix(|shared| pairs(&shared.layers, &shared.layers))
     }
 
-    /// Returns for each pair of layers the bytes of the variables with a live range that begins in
-    /// the layer of the row and ends in the layer of the column.
+    /// Returns for each pair of layers the bytes, over all tiles, of the variables that have a live
+    /// range which begins at a step of the row's layer and ends at a step of the column's layer.
+    /// Only layers that use the variable count.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
             let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
@@ -135,8 +138,8 @@ impl LayerTraffic {
         })
     }
 
-    /// Adds the bytes of each group of variables to all pairs of layers that `flows` returns for
-    /// the group.
+    /// Makes a matrix in which the bytes of each group of variables are added at all pairs (row,
+    /// column) of layers that `flows` returns for the group.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
         let mut matrix = vec![vec![0; self.layers]; self.layers];
         for shared in &self.shared {
@@ -147,9 +150,10 @@ impl LayerTraffic {
         matrix
     }
 
-    /// Returns for each boundary (number n is between the layers n and n + 1) the bytes of the
-    /// distinct variables that flow across it in either direction. A variable counts once however
-    /// many layers on both sides use it.
+    /// Returns for each boundary (number n is between the positions n and n + 1) the bytes, over
+    /// all tiles, of the variables that flow across it in either direction: they have a live range
+    /// that begins and ends in layers on different sides. A variable counts once, however many
+    /// layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
@@ -178,8 +182,8 @@ impl LayerTraffic {
             .collect()
     }
 
-    /// Returns the layers during whose steps this live range begins, and the layers during whose
-    /// steps it ends.
+    /// Returns those layers of `shared` during whose steps the half-open live range begins, and
+    /// those during whose steps it ends; both ascending.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let is_met = |&layer: &u32| {
@@ -193,9 +197,9 @@ impl LayerTraffic {
         (from, to)
     }
 
-    /// Returns the lowest and the highest of the layers in which this live range begins or ends.
-    /// The variable crosses every boundary between them, since one layer in which it begins or ends
-    /// is on each side.
+    /// Returns the lowest and the highest layer of `shared` in which its half-open live range
+    /// `range` begins or ends. The variables cross every boundary between these layers. `None` if
+    /// the range begins or ends in no layer that uses the variables.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);

@@ -11,14 +11,15 @@ use crate::model::{EVERYWHERE, PlaceSet, meets};
 use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
-/// (tile). The buffers are reused for the next tiles.
+/// (tile), and the bytes of the accumulators that a pipeline adds there.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
-    /// The bytes of each flow (tensors with the same users), by the number of the flow.
+    /// The bytes of each flow, by the number of the flow in [`Flows`].
     bytes: Vec<FlowBytes<N>>,
-    /// The numbers of the flows (tensors with the same users) that have bytes on any of the tiles.
+    /// The numbers, in [`Flows`], of the flows that have bytes on any of the tiles.
     pub(super) met: Vec<u32>,
-    /// The bytes of accumulators by lane (tile), with the positions whose stages count them.
+    /// Entries of a set of positions and the bytes, by lane (tile), of accumulators that stages
+    /// with any of these positions count. A set may have several entries.
     pub(super) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
@@ -26,15 +27,16 @@ pub(in crate::memory) struct TileFlows<const N: usize> {
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowBytes<const N: usize> {
     is_met: bool,
-    /// The bytes of all variables of the flow.
+    /// The sum of the bytes of all variables of the flow.
     all: ByLane<u64, N>,
-    /// The bytes of the largest variable of the flow.
+    /// The bytes of the largest use of the flow: the variables with the same class and use set.
     largest: ByLane<u64, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Sums up the variables on some tiles by flow. Parameters, constants, and variables that no
-    /// operation with a place uses have no flow.
+    /// Replaces the bytes by those of `uses`, summed up by flow. Weights that get an accumulator go
+    /// to `accumulators`; other parameters, constants, and variables that no operation with a place
+    /// uses are skipped.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -56,15 +58,17 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    /// Adds the bytes of an accumulator, by lane (tile), which stages with any of `places` count.
-    fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
+    /// Adds `bytes`, by lane (tile), of the accumulator of a weight. Stages with any position of
+    /// `positions` count them.
+    fn accumulate(&mut self, positions: PlaceSet, bytes: [u64; N]) {
         match self.accumulators.last_mut() {
-            Some((last, sums)) if *last == places => lanes::add(sums, &bytes),
-            _ => self.accumulators.push((places, bytes)),
+            Some((last, sums)) if *last == positions => lanes::add(sums, &bytes),
+            _ => self.accumulators.push((positions, bytes)),
         }
     }
 
-    /// Adds the bytes of one use to a flow (tensors with the same users), by lane (tile).
+    /// Adds `bytes`, by lane (tile), of the variables of one class and use set, to the flow with
+    /// the number `flow`.
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
@@ -75,19 +79,20 @@ impl<const N: usize> TileFlows<N> {
         lanes::raise(&mut sums.largest, bytes);
     }
 
-    /// Returns the bytes of all variables of a flow (tensors with the same users), by lane (tile).
+    /// Returns the bytes of all variables of the flow with the number `flow`, by lane (tile).
     pub(super) fn bytes(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].all
     }
 
-    /// Returns the bytes of the largest variable of a flow (tensors with the same users), by lane
-    /// (tile).
+    /// Returns for each lane (tile) the bytes of the largest use (variables with the same class and
+    /// use set) of the flow with the number `flow`.
     pub(super) fn largest(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].largest
     }
 }
 
-/// The bytes on one tile that a pipeline adds to the memory of the layers of a stage.
+/// The bytes on one tile that a pipeline adds to a stage, besides the variables, code and overhead
+/// that the one-IPU compilation has too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Additions {
     /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
@@ -96,38 +101,40 @@ pub(in crate::memory) struct Additions {
     pub(in crate::memory) accumulators: u64,
     /// Bytes of a replica's shares of the optimizer state that is sharded on the chip.
     pub(in crate::memory) state: u64,
-    /// For each phase: bytes of the buffers for tensors that the stage receives or sends.
+    /// For each phase (see [`PHASES`]): bytes of the buffers for tensors that the stage receives or
+    /// sends.
     pub(in crate::memory) transfer_buffers: [u64; PHASES],
-    /// For each phase: bytes of the tensors that the stage forwards to another stage without using
-    /// them.
+    /// For each phase (see [`PHASES`]): bytes of the tensors that the stage forwards to another
+    /// stage without using them.
     pub(in crate::memory) forwarded: [u64; PHASES],
 }
 
-/// The role of some places (In, layers or Out), as one pipeline stage, in each flow (tensors with
-/// the same users).
+/// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
+/// flow, and how it runs backward.
 #[derive(Debug)]
 pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// The role in each flow (tensors with the same users), by the number of the flow; empty if the
-    /// number of stages after the stage is open.
+    /// What the stage does with the tensors of each flow, by the number of the flow in [`Flows`];
+    /// empty if the number of stages after the stage is open.
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.
     waits: bool,
 }
 
-/// A stage with its role in each flow (tensors with the same users).
+/// A stage, with what it does with the tensors of each flow (tensors with the same users).
 #[derive(Debug)]
 pub(in crate::memory) struct StageFlows {
     stage: PlacedStage,
     own: StageRoles,
-    /// The roles of Out, if it is a separate pipeline stage on the IPU of this stage.
+    /// What Out does with the tensors of each flow, if it is a pipeline stage of its own on the IPU
+    /// of this stage; otherwise `None`.
     out_beside: Option<StageRoles>,
 }
 
 impl StageFlows {
-    /// Does the stage keep the tensors of a flow (a group with the same users) from its forward to
-    /// its backward pass?
+    /// Does the stage keep the tensors of the flow with the number `flow` from its forward to its
+    /// backward pass? No if the number of stages after it is open.
     pub(in crate::memory) fn keeps(&self, flow: u32) -> bool {
         self.own
             .by_flow
@@ -137,8 +144,9 @@ impl StageFlows {
 }
 
 impl Flows {
-    /// Returns the bytes that the pipeline adds to a stage, by lane (tile) of `tiles`. If the
-    /// number of stages after the stage is open, these are only the accumulators.
+    /// Returns for each lane (tile) of `tiles` the bytes that the pipeline adds to `stage`, except
+    /// optimizer state. If the number of stages after the stage is open, these are only the
+    /// accumulators. `memory` has the positions of the sets in `tiles`.
     pub(in crate::memory) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -171,7 +179,8 @@ impl Flows {
         })
     }
 
-    /// Determines the role of a stage in each flow (tensors with the same users).
+    /// Determines what `stage` does with the tensors of each flow. Needed only if the number of
+    /// stages after it is fixed; otherwise the result has no roles.
     pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         let roles = |places| match stage.after {
             Some(_) => self.stage_roles(places),
@@ -192,26 +201,28 @@ impl Flows {
         }
     }
 
-    /// Returns the places of a stage with these positions. Out is one of them if the stage has all
-    /// positions, even if it is in the position of In.
+    /// Returns the places (In, layers, Out, by number) that a stage with the positions `positions`
+    /// (end exclusive) runs as one pipeline stage. If Out is on the first IPU, in the position of
+    /// In, only a stage of all positions has it.
     pub(super) fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
         start..if is_whole { self.places } else { end }
     }
 
-    /// Is Out a separate pipeline stage on the IPU of a stage with these places?
+    /// Is Out a pipeline stage of its own on the IPU of the stage that runs `places`? So it is for
+    /// the first stage if Out is on the first IPU, unless this stage has all places.
     pub(super) fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
 
-    /// Returns the place of Out as a range.
+    /// Returns the place of Out, the last one, as a range.
     pub(super) fn out(&self) -> Range<u32> {
         self.places - 1..self.places
     }
 
-    /// Determines the role of some places, as one pipeline stage, in each flow (tensors with the
-    /// same users).
+    /// Determines what a pipeline stage that runs `places` (In, layers or Out, by number) does with
+    /// the tensors of each flow.
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
         let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
         let roles = roles.collect();
@@ -227,8 +238,8 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes of the flows (tensors with the same users) in which a stage with these
-    /// roles takes part, by quantity.
+    /// Adds up the bytes in `tiles` of the flows by what a stage with these `roles` does with them:
+    /// for each [`Quantity`], and what it keeps for its backward pass.
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -254,8 +265,9 @@ impl Flows {
     }
 
     /// Returns by lane (tile) the bytes of the additional copies of tensors for micro-batches in
-    /// flight, in a stage with `depth` forward pipeline stages after it. If Out is on the same IPU
-    /// and takes tensors from the stage, the stage holds these for all pipeline stages between.
+    /// flight, in a stage with the sums `stage` and `depth` forward pipeline stages after it. If
+    /// Out is on the same IPU and takes tensors from the stage, the stage holds these for all
+    /// pipeline stages between.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
@@ -263,8 +275,9 @@ impl Flows {
         std::array::from_fn(|lane| copies * stash[lane] + (depth as u64 + 1) * for_out[lane])
     }
 
-    /// Does a stage with these positions (end exclusive) keep additional copies of the tensors of a
-    /// flow (a group with the same users)?
+    /// Does a stage with the positions `positions` (end exclusive) stash the tensors of the flow
+    /// with the number `flow`, so that it has additional copies of them if micro-batches are in
+    /// flight?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         let role = self.list[flow as usize].role_of(&self.places_of(positions), self);
         role.counts[Quantity::Stash as usize]

@@ -31,8 +31,8 @@ use std::ops::Range;
 pub struct PlacedStage {
     /// The positions of the layer order (end exclusive) that the stage runs.
     pub positions: Range<usize>,
-    /// The number of stages after this one. If `None`, computations give the least bytes of any
-    /// stage with these positions, wherever it is in a split.
+    /// The number of stages of the split after this one. If `None`, the place in the split is open,
+    /// and computations give the least bytes of any stage with these positions.
     pub after: Option<usize>,
 }
 

@@ -9,28 +9,28 @@ use super::additions::StageRoles;
 use super::flows::{Flow, Flows, QUANTITIES, StageRole};
 use std::ops::Range;
 
-/// Ranges of positions in which the bytes of one flow count for one quantity: all ranges with a
-/// first position in `starts` and a last position in `lasts`.
+/// Ranges of positions whose stages add the bytes of one flow to one
+/// [`Quantity`](super::flows::Quantity): all ranges with a first position in `starts` and a last
+/// position in `lasts`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowStretch {
     /// The quantity, as an index in [`StageRole::counts`].
     pub(super) quantity: usize,
-    /// The lowest and the highest first position of the ranges in which the flow counts, both
-    /// inclusive.
+    /// The lowest and the highest first position of the ranges, both inclusive.
     pub(super) starts: (u32, u32),
-    /// The lowest and the highest last position of the ranges in which the flow counts, both
-    /// inclusive.
+    /// The lowest and the highest last position of the ranges, both inclusive.
     pub(super) lasts: (u32, u32),
 }
 
-/// For each flow (tensors with the same users), the ranges of positions in which its bytes count,
-/// and the quantity that they count for.
+/// For each flow (tensors with the same users), the ranges of positions whose stages do something
+/// with its tensors, and what.
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
-    /// For each flow (tensors with the same users), by its number: the ranges in which it counts.
+    /// For each flow, by its number in [`Flows`]: the ranges of positions in which its bytes count,
+    /// for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// The role of Out in each flow (tensors with the same users), if Out is on the first IPU;
-    /// otherwise `None`.
+    /// What Out, as a pipeline stage of its own, does with the tensors of each flow, if Out is on
+    /// the first IPU; otherwise `None`.
     pub(super) out: Option<StageRoles>,
 }
 
@@ -44,8 +44,8 @@ impl Patterns {
     }
 }
 
-/// Returns the ranges of positions in which the bytes of a flow (tensors with the same users) count
-/// for each quantity.
+/// Returns the ranges of positions whose stages add the bytes of `flow` to a quantity. `positions`
+/// is the number of positions in the layer order.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
@@ -74,8 +74,8 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns the places (In, layers or Out, by number) whose loss at the start of a range can change
-/// the role of the range in a flow (tensors with the same users).
+/// Returns places (In, layers or Out, by number), in any order. The role of a range in `flow` can
+/// only change when the range loses one of them at its start.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let users = flow.forward.iter().chain(&flow.backward);
     let mut turns: Vec<u32> = users.copied().collect();
@@ -98,8 +98,8 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Returns the places (In, layers or Out, by number) whose gain at the end of a range that begins
-/// with `start` can change the role of the range in a flow (tensors with the same users).
+/// Returns places (In, layers or Out, by number), in any order. The role in `flow` of a range that
+/// begins with the place `start` can only change when the range gains one of them at its end.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
     let forward = &flow.forward[from(&flow.forward)..];
@@ -129,8 +129,8 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     turns
 }
 
-/// Cuts a half-open range of positions before each of `cuts`. Returns the first and the last
-/// position of each piece.
+/// Cuts the half-open range `positions` before each of `cuts` that lies inside it (in any order).
+/// Returns the first and the last position (both inclusive) of each piece, in order.
 fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
     let is_inside = |cut: &u32| (positions.start + 1..positions.end).contains(cut);
     let mut ends: Vec<u32> = cuts.into_iter().filter(is_inside).collect();

@@ -14,10 +14,11 @@ use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
 use crate::model::TooManyPlaces;
 
-/// A change of the sum of one quantity for ranges that reach the last position `last`.
+/// A change of one sum by the bytes of `flow`, for all ranges of positions from a start that reach
+/// at least the last position `last`.
 #[derive(Debug, Clone, Copy)]
 struct Event {
-    /// The quantity, as an index in [`StageRole::counts`](super::flows::StageRole).
+    /// The sum that changes, as an index in [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
     last: u32,
     /// Whether the bytes of the flow are subtracted from the sum, rather than added to it.
@@ -30,16 +31,20 @@ struct Event {
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeAdditions<const N: usize> {
     accumulators: GrowingSums<N, 1>,
-    /// For each start: the changes of sums that apply to ranges from this start on.
+    /// For each start: the changes of sums that apply to ranges from this start and from later
+    /// ones.
     events: Vec<Vec<Event>>,
-    /// For ranges from the current start: by last position, then by quantity, the change of the
-    /// sums; changes wrap around.
+    /// For ranges from the current start: the change of each sum when a range reaches a last
+    /// position, by this position and then by [`Quantity`](super::flows::Quantity). Numbers wrap
+    /// around.
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
     /// For each place (In, layers, Out): the bytes that it keeps for its backward pass.
     of_place: Vec<Kept<N>>,
-    /// The sums of the current range, from which its additions are computed.
+    /// The sums of the current range: of the bytes that it stashes, receives, sends, forwards and
+    /// keeps.
     range: Transfers<N>,
-    /// The sums that determine the transfer buffers of Out, if it is on the first IPU.
+    /// The same sums of Out as a pipeline stage of its own, if it is on the first IPU; otherwise
+    /// `None`.
     out: Option<Transfers<N>>,
     /// Whether Out is on the first IPU as a pipeline stage of its own, beside the current range.
     is_beside_out: bool,
@@ -47,7 +52,8 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
 }
 
 impl<const N: usize> RangeAdditions<N> {
-    /// Loads the flows (tensors with the same users) of some tiles.
+    /// Loads the flows (tensors with the same users) and accumulators of `tiles`. `patterns` has
+    /// the ranges in which each of `flows` counts.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -105,8 +111,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Adds the tensors of a flow (a group with the same users) at each place that keeps them from
-    /// the forward to the backward pass.
+    /// Raises the bytes that a place keeps between its passes to the largest use of the flow with
+    /// the number `flow`, at each place that keeps tensors of this flow.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let kept = &flows.list[flow as usize];
         if kept.life == Life::AcrossPasses {
@@ -117,8 +123,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Starts an empty range before the position `start`; the flows (tensors with the same users)
-    /// of `tiles` must have been loaded. Starts must come one after the other, from 0.
+    /// Starts an empty range before the position `start`. `tiles` must be those of the last
+    /// [`RangeAdditions::load`]. Starts must come one after the other, from 0.
     pub(in crate::memory) fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
             let bytes = &tiles.bytes(event.flow);
@@ -136,7 +142,8 @@ impl<const N: usize> RangeAdditions<N> {
         self.start = start;
     }
 
-    /// Adds the next position, `last`, to the range.
+    /// Adds the position `last` to the end of the current range; it must be the one after the
+    /// range.
     pub(in crate::memory) fn add(&mut self, last: usize) {
         self.accumulators.add(last);
         add(&mut self.range.sums, &self.changes[last]);
@@ -151,22 +158,22 @@ impl<const N: usize> RangeAdditions<N> {
         self.is_beside_out = self.start == 0 && !is_whole;
     }
 
-    /// Returns for each lane (tile) the bytes that the pipeline adds to the range whatever the
-    /// number of stages after it: the accumulators.
+    /// Returns for each lane (tile) the bytes of accumulators that the pipeline adds to the current
+    /// range. They are the same whatever the number of stages after it.
     pub(in crate::memory) fn least(&self) -> &[u64; N] {
         &self.accumulators.sums[0]
     }
 
-    /// Returns for each lane (tile) the bytes of all copies of tensors that the range stashes for
-    /// micro-batches in flight, with `depth` forward pipeline stages after the range. They take
-    /// these bytes in the update too.
+    /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current
+    /// range keeps for micro-batches in flight, with `depth` forward pipeline stages after it. The
+    /// copies stay during the update.
     pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         flows.stash(depth, &self.range)
     }
 
-    /// Returns, by phase and then by lane (tile), the bytes that the pipeline adds besides
-    /// [`RangeAdditions::least`] and [`RangeAdditions::copies`]: transfer buffers and forwarded
-    /// tensors.
+    /// Returns, by phase (see [`PHASES`]) and then by lane (tile), the bytes of transfer buffers
+    /// and forwarded tensors of the current range: all that the pipeline adds besides
+    /// [`RangeAdditions::least`] and [`RangeAdditions::copies`].
     pub(in crate::memory) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let out = self.out.filter(|_| self.is_beside_out);
         let by_lane: [[u64; PHASES]; N] = std::array::from_fn(|lane| {
@@ -180,7 +187,8 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Adds the changes of each quantity to its sum, by lane (tile).
+/// Adds to each sum, by [`Quantity`](super::flows::Quantity) and lane (tile), the change with the
+/// same index.
 fn add<const N: usize>(
     sums: &mut [ByLane<u64, N>; QUANTITIES],
     changes: &[ByLane<u64, N>; QUANTITIES],

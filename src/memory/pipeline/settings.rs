@@ -7,22 +7,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The order in which stages work on micro-batches.
+/// The order in which the stages of a pipeline work on micro-batches.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
-    /// No pipeline: nothing is added to the one-IPU compilation.
+    /// No pipeline: a stage takes the memory that its layers take in the one-IPU compilation.
     #[default]
     None,
     /// The pipeline of PopART and PopTorch.
     Popart,
-    /// TensorFlow's default: groups of forward passes and of backward passes.
+    /// TensorFlow's default, the grouped schedule: a stage runs the forward passes of several
+    /// micro-batches one after the other, then their backward passes.
     TfGrouped,
-    /// TensorFlow's interleaved schedule: forward and backward passes alternate.
+    /// TensorFlow's interleaved schedule: a stage alternates between the forward pass of one
+    /// micro-batch and the backward pass of another.
     TfInterleaved,
-    /// One stage after the other.
+    /// Each micro-batch goes through all stages, one after the other, before the next one starts.
     Sequential,
 }
 
@@ -38,8 +40,9 @@ impl Schedule {
         }
     }
 
-    /// Returns the number of micro-batches in a step if the schedule needs at least `least` and the
-    /// user wants `wanted`. The grouped and interleaved schedules of TensorFlow take multiples of
+    /// Returns the number of micro-batches in a step if the schedule needs at least `least` of them
+    /// ([`Schedule::least_accumulation`]) and the user wants `wanted`. It is the larger of both;
+    /// for TensorFlow's grouped and interleaved schedules it is rounded up to a multiple of
     /// `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         let least = least.max(1);
@@ -58,16 +61,16 @@ impl Schedule {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Recompute {
-    /// Nothing: every tensor that the backward pass needs is kept.
+    /// Nothing is recomputed: every tensor that the backward pass needs is kept.
     #[default]
     None,
-    /// Each stage, from its inputs.
+    /// Each stage is recomputed as a whole from its inputs, which are stashed.
     Stage,
     /// Each layer is recomputed from its inputs, which are stashed.
     Layer,
 }
 
-/// The type of the elements of accumulators.
+/// The type of the elements of gradient accumulators.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
 )]
@@ -82,7 +85,7 @@ pub enum Accumulator {
     Float32,
 }
 
-/// The place of optimizer state between two updates.
+/// The place of optimizer state (such as momentum) between two updates.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
 )]
@@ -125,7 +128,8 @@ pub struct Pipeline {
     pub accumulator: Accumulator,
     /// The place of optimizer state between two updates.
     pub state: StatePlace,
-    /// The number of replicas among which state may be shared; 0 if state is on the chip.
+    /// The number of replicas of the model among which optimizer state may be shared; 0 if `state`
+    /// is on the chip, without sharding.
     pub replicas: u64,
 }
 
@@ -135,8 +139,8 @@ impl Pipeline {
         self.schedule != Schedule::None
     }
 
-    /// Returns the settings that change the memory: without a pipeline, only the place of optimizer
-    /// state and the number of replicas.
+    /// Returns the settings with those reset that do not change the memory: without a pipeline, all
+    /// but the place of optimizer state and the number of replicas.
     pub(in crate::memory) fn in_effect(self) -> Self {
         match self.is_on() {
             true => self,
@@ -149,29 +153,32 @@ impl Pipeline {
     }
 }
 
-/// Settings of a pipeline that the user requests. The framework of the model determines settings
-/// that are `None`.
+/// The settings of a pipeline that the user requests. What is `None` follows from the framework of
+/// the model ([`PipelineOptions::choose`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// The order in which stages work on micro-batches; `None` for that of the framework.
+    /// The order in which stages work on micro-batches; `None` for the default of the framework.
     pub schedule: Option<Schedule>,
-    /// The activations that are recomputed in the backward pass; `None` for the usual ones.
+    /// The activations that are recomputed in the backward pass; `None` for whole stages, or for
+    /// layers if the model marks checkpoints.
     pub recompute: Option<Recompute>,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
     /// The place of optimizer state between two updates; on the chip if `None`.
     pub state: Option<StatePlace>,
-    /// Whether to try other places for the state if the model does not fit with the first one.
+    /// Whether other places for optimizer state are tried if the model does not fit with its state
+    /// on the chip; `state` then has no effect there ([`PipelineOptions::states`]).
     pub tries_states: bool,
-    /// The number of replicas among which optimizer state may be shared.
+    /// The number of replicas of the model among which optimizer state may be shared.
     pub replicas: u64,
 }
 
 impl PipelineOptions {
-    /// Returns the pipeline for `model`. By default, training models have the pipeline of their
-    /// framework. Inference has none, nor have models of plain Poplar and PopXL, whose pipelines
-    /// are written by hand. The default recomputation is that of published configurations: whole
-    /// stages, or layers if the model marks checkpoints.
+    /// Returns the pipeline for `model`: the requested settings and, for those that are `None`, the
+    /// defaults. By default, training models have the schedule of their framework. Inference has no
+    /// pipeline, nor have models of plain Poplar and PopXL, whose pipelines are written by hand.
+    /// The default recomputation is that of published configurations: whole stages, or layers if
+    /// the model marks checkpoints.
     pub fn choose(self, model: &Model) -> Pipeline {
         let is_training = model.backward_start.is_some();
         let schedule = self.schedule.unwrap_or(match model.recording.framework {
@@ -195,8 +202,9 @@ impl PipelineOptions {
         .with_state(self.state.unwrap_or_default(), self.replicas)
     }
 
-    /// Returns the places for optimizer state to try, in this order, until the model fits. Places
-    /// on the chip come first, since they take less time.
+    /// Returns the places of optimizer state to try, in this order, until the model fits. Only the
+    /// requested place unless `tries_states`; otherwise all, on the chip first since that takes
+    /// less time, without sharded ones if there is a single replica.
     pub fn states(self) -> Vec<StatePlace> {
         if !self.tries_states {
             return vec![self.state.unwrap_or_default()];
@@ -225,8 +233,8 @@ impl StatePlace {
 }
 
 impl Pipeline {
-    /// Returns the pipeline with optimizer state in another place, and with `replicas` replicas (at
-    /// least 1) if that place is not simply on the chip.
+    /// Returns the pipeline with optimizer state in the place `state`. The number of replicas
+    /// becomes `replicas` (at least 1), or 0 if the state is on the chip without sharding.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,
@@ -238,8 +246,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns pipelines to suggest if this one does not fit, the one that costs the least time
-    /// first: with other recomputation, then with other schedules of the same framework.
+    /// Returns pipelines to suggest if the model does not fit in this one: with other
+    /// recomputation, layers first, then with other schedules of the same framework. Each changes
+    /// one setting. Empty without a pipeline.
     pub fn alternatives(self) -> Vec<Self> {
         if self.schedule == Schedule::None {
             return Vec::new();
@@ -252,7 +261,8 @@ impl Pipeline {
         all.filter(|&other| other != self).collect()
     }
 
-    /// Returns the other schedules of the framework that this schedule belongs to.
+    /// Returns the other schedules of the framework that `self.schedule` belongs to, in the order
+    /// of preference; none for a sequential schedule.
     fn other_schedules(self) -> &'static [Schedule] {
         match self.schedule {
             Schedule::None | Schedule::Sequential => &[],
@@ -262,28 +272,29 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipelines from which to choose the best, for a model whose usual pipeline is
-    /// `self`. Sequential stages make no pipeline, so `Sequential` is included only if it is the
-    /// schedule of `self`.
-    pub fn open(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
-        let all = self.possible(asked, is_training).into_iter();
+    /// Returns the pipelines among which a search may choose: those of [`Pipeline::possible`] that
+    /// work on several micro-batches at once. Sequential stages do not, so they are included only
+    /// if `self` has them. `requested` has the settings of the user.
+    pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
+        let all = self.possible(requested, is_training).into_iter();
         let is_open = |other: &Self| {
             other.schedule == self.schedule || other.schedule != Schedule::Sequential
         };
         all.filter(is_open).collect()
     }
 
-    /// Returns all pipelines of the framework of a model whose usual pipeline is `self`; settings
-    /// that the user requests are fixed. `self` comes first.
-    pub fn possible(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
+    /// Returns all pipelines of the framework of a model whose usual pipeline is `self`, which
+    /// comes first: each of its schedules with each recomputation. Settings in `requested` are
+    /// fixed. Without a pipeline or without training (`is_training`), only `self` is possible.
+    pub fn possible(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         if self.schedule == Schedule::None || !is_training {
             return vec![self];
         }
-        let others = match asked.schedule {
+        let others = match requested.schedule {
             Some(_) => &[],
             None => self.other_schedules(),
         };
-        let recomputations: &[Recompute] = match asked.recompute {
+        let recomputations: &[Recompute] = match requested.recompute {
             Some(_) => &[self.recompute],
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
@@ -301,8 +312,8 @@ impl Pipeline {
         [self].into_iter().chain(all).collect()
     }
 
-    /// Returns the command-line options that turn the pipeline `other` into this one, separated by
-    /// spaces.
+    /// Returns the command-line options, separated by spaces, that a user with the pipeline `other`
+    /// must set to get this one; empty if both agree in schedule, recomputation and place of state.
     pub fn options_from(self, other: Self) -> String {
         let options = |pipeline: Self| {
             [

@@ -5,12 +5,13 @@ use super::flows::{Flows, QUANTITIES, Quantity};
 use super::{Recompute, Schedule};
 use crate::memory::lanes::{self, ByLane};
 
-/// The number of phases: (0) the forward pass without its last step; (1) the last step of the
-/// forward pass, at which all tensors that the stage keeps for the backward pass are live; (2) the
-/// backward pass; (3) the steps after both passes, when no micro-batch is in flight.
+/// The number of phases, into which the liveness steps are divided: (0) the forward pass without
+/// its last step; (1) the last step of the forward pass, at which all tensors that are kept for the
+/// backward pass are live; (2) the backward pass; (3) the steps after both passes, when no
+/// micro-batch is in flight.
 pub(in crate::memory) const PHASES: usize = 4;
 
-/// Returns the bytes by phase if they are `bytes` in both passes, and 0 after them.
+/// Returns `bytes` in the phases of both passes, and 0 in the phase after them.
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
@@ -18,14 +19,15 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 /// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
-    /// The sum of bytes for each [`Quantity`], such as all tensors that enter the stage.
+    /// The sum of the bytes that count for each [`Quantity`], as an index.
     pub(super) sums: [ByLane<u64, N>; QUANTITIES],
-    /// How the stage runs backward, and the bytes that it keeps for its backward pass.
+    /// How the stage runs backward, and the bytes that it keeps from its forward to its backward
+    /// pass.
     pub(super) kept: Kept<N>,
 }
 
 impl<const N: usize> Transfers<N> {
-    /// Returns the bytes on the tile in `lane`.
+    /// Returns the bytes on the one tile that has the lane `lane`.
     pub(super) fn on(&self, lane: usize) -> Transfers<1> {
         Transfers {
             sums: self.sums.map(|sums| ByLane([sums[lane]])),
@@ -44,9 +46,10 @@ impl Transfers<1> {
     }
 }
 
-/// How a stage or place runs backward, and the bytes by lane (tile) that it keeps for the backward
-/// pass: those of its largest variable, or of all variables if another pipeline stage runs on the
-/// IPU between both passes ([`StageRoles::waits`](super::additions::StageRoles)).
+/// How a stage or place runs backward, and the bytes, by lane (tile), that it keeps from its
+/// forward to its backward pass. They are those of its largest use (variables with one class and
+/// use set), or of all if another pipeline stage runs on the IPU in between
+/// ([`StageRoles::waits`](super::additions::StageRoles)).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kept<const N: usize> {
     pub(super) backward: BackwardPass,
@@ -54,28 +57,30 @@ pub(super) struct Kept<const N: usize> {
 }
 
 impl<const N: usize> Kept<N> {
-    /// Adds a place (In, a layer or Out) to a range of places.
+    /// Extends a range of places by `place` (In, a layer or Out): the larger bytes and the greater
+    /// [`BackwardPass`] count.
     pub(super) fn add(&mut self, place: &Self) {
         self.backward = self.backward.max(place.backward);
         lanes::raise(&mut self.bytes, &place.bytes);
     }
 }
 
-/// How a stage or place runs backward. A range of places has the greatest value of its places.
+/// How a stage or place runs backward. Values are ordered: a range of places has the greatest one
+/// of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum BackwardPass {
-    /// The stage has no backward pass, since all its layers are frozen.
+    /// There is no backward pass, since all layers are frozen.
     #[default]
     None,
-    /// The stage runs backward at steps of its own.
+    /// The backward operations run at steps of their own.
     Own,
-    /// The stage runs backward in functions. The profile may list the steps of these where another
-    /// place calls them, and where other buffers are live.
+    /// The backward operations run in functions that other places call too. The profile may list
+    /// their steps where another place calls them, and where other buffers are live.
     InFunctions,
 }
 
 impl Flows {
-    /// Returns how a place (In, a layer or Out) runs backward.
+    /// Returns how the place with this number (In, a layer or Out) runs backward.
     pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
         match self.goes_back(place) {
             false => BackwardPass::None,
@@ -84,9 +89,9 @@ impl Flows {
         }
     }
 
-    /// Returns by phase the bytes of the transfer buffers of a stage, without tensors that are live
-    /// at the steps of the stage anyway. The steps of the forward pass also stand for its second
-    /// run if the place is recomputed.
+    /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
+    /// `moves`. Tensors that are live at the steps of the stage anyway are not counted again. The
+    /// steps of the forward pass also stand for its second run if it is recomputed.
     fn transfer_buffers(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
@@ -131,8 +136,9 @@ impl Flows {
         }
     }
 
-    /// Returns by phase the bytes of tensors that a stage forwards without using them. If a stage
-    /// runs one pass at a time, these tensors leave it at the end of that pass.
+    /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums `moves`
+    /// forwards without using them. In schedules in which a stage runs one pass at a time, these
+    /// tensors leave it at the end of that pass.
     pub(super) fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward);
         let backward = moves.of(Quantity::PassesBackward);
@@ -149,9 +155,10 @@ impl Flows {
         }
     }
 
-    /// Returns by phase the bytes of the buffers if both passes run in functions, so that the phase
-    /// of a step is unknown. Each phase of the passes has the most bytes of any phase. `phases` has
-    /// the bytes by phase for known phases.
+    /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
+    /// `moves`, if it cannot be told in which pass a step is. So all three phases of the passes get
+    /// the highest bytes of any pass; the phase after them gets 0. `phases` are the bytes if it
+    /// could be told.
     fn in_any_phase(&self, moves: &Transfers<1>, phases: [u64; PHASES]) -> [u64; PHASES] {
         let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
         let gradient_in = moves.of(Quantity::GradientIn);
@@ -167,9 +174,9 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// Returns by phase the bytes of the transfer buffers of a stage and of Out. `out` is `None`
-    /// unless Out is on the same IPU as a later pipeline stage, which runs between the passes of
-    /// this one.
+    /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers on the IPU of a stage
+    /// with the sums `moves`. `out` has the sums of Out if it is a later pipeline stage on the same
+    /// IPU, which runs between the passes of this one; otherwise it is `None`.
     pub(super) fn transfer_buffers_with_out(
         &self,
         moves: &Transfers<1>,

@@ -7,11 +7,11 @@ use crate::model::{EVERYWHERE, Framework, meets};
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 
-/// Weights with less than 1/`MIN_SHARE` of the bytes of all weights cause no warning, since they
-/// change no split noticeably.
+/// Weights that no operation updates cause no warning if they have less than 1/`MIN_SHARE` of the
+/// bytes of all weights, since they change no split noticeably.
 const MIN_SHARE: u64 = 100;
 
-/// The bytes of weights over all tiles, divided by whether an operation updates them.
+/// The bytes of weights, summed over all tiles, divided by whether an operation updates them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weights {
     updated: u64,
@@ -19,10 +19,10 @@ struct Weights {
 }
 
 impl MemoryModel<'_> {
-    /// Returns a warning if the model has no operation that updates weights, or if some of `stages`
-    /// have weights but no such operation, in a training pipeline. No accumulators are counted for
-    /// these weights. A stage is a range of positions (end exclusive); its index is the number of
-    /// its IPU.
+    /// Returns a warning if no operation of a training pipeline updates weights, or if none updates
+    /// those of some stages. No accumulators are counted for these weights, so predictions may be
+    /// too low. `stages` are ranges of positions (end exclusive); their indices are the numbers of
+    /// their IPUs.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
         let all = self.weights(&(0..self.layers()));
         if all.updated == 0 && all.not_updated > 0 {
@@ -73,7 +73,8 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Sums up the bytes of the weights that a stage with this range of positions counts.
+    /// Sums up the bytes of the weights that a stage with the positions `range` (end exclusive)
+    /// counts; 0 without a pipeline.
     fn weights(&self, range: &Range<usize>) -> Weights {
         let mut weights = Weights::default();
         let Some(flows) = &self.flows else {
@@ -94,8 +95,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Returns the settings of the framework for compiling without recomputation, with names from its
-/// sources.
+/// Returns the settings that make `framework` compile without recomputation, as a phrase for a
+/// message, with names from the framework's sources.
 fn without_recomputation(framework: Framework) -> &'static str {
     match framework {
         Framework::Popart => {

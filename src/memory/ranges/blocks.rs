@@ -4,35 +4,39 @@
 use super::variables::Stretch;
 use crate::memory::lanes::{self, ByLane, Bytes};
 
-/// The number of places in a block. It is small in tests, so that small models have several blocks.
+/// The number of *places* (steps at which a peak is possible) in a block. It is small in tests, so
+/// that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// Marks a block whose sums were not computed for the current range.
+/// The entry in [`Range::seen`] of a block whose sums were not computed for the current range.
 const UNSEEN: usize = usize::MAX;
 
-/// For each layer, the bytes that ranges gain there, and the live bytes of the current range, by
-/// lane (tile). Bytes that every range has are stored as those of one more layer after the last.
+/// The live bytes of a range of layers that grows at its end, by lane (tile), at each *place*: a
+/// step at which a peak is possible. Places are divided into blocks of [`BLOCK`], whose sums are
+/// computed only if the block may have a peak. The variables that every range has are stored like
+/// those of one more layer, after the last.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// For each block, then each layer, then each place: the change, from the place before, of the
-    /// live bytes that ranges gain at the layer.
+    /// For each block, then each layer, then each place: the change, from the place before to this
+    /// one, of the live bytes that ranges gain at the layer.
     changes: Vec<[B; N]>,
-    /// For each layer, then each block of steps: sums of the live bytes that ranges gain at the
+    /// For each layer, then each block of places: sums of the live bytes that ranges gain at the
     /// layer.
     sums: Vec<BlockSums<B, N>>,
-    /// For each layer: whether bytes were added since its sums were computed.
+    /// For each layer: whether bytes were added to it since [`Blocks::sum_up`] last ran for it.
     is_stale: Vec<bool>,
     range: Range<B, N>,
 }
 
-/// The bytes that ranges gain at one layer, in one block of places.
+/// Sums of the live bytes that ranges gain at one layer, in one block of places, by lane (tile).
 #[derive(Debug, Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The sum of all changes of live bytes in the block.
+    /// The sum of all changes of live bytes from place to place in the block.
     changes: ByLane<B, N>,
-    /// The sum of all rises in the block, which bounds the live bytes in it beyond `before`.
+    /// The sum of those changes that are rises: the live bytes in the block are at most this above
+    /// `before`.
     rises: ByLane<B, N>,
     /// The bytes that are live before the first place of the block.
     before: ByLane<B, N>,
@@ -40,27 +44,31 @@ struct BlockSums<B, const N: usize> {
     bounds: ByLane<B, N>,
 }
 
-/// The current range of layers, which grows at its end.
+/// The current range of layers, and its live bytes at all places as far as they are computed.
 #[derive(Debug, Default)]
 struct Range<B, const N: usize> {
     start: usize,
     /// The end of the range of layers (exclusive).
     end: usize,
-    /// For each block: an upper bound on the live bytes of the range in it.
+    /// For each block: an upper bound on the live bytes of the range at any place of the block.
     bounds: Vec<[B; N]>,
-    /// For each block: the live bytes before its first place, of the layers that `seen` gives.
+    /// For each block: the live bytes before its first place, only of the layers below the block's
+    /// entry in `seen`.
     before: Vec<[B; N]>,
-    /// For each place: the change of live bytes, of the layers that `seen` gives for its block.
+    /// For each place: the change of live bytes from the place before, only of the layers below the
+    /// block's entry in `seen`.
     changes: Vec<[B; N]>,
-    /// For each block: the end (exclusive) of the layers whose bytes are in `before` and `changes`,
-    /// or [`UNSEEN`].
+    /// For each block: the end (exclusive) of the layers of the range whose bytes are in `before`
+    /// and `changes`; [`UNSEEN`] if there are none for this range.
     seen: Vec<usize>,
-    /// The block that had the highest sum when the range was shorter.
+    /// The block with the highest live bytes that the last search found, in which the next one
+    /// begins.
     highest: usize,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Removes all bytes, and prepares for tiles with `places` places (steps with possible peaks).
+    /// Removes all bytes, and prepares for `places` places (steps at which a peak is possible) and
+    /// `layers` layers.
     pub(super) fn restart(&mut self, places: usize, layers: usize) {
         // The last end may be after the last place.
         let blocks = places / BLOCK + 1;
@@ -74,12 +82,13 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.range.highest = 0;
     }
 
-    /// Adds bytes that are live in `stretch` to every range from now on.
+    /// Adds `bytes`, by lane (tile), that every range from now on has at the places of `stretch`.
     pub(super) fn enter_all(&mut self, stretch: Stretch, bytes: &[u32; N]) {
         self.enter(self.layers, stretch, bytes);
     }
 
-    /// Adds bytes that are live in `stretch` to ranges that contain `layer`, from now on.
+    /// Adds `bytes`, by lane (tile), that ranges from now on have at the places of `stretch` if
+    /// they contain `layer`.
     pub(super) fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -96,8 +105,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// For one layer, computes the live bytes before each block, and the bound on the live bytes in
-    /// it.
+    /// Computes the live bytes of `layer` before each block, and its upper bound in each block,
+    /// after bytes were added to it.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -124,7 +133,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut range.seen, self.blocks, UNSEEN);
     }
 
-    /// Adds the next layer to the current range.
+    /// Adds `layer` to the end of the current range; it must be the one after the range.
     pub(super) fn add(&mut self, layer: usize) {
         if self.is_stale[layer] {
             self.sum_up(layer);
@@ -136,8 +145,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the range at any place of `window`
-    /// (end exclusive), or `known` if that is higher.
+    /// Returns for each lane (tile) the highest live bytes of the current range at any place of
+    /// `window` (end exclusive, not empty), or `known` if that is higher.
     pub(super) fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
@@ -155,8 +164,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         highest
     }
 
-    /// Returns for each lane (tile) the highest live bytes at the places of a block that lie in
-    /// `window`.
+    /// Returns for each lane (tile) the highest live bytes of the current range at the places of
+    /// `block` that lie in `window` (end exclusive). Lowers the upper bound of the block.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -175,7 +184,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         within
     }
 
-    /// Adds the layers to a block by which the range has grown since the block was last examined.
+    /// Adds to the sums of `block` the layers of the current range that are not in them yet.
     fn catch_up(&mut self, block: usize) {
         let range = &mut self.range;
         let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];
@@ -203,7 +212,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 }
 
-/// Resizes `values` to `count` and sets each entry to `value`.
+/// Replaces the contents of `values` by `count` entries of `value`.
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {
     values.clear();
     values.resize(count, value);

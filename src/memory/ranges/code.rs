@@ -6,10 +6,11 @@ use crate::memory::entering::GrowingSums;
 use crate::model::TooManyPlaces;
 use std::ops::Range;
 
-/// Code of some tiles by kind, prepared for ranges that grow layer by layer.
+/// The code of some tiles by [`CodeKind`](crate::profile::CodeKind) and lane (tile), for ranges of
+/// positions that grow one by one.
 pub(super) type EnteringCode<const N: usize> = GrowingSums<N, 4>;
 
-/// Loads the code of `tiles`, which are at most `N` tiles, into `code`.
+/// Replaces the contents of `code` by the code of `model` on `tiles`, at most `N` tiles.
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
@@ -27,8 +28,8 @@ pub(super) fn load<const N: usize>(
     code.check()
 }
 
-/// Returns the bytes on each of `tiles`, by lane, from sums over runs of tiles; `None` if none of
-/// the tiles has bytes.
+/// Returns the bytes on each of `tiles`, by lane. `sums` are disjoint runs of tiles in ascending
+/// order. `None` if no tile has bytes.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let before = sums.partition_point(|sum| sum.to <= tiles.start);
     let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);

@@ -43,22 +43,23 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tiles::{Entered, OnTiles, examine};
 use variables::EnteringVariables;
 
-/// The ratio of all tiles to the tiles from which costs are estimated roughly.
+/// The number of tiles for each one that [`MemoryModel::costs_on_few_tiles`] examines.
 const TILES_FOR_ONE: usize = 64;
 
-/// Maximum number of sums, one for each layer and place, of tiles that one thread examines side by
-/// side. With more sums, reading them takes as long as examining each tile by itself.
+/// Maximum number of sums that a thread keeps for tiles side by side: tiles times layers times
+/// places (steps at which a peak is possible). With more, reading them takes as long as examining
+/// each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
-/// Returns the first table of `costs`; an empty table if there is none.
+/// Returns the table of the only pipeline in `costs`; an empty table if there is none.
 fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
     costs.into_iter().next().unwrap_or_default()
 }
 
 impl MemoryModel<'_> {
-    /// Computes the bytes on the fullest tile of every range of consecutive layers that takes at
-    /// most `limit` bytes on each tile; in a pipeline, also for each number of stages after the
-    /// range.
+    /// Computes the bytes on the fullest tile of every range of consecutive positions whose lower
+    /// bound is at most `limit` bytes on each tile; in a pipeline, for each number of stages after
+    /// the range.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -77,9 +78,10 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes [`MemoryModel::range_costs`] for one model in several pipelines of at most `stages`
-    /// stages, each with its limit in bytes, in one pass over the tiles. Counts tiles in
-    /// `progress`. The tables are in the order of `pipelines`.
+    /// Computes [`MemoryModel::range_costs`] for several pipelines of one model in one pass over
+    /// the tiles. `pipelines` has the model in each pipeline, with the limit in bytes on each tile;
+    /// tables come in this order. Splits have at most `stages` stages. Each tile that is done
+    /// advances `progress` by one.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -98,8 +100,9 @@ impl MemoryModel<'_> {
         Self::costs_on(model.in_groups(), pipelines, &task)
     }
 
-    /// Computes the bytes on the fullest tile of every range that begins at one of `starts`,
-    /// without a limit, for up to `stages` stages. The table has no ranges from other starts.
+    /// Computes the bytes on the fullest tile of every range that begins at one of the positions
+    /// `starts`, without a limit, for splits of at most `stages` stages. The table has no ranges
+    /// from other starts. Each tile that is done advances `progress` by one.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -117,8 +120,9 @@ impl MemoryModel<'_> {
         Ok(of_one(costs))
     }
 
-    /// Computes the bytes of ranges on the heaviest tiles only, which are lower bounds on the bytes
-    /// on the fullest tile.
+    /// Computes the table of [`MemoryModel::range_costs`], with `limit` bytes on each tile and at
+    /// most `stages` stages, from 1/64 of the tiles only: those with the most recorded bytes. So
+    /// the bytes of ranges are only lower bounds.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -135,7 +139,12 @@ impl MemoryModel<'_> {
         Ok(of_one(costs))
     }
 
-    /// Computes the bytes on the fullest of the tiles in `order`, for each pipeline.
+    /// Computes the tables of `pipelines`, in their order, only from the tiles in `order`: groups
+    /// of neighbouring tiles, which threads examine in this order. Each tile that is done advances
+    /// `task` by one.
+    ///
+    /// # Errors
+    /// If one tile has more variables or code than any real tile.
     fn costs_on(
         order: Vec<Range<u32>>,
         pipelines: Vec<PipelineRanges<'_>>,
@@ -159,13 +168,15 @@ impl MemoryModel<'_> {
         Ok(costs.collect())
     }
 
-    /// Returns all tiles in groups of neighbours, the heaviest group first.
+    /// Returns all tiles in groups of neighbours, the group that has the tile with the most
+    /// recorded bytes first.
     fn in_groups(&self) -> Vec<Range<u32>> {
         self.heaviest_first(neighbours::at_once(self.model.variables.tiles()))
     }
 
-    /// Returns the tiles in groups of `at_once` neighbours, from the one with the most recorded
-    /// bytes on a tile. The order does not change results, so recorded bytes need not be right.
+    /// Returns all tiles in groups of `at_once` neighbours (the last may have fewer). The group
+    /// that has the tile with the most recorded bytes comes first. The order does not change
+    /// results, so recorded bytes need not be right.
     fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
         let tiles = self.model.variables.tiles();
         let starts = (0..tiles).step_by(at_once as usize);
@@ -178,27 +189,30 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Data of a pass over the tiles that all threads share.
+/// One pass over the tiles that computes the ranges of several pipelines; all threads share it.
 struct RangePass<'a> {
-    /// The model in one of the pipelines, for data that all pipelines share.
+    /// The model in one of the pipelines. Only that part of it is used which is the same in all of
+    /// them.
     model: &'a MemoryModel<'a>,
-    /// All tiles in groups of neighbours; a thread takes one group at a time.
+    /// The tiles to examine, in groups of neighbours; a thread takes one group at a time, in this
+    /// order.
     order: Vec<Range<u32>>,
-    /// The number of groups that threads have taken.
+    /// The number of groups that threads have taken so far, which is the index of the next one.
     next: AtomicUsize,
-    /// Whether a group was too large to be examined side by side. If so, most other groups are too.
+    /// Whether a group of tiles was too large to be examined side by side. Then all tiles are
+    /// examined one by one, since most other groups are probably too large as well.
     are_apart: AtomicBool,
-    /// Whether a tile had too many variables or too much code.
+    /// Whether a tile had too many variables or too much code, so that all threads stop.
     failed: AtomicBool,
-    /// The ranges of each pipeline, with their peaks so far.
+    /// The ranges of each pipeline, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// Sets of pipelines that are examined
-    /// together. Each set has a flag for each pipeline.
+    /// Sets of pipelines in which the same variables count, so that each set is examined at once:
+    /// for each set, a flag for each of `pipelines`.
     alike: Vec<Vec<bool>>,
 }
 
-/// Returns sets of pipelines in which the same variables count, so that they are examined
-/// together.
+/// Divides `pipelines` into sets in which the same variables count at the same steps. Returns for
+/// each set a flag for each pipeline.
 fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
@@ -214,19 +228,20 @@ fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
 type RangeScratches =
     BuffersByWidth<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<u64, 1>>;
 
-/// Buffers for some neighbouring tiles, with bytes by lane (tile).
+/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     variables: EnteringVariables<N>,
     flows: TileFlows<N>,
     entered: Entered<B, N>,
-    /// For each pipeline: the bytes that it adds on the tiles.
+    /// For each pipeline of the pass: the bytes that it adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
 impl RangePass<'_> {
-    /// Takes groups of tiles and examines them until none is left, or one failed.
+    /// Takes groups of tiles and examines them, until there are no more or one of them failed,
+    /// whichever thread examined it. Each tile that is done advances `task` by one.
     fn work(&self, task: &Task) {
         let mut scratches = RangeScratches::default();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -241,6 +256,9 @@ impl RangePass<'_> {
     }
 
     /// Examines a group of neighbouring tiles side by side, or one by one if that is not possible.
+    ///
+    /// # Errors
+    /// If one tile has more variables or code than any real tile.
     fn neighbours(
         &self,
         tiles: Range<u32>,
@@ -266,9 +284,12 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Examines `tiles` side by side, once for each set of pipelines in which the same variables
-    /// count. Returns false, without a result, if sums of type `B` may overflow or `N` lanes need
-    /// too many sums.
+    /// Examines `tiles`, at most `N`, side by side, once for each set of pipelines in which the
+    /// same variables count. Returns false if sums of type `B` may overflow or `N` lanes need too
+    /// many sums; peaks are then not complete.
+    ///
+    /// # Errors
+    /// If the tiles have more variables or code than any real tile.
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -307,7 +328,11 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline adds on the tiles of `scratch`.
+    /// Loads the bytes that each pipeline adds to ranges, for the tiles whose uses are in
+    /// `scratch`.
+    ///
+    /// # Errors
+    /// If the tiles have more variables than any real tile.
     fn load_additions<B: Bytes, const N: usize>(
         &self,
         scratch: &mut RangeScratch<B, N>,

@@ -10,44 +10,45 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The ranges of one pipeline with their peaks so far, which all threads share.
+/// The ranges of positions in one pipeline, with the highest bytes of any tile so far. All threads
+/// share it.
 pub(super) struct PipelineRanges<'a> {
     /// The memory model with the settings of the pipeline.
     pub(super) model: &'a MemoryModel<'a>,
-    /// The limit in bytes on each tile; a range over it is not extended.
+    /// The limit in bytes on each tile. A range whose lower bound exceeds it is not extended.
     limit: u64,
-    /// For each start: an upper bound on the end (exclusive) of the longest range that fits, which
-    /// falls during the pass.
+    /// For each start: the end (exclusive) of the longest range whose lower bound does not exceed
+    /// the limit on the tiles examined so far. It falls during the pass over the tiles.
     ends: Vec<AtomicUsize>,
     /// The maximum number of stages of a split.
     stages: usize,
-    /// The ranges in which each flow counts; `None` without a pipeline.
+    /// The ranges in which the tensors of each flow (tensors with the same users) take bytes;
+    /// `None` without a pipeline.
     patterns: Option<Patterns>,
-    /// For each range, the highest bytes of any tile so far: its lower bound, and in a pipeline the
-    /// bytes with 0, 1, ... stages after it.
+    /// For each range: the highest bytes of any tile so far.
     peaks: RangePeakTable,
 }
 
-/// The bytes that a pipeline adds to the growing range on some tiles, by lane (tile).
+/// The bytes that one pipeline adds to the current range on up to `N` tiles, by lane (tile).
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
-    /// Whether the current range still fits.
+    /// Whether the lower bound of the current range is within the limit so far.
     is_on: bool,
-    /// The bytes that are added to the range wherever it is in a split.
+    /// The bytes that are added to the range wherever it is in a split: accumulators and optimizer
+    /// state.
     least: ByLane<u64, N>,
-    /// For each phase: the bytes that are added besides `least` and `copies`.
+    /// For each phase (see [`PHASES`]): the bytes of transfer buffers and forwarded tensors.
     phases: [ByLane<u64, N>; PHASES],
-    /// For each number of stages after the range: the bytes of all copies of tensors that the range
-    /// stashes.
+    /// For 0, 1, ... stages after the range: the bytes of all additional copies of tensors that the
+    /// range stashes.
     copies: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,
 }
 
 impl<const N: usize> PipelineScratch<N> {
-    /// Returns for each lane (tile) the highest bytes of any phase that are added besides `least`
-    /// and `copies`.
+    /// Returns for each lane (tile) the highest entry of `phases`.
     fn in_any_phase(&self) -> [u64; N] {
         let mut highest = [0; N];
         self.phases
@@ -58,8 +59,8 @@ impl<const N: usize> PipelineScratch<N> {
 }
 
 impl<'a> PipelineRanges<'a> {
-    /// Prepares the ranges from the starts for which `is_wanted` is true, for at most `stages`
-    /// stages.
+    /// Prepares the ranges from those starts for which `is_wanted` is true, in the pipeline of
+    /// `model`, for splits of at most `stages` stages. `limit` is the limit in bytes on each tile.
     pub(super) fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
@@ -82,7 +83,8 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Do the same variables count at the same steps of the passes in both pipelines?
+    /// Do the same variables count at the same steps in the pipelines of `self` and `other`, so
+    /// that both can be examined at once? What the pipelines add may differ.
     pub(super) fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         model.flows.is_some() == other.flows.is_some()
@@ -90,7 +92,8 @@ impl<'a> PipelineRanges<'a> {
             && model.is_away_as(other)
     }
 
-    /// Loads the bytes that the pipeline adds on some tiles.
+    /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles; `tiles` has
+    /// the flows (tensors with the same users) of these tiles, `uses` their variables.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -117,7 +120,8 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Starts an empty range of layers before the position `start`.
+    /// Starts an empty range before the position `start`, on the tiles that were last loaded into
+    /// `scratch`; `tiles` has their flows (tensors with the same users).
     pub(super) fn begin<const N: usize>(
         &self,
         start: usize,
@@ -134,9 +138,9 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Adds the last position of `range`; all positions before it must have been added. Returns for
-    /// each tile, by lane, the bytes without additions of the pipeline above which the tile raises
-    /// a peak of the range. Returns `None` if the range does not fit.
+    /// Adds the last position of `range` to the current range, which must be the rest of `range`.
+    /// Returns for each of `tiles`, by lane, the bytes (without what the pipeline adds) above which
+    /// the tile raises a peak of the range. `None` if the range does not fit on the tiles so far.
     pub(super) fn add<const N: usize>(
         &self,
         range: Range<usize>,
@@ -170,14 +174,15 @@ impl<'a> PipelineRanges<'a> {
         Some(std::array::from_fn(|lane| lowest[lane].min(first[lane])))
     }
 
-    /// Returns the number of columns of a range that ends at `end`: with 0, 1, ... stages after it,
-    /// each of which needs at least one position.
+    /// Returns for how many numbers of stages after it (0, 1, ...) a range that ends before the
+    /// position `end` has bytes: each of these stages needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Raises the lower bound of a range to `bytes` plus the least bytes that the pipeline adds, on
-    /// any tile. If it exceeds the limit, longer ranges are not examined.
+    /// Raises the lower bound of the range from `start` to `last` (inclusive) to `bytes`, by lane
+    /// (tile), plus the least that the pipeline adds. If it then exceeds the limit on any tile,
+    /// longer ranges are not examined.
     pub(super) fn raise_least<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -195,8 +200,9 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Raises the peaks of a range to its bytes in the update, on any tile. `fixed` has its code
-    /// and its always-live variables by lane (tile).
+    /// Raises the peaks of the range from `start` to `last` (inclusive) to its bytes in the weight
+    /// update, if that is a phase of its own. `fixed` has the range's code and always-live
+    /// variables on `tiles`, by lane.
     pub(super) fn raise_in_update<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -216,8 +222,9 @@ impl<'a> PipelineRanges<'a> {
         self.raise_least((start, last), &bytes, scratch);
     }
 
-    /// Returns for each lane (tile) the bytes in a phase, without additions of the pipeline, above
-    /// which a tile raises a peak.
+    /// Returns for each lane (tile) the bytes in `phase`, without what the pipeline adds, above
+    /// which a tile raises a peak of the range from `start` to `last` (inclusive). `u64::MAX` if
+    /// the range does not fit.
     pub(super) fn threshold_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -234,8 +241,8 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Raises the peaks of a range to `bytes` in a phase plus the additions of the pipeline, on any
-    /// tile.
+    /// Raises the peaks of the range from `start` to `last` (inclusive) to `bytes`, by lane (tile),
+    /// plus what the pipeline adds in `phase`; for each number of stages after the range.
     pub(super) fn raise_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -250,7 +257,7 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Returns the table with the bytes of all ranges that fit.
+    /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
     pub(super) fn into_costs(self) -> RangeCosts {
         let row = |start: usize| {
             let end = self.ends[start].load(Ordering::Relaxed).max(start);
@@ -271,26 +278,26 @@ impl<'a> PipelineRanges<'a> {
 }
 
 /// The number of ranges with the same start whose peaks are allocated together, when one of them is
-/// first needed. Most ranges of large models are never needed.
+/// first needed. Peaks of most ranges of large models are never needed.
 const AT_ONCE: usize = 16;
 
-/// The highest bytes of any tile so far, by first and last layer of the range. The first column is
-/// the lower bound of the range; in a pipeline, one more column follows for each number of stages
-/// after the range.
+/// The highest bytes of any tile so far for each range, in columns. Column 0 is the lower bound of
+/// the range; in a pipeline, columns 1, 2, ... are its bytes with 0, 1, ... stages after it.
 struct RangePeakTable {
     layers: usize,
     columns: usize,
-    /// The peaks of several ranges with one start each, by first and then by last layer of the
-    /// range; allocated when needed.
+    /// The columns of [`AT_ONCE`] ranges each, with the same start and neighbouring last positions;
+    /// ordered by start and then by last position. Allocated when one of the ranges is first
+    /// needed.
     parts: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// The columns of one range in a [`RangePeakTable`].
+/// The columns of one range, as in [`RangePeakTable`].
 #[derive(Clone, Copy)]
 struct RangePeaks<'a>(&'a [AtomicU64]);
 
 impl RangePeakTable {
-    /// Makes a table of zeros with `columns` columns for each range.
+    /// Makes a table of zeros for all ranges of `layers` positions, with `columns` columns each.
     pub(super) fn new(layers: usize, columns: usize) -> Self {
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
@@ -300,7 +307,7 @@ impl RangePeakTable {
         }
     }
 
-    /// Returns the columns of the range from `start` to `last` (inclusive).
+    /// Returns the columns of the range of positions from `start` to `last` (inclusive).
     pub(super) fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
         let part = start * self.layers.div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
@@ -310,20 +317,22 @@ impl RangePeakTable {
 }
 
 impl RangePeaks<'_> {
-    /// Returns the highest bytes so far in a column; column 0 is the lower bound of the range.
+    /// Returns the highest bytes of any tile so far in `column`; column 0 is the lower bound of the
+    /// range.
     pub(super) fn get(self, column: usize) -> u64 {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// Returns for each lane (tile) the bytes besides `least` above which a tile raises the lower
-    /// bound of the range.
+    /// Returns for each lane (tile) the bytes above which a tile raises the lower bound of the
+    /// range, if `least` (by lane) is added to them.
     pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
         least.map(|least| first.saturating_sub(least))
     }
 
-    /// Returns for each lane (tile) the bytes besides `least` and the additions in `columns` above
-    /// which a tile raises any column after the first.
+    /// Returns for each lane (tile) the bytes above which a tile raises any of the columns 1, 2,
+    /// ..., if `least` (by lane) and the column's entry in `columns` (column 1 first) are added to
+    /// them.
     pub(super) fn lowest_column<const N: usize>(
         self,
         least: &[u64; N],
@@ -340,13 +349,13 @@ impl RangePeaks<'_> {
         lowest
     }
 
-    /// Raises the lower bound of the range to the highest lane of `least`.
+    /// Raises the lower bound of the range to the highest lane of `least`, if that is more.
     pub(super) fn raise<const N: usize>(self, least: &[u64; N]) {
         raise(&self.0[0], least);
     }
 
-    /// Raises each column after the first to the highest lane of `least` plus its additions in
-    /// `columns`.
+    /// Raises each of the columns 1, 2, ... to the highest lane of the sum of `least` and the
+    /// column's entry in `columns` (column 1 first), if that is more.
     pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
         for (peak, added) in self.0[1..].iter().zip(columns) {
             raise(peak, &lanes::plus(least, added));

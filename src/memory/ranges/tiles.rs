@@ -10,18 +10,20 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::TileFlows;
 use std::ops::Range;
 
-/// The bytes on some tiles that ranges from the current start gain at each layer.
+/// The bytes on up to `N` tiles that ranges from the current start gain at each position, in three
+/// parts.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
-    /// The variables that are not live at every step.
+    /// Bytes of the variables that are not live at every step, at each step at which a peak is
+    /// possible.
     pub(super) blocks: Blocks<B, N>,
-    /// The variables that are live at every step.
+    /// Bytes of the variables that are live at every step.
     pub(super) always: GrowingSums<N, 1>,
-    /// Code and vertex state by kind.
+    /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
     pub(super) code: EnteringCode<N>,
 }
 
-/// The variables on some neighbouring tiles, prepared for examining ranges.
+/// The variables on some neighbouring tiles, in the forms that examining ranges needs.
 pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) tiles: Range<u32>,
     pub(super) uses: &'a NeighbourUses<N>,
@@ -29,12 +31,14 @@ pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) flows: &'a TileFlows<N>,
 }
 
-/// Pipelines, each with the bytes that it adds on some tiles.
+/// The pipelines that are examined at once, each with the bytes that it adds to the current range.
 pub(super) type InPipelines<'a, 'b, const N: usize> =
     [(&'a PipelineRanges<'b>, &'a mut PipelineScratch<N>)];
 
-/// Examines the ranges from each start, as far as they fit in any of `pipelines`. All of these
-/// count the same bytes, except for the additions of the pipelines.
+/// Raises the peaks of all ranges, in each of `pipelines`, to their bytes on `on_tiles`; longer
+/// ranges are skipped once a range fits in none of them. In all these pipelines the same variables
+/// count at the same steps. `entered` is a buffer, except for `always` and `code`, which must be
+/// loaded.
 pub(super) fn examine<B: Bytes, const N: usize>(
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
@@ -52,7 +56,8 @@ pub(super) fn examine<B: Bytes, const N: usize>(
 }
 
 impl<B: Bytes, const N: usize> Entered<B, N> {
-    /// Removes all bytes, and adds the bytes that every range has.
+    /// Prepares `blocks` for the variables of `on_tiles` and `layers` positions, and adds to it the
+    /// variables that every range has.
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &stretch in &on_tiles.variables.everywhere {
@@ -61,8 +66,8 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
         }
     }
 
-    /// Adds the bytes that ranges gain if they start at `start` or later, and starts an empty range
-    /// there.
+    /// Adds the bytes that ranges gain if they start at the position `start` or later, and starts
+    /// an empty range there.
     fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
         for (layer, stretch) in on_tiles.variables.moving.from(start) {
             let bytes = on_tiles.uses.bytes(stretch.row as usize);
@@ -74,7 +79,8 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     }
 }
 
-/// Examines the ranges from `start`, which grow layer by layer, and raises their peaks.
+/// Raises the peaks of the ranges from the position `start`, which grow by one position at a time,
+/// in each of `pipelines`, to their bytes on `on_tiles`.
 fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
     on_tiles: &OnTiles<'_, N>,
@@ -128,8 +134,8 @@ fn ranges_from<B: Bytes, const N: usize>(
     }
 }
 
-/// Raises the peaks of a range in each phase to its live bytes plus `beside`, its bytes by lane
-/// (tile) that are the same in every phase.
+/// Raises the peaks of `range` in each phase to its live bytes plus `beside`: its bytes by lane
+/// (tile) that are the same in every phase, such as code.
 fn raise_phases<B: Bytes, const N: usize>(
     range: Range<usize>,
     on_tiles: &OnTiles<'_, N>,
@@ -161,7 +167,8 @@ fn raise_phases<B: Bytes, const N: usize>(
     }
 }
 
-/// Returns the lower of `a` and `b`, lane by lane; `None` means a range that does not fit.
+/// Returns the lower of `a` and `b`, lane by lane. `None` stands for a range that does not fit: if
+/// only one is `None`, the other is the result.
 fn lowest<const N: usize>(a: Option<[u64; N]>, b: Option<[u64; N]>) -> Option<[u64; N]> {
     match (a, b) {
         (Some(a), Some(b)) => Some(std::array::from_fn(|lane| a[lane].min(b[lane]))),

@@ -8,53 +8,60 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::PHASES;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// A live range of the variables of a use (class and use set), as places (end exclusive). A place
-/// is a step at which a peak is possible, by its index in the list of such steps.
+/// A live range of the variables of one row, as *places* from `from` to `to` (end exclusive). A
+/// place is a step at which a peak is possible, by its index in the list of all such steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub(super) from: u32,
     pub(super) to: u32,
-    /// The row of the use in [`NeighbourUses`].
+    /// The row of the variables in [`NeighbourUses`].
     pub(super) row: u32,
 }
 
-/// Marks a step at which variables begin to be live.
+/// The bit of [`EnteringVariables::marks`] for a step at which variables begin to be live.
 const BEGINS: u8 = 1;
-/// Marks a step before which variables cease to be live.
+/// The bit of [`EnteringVariables::marks`] for a step before which variables cease to be live.
 const ENDS: u8 = 2;
-/// Marks a step at which a window begins or ends, where a peak is always possible.
+/// The bit of [`EnteringVariables::marks`] for the first and the last step of a phase, or of the
+/// steps of a layer: there a peak is always possible.
 const EDGE: u8 = 4;
 
-/// The variables of some tiles, by the layers at which ranges gain them. The buffers are reused for
-/// the next tiles.
+/// The variables of up to `N` tiles, by the layers at which ranges gain them when they grow layer
+/// by layer. A *place* is a step at which a peak is possible. The buffers are reused for the next
+/// tiles.
 #[derive(Debug, Default)]
 pub(super) struct EnteringVariables<const N: usize> {
-    /// The half-open live ranges of uses that are not live at every step, in lists. A use has
-    /// several lists if it is live at different steps in different stages.
+    /// The half-open live ranges, one list after the other, of variables that are not live at every
+    /// step. `counted` says what each list is of.
     live: Vec<(u32, u32)>,
-    /// For each list in `live`: the row of its use, its number of ranges, the positions that count
-    /// it, and a position that stages must have too, if any.
+    /// For each list in `live`: the row of the variables in [`NeighbourUses`], the number of live
+    /// ranges in the list, the positions that count the variables, and a position that a stage must
+    /// have too (`None` for no such condition). A row has several lists if its variables are live
+    /// at different steps in different stages.
     counted: Vec<(u32, usize, PlaceSet, Option<u32>)>,
-    /// The number of *places*: the steps at which a peak is possible.
+    /// The number of places: steps at which a peak is possible.
     pub(super) places: usize,
-    /// For each step: a combination of [`BEGINS`], [`ENDS`] and [`EDGE`]; 0 for no mark.
+    /// For each step: the sum of the bits [`BEGINS`], [`ENDS`] and [`EDGE`] that hold for it; 0 for
+    /// none.
     marks: Vec<u8>,
-    /// For each phase: its range of places (steps at which a peak is possible), end exclusive.
+    /// For each phase (see [`PHASES`]): its range of places, end exclusive; empty if the phase has
+    /// no steps.
     pub(super) phases: [(usize, usize); PHASES],
-    /// For each step that has a mark: the number of places (steps at which a peak is possible)
-    /// before it.
+    /// For each step that has a mark: the number of places before it. Entries of other steps have
+    /// no meaning.
     rank: Vec<u32>,
-    /// The variables that are not live at every step, by the layers at which ranges gain them.
+    /// The variables that are not live at every step, as items that ranges gain at layers.
     pub(super) moving: Entries<Stretch>,
-    /// The variables that every stage has and that are not live at every step.
+    /// Those of the variables in `moving` that every stage has.
     pub(super) everywhere: Vec<Stretch>,
-    /// The sum of the bytes of all stretches, on the tile with the most.
+    /// The sum of the bytes of all live ranges, on the tile where it is highest: no sum of live
+    /// bytes exceeds it.
     pub(super) most: u64,
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Loads the variables of some tiles. Variables that are live at every step are added to
-    /// `always`.
+    /// Replaces the contents by the variables of `uses`. Those that are live at every step replace
+    /// the contents of `always` instead.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -88,8 +95,9 @@ impl<const N: usize> EnteringVariables<N> {
         self.enter(model, uses)
     }
 
-    /// Finds the places: the last step before variables cease to be live, if a variable has begun
-    /// since the last place, and both ends of each window and phase.
+    /// Finds the places, steps at which a peak is possible: the last step before variables cease to
+    /// be live, if a variable has begun to be live since the place before; and both ends of the
+    /// steps of each layer and phase.
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
         self.marks.clear();
@@ -128,7 +136,11 @@ impl<const N: usize> EnteringVariables<N> {
         }
     }
 
-    /// Adds the variables that a stage can have to the layers at which ranges gain them.
+    /// Adds the variables in `live` to `moving`, and those that every stage has also to
+    /// `everywhere`.
+    ///
+    /// # Errors
+    /// If the tiles have more variables than any real tile.
     fn enter(
         &mut self,
         model: &MemoryModel<'_>,
@@ -166,8 +178,9 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// Returns the smallest window of places (end exclusive) that covers `window` and the steps of
-    /// one more layer (both inclusive).
+    /// Returns the smallest window of places (end exclusive) that covers `window` and the steps
+    /// `layer` of one more layer (first and last, inclusive). `None` stands for no steps in all
+    /// three.
     pub(super) fn widened(
         &self,
         window: Option<(usize, usize)>,

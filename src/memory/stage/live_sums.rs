@@ -3,32 +3,33 @@
 use crate::memory::lanes::{self, ByLane, Bytes};
 use crate::memory::pipeline::PHASES;
 
-/// The live bytes of some stages at the current step, and the highest so far, by lane (tile).
+/// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
+/// (tile). Stages are numbered in the order in which they are computed.
 #[derive(Debug, Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// For each stage: its live bytes at the current step, without variables that every stage has.
     live: Vec<[B; N]>,
     /// The live bytes, at the current step, of the variables that every stage has.
     common: ByLane<B, N>,
-    /// The number of the current phase.
+    /// The number of the current phase (see [`PHASES`]).
     phase: usize,
-    /// For each stage and phase: the highest live bytes so far.
+    /// For each stage and phase: the highest live bytes of the steps so far.
     highest: Vec<[Highest<B, N>; PHASES]>,
 }
 
 /// The highest live bytes of a stage in a phase, by lane (tile).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Highest<B, const N: usize> {
-    /// All live bytes, including those of variables that every stage has.
+    /// The live bytes of the stage, including those of variables that every stage has.
     pub(super) bytes: [B; N],
     /// The part of `bytes` that belongs to variables which every stage has.
     pub(super) common: [B; N],
-    /// The first step with these bytes.
+    /// The first step of the phase at which the stage has `bytes` live bytes.
     pub(super) step: [u32; N],
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
-    /// Starts with no live bytes; `firsts` has the first step of each stage.
+    /// Starts in the first phase without live bytes. `firsts` has the first step of each stage.
     pub(super) fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
         let none = [B::default(); N];
         let highest = |first| Highest {
@@ -45,15 +46,16 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         *self.common = none;
     }
 
-    /// Returns the live bytes of a stage, to be changed; for `None`, those of variables that every
-    /// stage has.
+    /// Returns the live bytes, at the current step, of the stage with the number `stage` (without
+    /// the variables that every stage has); for `None`, those of the variables that every stage
+    /// has. The caller changes them.
     #[inline]
     pub(super) fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
         stage.map_or(&mut self.common, |stage| &mut self.live[stage])
     }
 
-    /// Compares the current live bytes of a stage with its highest ones, and keeps the higher ones
-    /// with their step.
+    /// Compares the live bytes of a stage at `step`, the current one, with the highest so far in
+    /// the phase, and keeps the higher ones with their step. `stage` is the number of the stage.
     #[inline]
     pub(super) fn raise_highest(&mut self, stage: usize, step: u32) {
         let mut all = self.live[stage];
@@ -68,7 +70,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// Begins the next phase at `step`.
+    /// Begins the next phase, whose first step is `step`.
     pub(super) fn begin_phase(&mut self, step: u32) {
         self.phase += 1;
         for highest in &mut self.highest {
@@ -76,26 +78,29 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// Returns the highest live bytes of a stage in a phase.
+    /// Returns the highest live bytes of the stage with the number `stage` at any step so far of
+    /// the phase with the number `phase`.
     pub(super) fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
         &self.highest[stage][phase]
     }
 }
 
-/// The rows of variables that begin or cease to be live at each step. The buffers are reused for
-/// the next tiles.
+/// For each step, the numbers of *rows* that begin or cease to be live at it. The user defines what
+/// a row is. The buffers are reused for the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct LiveChanges {
-    /// Starts in `rows` of two lists for each step: the rows that cease to be live before the step,
-    /// and the rows that begin to be live at it. The last entry is the end of the last list.
+    /// For two lists of each step, the index in `rows` where the list starts: first the rows that
+    /// cease to be live before the step, then the rows that begin to be live at it. One more entry
+    /// is the end of the last list.
     starts: Vec<u32>,
-    /// The rows of all lists, one list after the other. A row is an index of the variables of a use
-    /// (class and use set).
+    /// The numbers of the rows in all lists, one list after the other.
     rows: Vec<u32>,
 }
 
 impl LiveChanges {
-    /// Loads half-open ranges of steps (first, end, row), for a model with `steps` steps.
+    /// Replaces the lists by those of `live`: half-open live ranges of rows, as triples of the
+    /// first step, the end and the number of the row. No end may exceed `steps`, the number of
+    /// steps.
     pub(super) fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
@@ -115,24 +120,25 @@ impl LiveChanges {
         self.starts[0] = 0;
     }
 
-    /// Returns the rows that cease to be live before `step`.
+    /// Returns the numbers of the rows that are not live at `step` but were at the step before.
     pub(super) fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
-    /// Returns the rows that begin to be live at `step`.
+    /// Returns the numbers of the rows that begin to be live at `step`.
     pub(super) fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
 
-    /// Returns the rows of the list with this index. Each step has two lists: ends, then begins.
+    /// Returns the numbers of the rows in the list with the index `list`: each step has two lists,
+    /// first of ends, then of begins.
     fn at(&self, place: usize) -> &[u32] {
         &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 }
 
-/// Calls `visit` for each begin and each end of a live range, with the index of its list in
-/// [`LiveChanges`] and with its row.
+/// Calls `visit` for the begin and the end of each of `live` (first step, end, number of the row),
+/// with the index of the list of [`LiveChanges`] that it belongs to, and with the row.
 fn each_change(live: &[(u32, u32, u32)], mut visit: impl FnMut(usize, u32)) {
     for &(from, to, row) in live {
         visit(2 * from as usize + 1, row);

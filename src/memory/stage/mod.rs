@@ -31,41 +31,45 @@ pub struct StageMemory {
     /// For each tile: the first step at which it takes the most bytes; `None` if the stage has no
     /// steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// For each tile and phase: the bytes of transfer buffers and forwarded tensors.
+    /// For each tile and phase (see [`PHASES`]): the sum of the bytes of transfer buffers and
+    /// forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,
-    /// The bytes on the fullest tile if the pipeline restores stashed tensors as late as it can,
-    /// which its compiler may do. `None` if the stage has no copies of activations to restore.
+    /// All bytes on the fullest tile if the pipeline restores stashed tensors as late as it can, as
+    /// its compiler may do. `None` if the stage has no copies of activations to restore, or if this
+    /// was not computed.
     pub late_restores: Option<u64>,
     /// For each tile: its bytes in the weight update; empty if all optimizer state stays on the
     /// chip between updates.
     pub updates: Vec<UpdateOnTile>,
 }
 
-/// The bytes of one tile in the weight update that takes the most bytes on it.
+/// The bytes of a stage on one tile, in that weight update which takes the most bytes on the tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the tile in this update, with a landing pad (a buffer into which state is
-    /// loaded) for all state of the weight.
+    /// All bytes of the stage on the tile during this update, if there is a landing pad (a buffer
+    /// into which state is loaded) for all optimizer state of the weight at once.
     pub bytes: u64,
-    /// All bytes of the tile if there is a landing pad for only one tensor of state at a time.
+    /// Like `bytes`, with a landing pad for only one tensor of state at a time.
     pub at_least: u64,
-    /// All bytes of the tile in the forward and backward pass, at their peak.
+    /// All bytes of the stage on the tile in the forward and backward pass, at their peak.
     pub in_passes: u64,
     /// The part of `bytes` that the update adds to always-live bytes: loaded state, landing pads,
     /// gathered tensors, and tensors that the update makes.
     pub taken: u64,
-    /// The number of this update, for [`MemoryModel::weights_of_update`]; `None` if the tile has no
-    /// bytes of any update.
+    /// The number of this update, as [`MemoryModel::weights_of_update`] takes it; `None` if no
+    /// update takes bytes on the tile.
     pub update: Option<u32>,
 }
 
 impl StageMemory {
-    /// Returns the bytes on a tile; 0 for a tile that does not exist.
+    /// Returns the highest bytes of the stage on the tile with this number; 0 if there is no such
+    /// tile.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         self.tiles.get(tile).map_or(0, Parts::total)
     }
 
-    /// Returns the number of the fullest tile; the first of several.
+    /// Returns the number of the tile with the most bytes; the first of several, and 0 without
+    /// tiles.
     pub fn max_tile(&self) -> usize {
         let fullest = self.tiles.iter().enumerate().rev();
         fullest
@@ -94,14 +98,14 @@ impl StageMemory {
     }
 }
 
-/// Maximum bytes of the buffers (peaks by tile, or roles by flow) of the stages that are computed
-/// in one pass over the variables.
+/// Maximum bytes of buffers of the stages that are computed in one pass over the variables: for
+/// each stage, peaks by tile and roles by flow.
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// Computes the least memory of each of `stages`, whatever the number of stages after it. The
-    /// stages are ranges of positions (end exclusive), which may overlap; the results are in their
-    /// order.
+    /// Computes for each of `stages` (ranges of positions, end exclusive, which may overlap) the
+    /// least memory that it takes anywhere in a split. The results are in the order of `stages`;
+    /// late restores are not computed.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let stages = stages.iter().cloned().map(PlacedStage::anywhere);
         self.compute(&stages.collect::<Vec<_>>(), Wanted::All)
@@ -113,29 +117,31 @@ impl MemoryModel<'_> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Computes the bytes on the fullest tile of each of `stages`, without those for late restores.
+    /// Computes the highest bytes on the fullest tile of each of `stages`, in their order. Faster
+    /// than [`MemoryModel::placed_stages`], since late restores are not computed.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
         let computed = self.compute(stages, Wanted::All);
         computed.iter().map(StageMemory::max_tile_bytes).collect()
     }
 
-    /// Computes the memory of each of `stages`, in their order.
+    /// Computes the memory of each of `stages`, in their order, including the bytes that the
+    /// pipeline adds, and with late restores.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
         self.add_late_restores(stages, &mut computed);
         computed
     }
 
-    /// Computes the memory of each layer by itself, without overhead and without additions of a
-    /// pipeline.
+    /// Computes for each position the memory of its own variables and code, without overhead and
+    /// without additions of a pipeline.
     pub fn single_layers(&self) -> Vec<StageMemory> {
         let stage = |layer| PlacedStage::anywhere(layer..layer + 1);
         let layers: Vec<_> = (0..self.layers()).map(stage).collect();
         self.compute(&layers, Wanted::Layers)
     }
 
-    /// Computes stages in several passes over the variables, so that buffers do not become too
-    /// large.
+    /// Computes the memory of `stages`, in their order; `wanted` says which bytes. It takes several
+    /// passes over the variables if there are so many stages that buffers would become too large.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, Flows::len);
@@ -147,7 +153,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the bytes for late restores, for stages that keep copies of activations.
+    /// Sets [`StageMemory::late_restores`] in `computed`, the memory of each of `stages`, for the
+    /// stages that keep copies of activations.
     fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
         let (keeping, computed): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -164,7 +171,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes the memory of stages in one pass over the variables.
+    /// Computes the memory of `stages`, in their order, in one pass over the variables; `wanted`
+    /// says which bytes.
     fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let plan = StagesToCompute::new(self, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);
@@ -174,7 +182,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Assembles the memory of one stage from its code and from its peaks by tile.
+    /// Assembles the memory of the stage with the number `stage` in `plan` from its code and from
+    /// `peaks`, which has the peaks of all stages for each tile.
     fn stage_memory(
         &self,
         stage: usize,
@@ -206,9 +215,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes the bytes of a stage on one tile: its code, and the bytes in the phase in which it
-    /// takes the most (the first of several). Returns them with the step of the peak. If the update
-    /// is a phase of its own, its bytes are returned too.
+    /// Computes the bytes of a stage on `tile` from its `code` and its `peak` there. Returns the
+    /// bytes when they are highest (in the first such phase, or in the update if that takes more)
+    /// and the step of this peak; and the bytes in the update if that is a phase of its own.
     fn on_tile(
         &self,
         (tile, code): (usize, Parts),
@@ -262,8 +271,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the fragmentation on a tile: in proportion to `bytes`, which the one-IPU compilation
-    /// has too, and to the shares of state that stay on the tile.
+    /// Returns the bytes of fragmentation of a stage on `tile`: that of `bytes` bytes, which the
+    /// one-IPU compilation has too, and that of the shares of optimizer state in `peak`. 0 if
+    /// `plan` is without overhead.
     fn fragmentation_on(
         &self,
         tile: usize,
@@ -279,14 +289,14 @@ impl MemoryModel<'_> {
         self.overhead.fragmentation(tile, bytes) + of_shares
     }
 
-    /// Does the pipeline recompute the activations of each layer?
+    /// Does the pipeline recompute the activations of each layer? No without a pipeline.
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
         let flows = self.flows.as_ref();
         flows.is_some_and(Flows::recomputes_layers)
     }
 
-    /// Returns the bytes of code on `tile` that every stage has as overhead, for each
-    /// [`CodeKind`](crate::profile::CodeKind); `None` in the classic memory model.
+    /// Returns the bytes of code on `tile` that every stage needs whatever its positions, by
+    /// [`CodeKind`](crate::profile::CodeKind) as an index; `None` in the classic memory model.
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;
@@ -297,8 +307,8 @@ impl MemoryModel<'_> {
         Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
     }
 
-    /// Returns for each tile the code and vertex state of a stage with these positions (end
-    /// exclusive). With `with_overhead`, code that every stage has counts as overhead.
+    /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
+    /// exclusive). If `with_overhead`, the code that every stage has is included, as overhead.
     pub(in crate::memory) fn code_of(
         &self,
         range: &Range<usize>,
@@ -321,8 +331,8 @@ impl MemoryModel<'_> {
         tiles.map(parts).collect()
     }
 
-    /// Returns the bytes of the code for whose positions `is_wanted` is true, for each tile and
-    /// each [`CodeKind`](crate::profile::CodeKind).
+    /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of
+    /// the code of those sets of positions for which `is_wanted` is true.
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         let wanted = self.code.iter().filter(|item| is_wanted(item.set));
         by_tile(wanted, &(0..self.model.target.num_tiles))

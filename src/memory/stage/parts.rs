@@ -43,13 +43,13 @@ pub struct Parts {
     pub passing: u64,
 }
 
-/// Is the field left out of JSON?
+/// Is the number 0, so that its field is left out of JSON?
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
 impl Parts {
-    /// Returns each field with its name in tables, in the order of tables.
+    /// Returns each field with its name in printed tables, in the order in which they show them.
     fn fields(&mut self) -> [(&'static str, &mut u64); 12] {
         [
             ("variables", &mut self.variables),
@@ -78,8 +78,8 @@ impl Parts {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Makes parts of the bytes of code by [`CodeKind`](crate::profile::CodeKind), without
-    /// variables.
+    /// Makes parts that have only code, from its bytes in the order of
+    /// [`CodeKind`](crate::profile::CodeKind).
     pub(super) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {
@@ -92,7 +92,7 @@ impl Parts {
         }
     }
 
-    /// Adds each field of `other` to the same field.
+    /// Adds each field of `other` to the same field of `self`.
     pub fn add(&mut self, other: &Parts) {
         for ((_, bytes), (_, more)) in self.fields().into_iter().zip(other.named()) {
             *bytes += more;

@@ -11,10 +11,10 @@ use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The highest bytes of one stage on one tile, in each phase.
+/// The highest bytes of one stage on one tile in each phase, before they are divided into parts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StagePeak {
-    /// For each phase: the highest bytes of the stage's live variables.
+    /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables.
     pub(super) phases: [PhasePeak; PHASES],
     /// The bytes that the pipeline adds to the stage.
     pub(super) additions: Additions,
@@ -22,18 +22,19 @@ pub(super) struct StagePeak {
     pub(super) update: Option<Updating>,
 }
 
-/// The highest bytes of live variables in one phase, and the first step that has them.
+/// The highest bytes of a stage's live variables on one tile in one phase, and the first step that
+/// has them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PhasePeak {
-    /// Bytes of the variables that the stage has because of its layers.
+    /// Bytes of the variables that the stage has because of its positions.
     pub(super) variables: u64,
-    /// Bytes of the variables that every stage has.
+    /// Bytes of the variables that every stage has whatever its positions.
     pub(super) overhead: u64,
     pub(super) step: u32,
 }
 
 impl PhasePeak {
-    /// Returns the bytes of all live variables.
+    /// Returns the sum of `variables` and `overhead`.
     pub(super) fn live(&self) -> u64 {
         self.variables + self.overhead
     }
@@ -50,28 +51,30 @@ impl StagePeak {
 type StageScratches =
     BuffersByWidth<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<u64, 1>>;
 
-/// Buffers for some neighbouring tiles, with bytes by lane (tile).
+/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// How stages count the uses that are not live at every step; a use may have several rows.
+    /// How stages count the variables that are not live at every step. The variables of one use may
+    /// have several rows, if they are live at different steps in different stages.
     rows: Vec<StageRow>,
-    /// Half-open ranges of steps at which rows are live, each with the index of its row.
+    /// Live ranges of `rows`: triples of the first step, the end (exclusive) and the index of the
+    /// row.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
     /// For each stage: its live bytes at the current step, and the highest so far.
     sums: LiveSums<B, N>,
-    /// For each stage: the bytes that are live at every step, without variables that every stage
-    /// has.
+    /// For each stage: the bytes of its variables that are live at every step, without those that
+    /// every stage has.
     always: Vec<[u64; N]>,
-    /// The bytes that are live at every step, of variables that every stage has.
+    /// The bytes of the variables that are live at every step and that every stage has.
     always_common: ByLane<u64, N>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
 }
 
 impl MemoryModel<'_> {
-    /// Computes the peaks of all stages, by tile and then by stage.
+    /// Computes for each tile, and then for each stage of `plan`, the highest bytes in each phase.
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
@@ -84,7 +87,8 @@ impl MemoryModel<'_> {
         found.flatten_iter().collect()
     }
 
-    /// Computes the peaks of all stages on neighbouring tiles, by tile and then by stage.
+    /// Computes for each of `tiles`, and then for each stage of `plan`, the highest bytes in each
+    /// phase.
     fn peaks_on(
         &self,
         tiles: Range<u32>,
@@ -108,8 +112,8 @@ impl MemoryModel<'_> {
         tiles.filter_map(on).flatten().collect()
     }
 
-    /// Computes the peaks on neighbouring tiles side by side; `None` if sums of type `B` may
-    /// overflow.
+    /// Like [`MemoryModel::peaks_on`], for at most `N` tiles side by side. `None` if sums of type
+    /// `B` may overflow.
     fn peaks_in_lanes<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -135,7 +139,8 @@ impl MemoryModel<'_> {
         Some(peaks)
     }
 
-    /// Writes the peaks of one stage into `peaks`, which has a list of stages for each tile.
+    /// Writes the peaks of the stage with the number `stage` into `peaks`, which has for each lane
+    /// (tile) the peaks of all stages.
     fn take_peaks<B: Bytes, const N: usize>(
         &self,
         stage: usize,
@@ -166,8 +171,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Prepares the variables of some tiles: adds up those that are live at every step, and lists
-    /// the steps at which all others begin and cease to be live.
+    /// Prepares the variables of the tiles whose uses are in `scratch`: adds up those that are live
+    /// at every step for each stage of `plan`, and lists the steps at which all others begin and
+    /// cease to be live.
     fn prepare<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
@@ -206,8 +212,9 @@ impl MemoryModel<'_> {
 }
 
 impl<B: Bytes, const N: usize> StageScratch<B, N> {
-    /// Goes through all steps. A sum can only grow, and is only compared, where a variable begins
-    /// to be live and at the first step of a stage or phase.
+    /// Goes through all steps and finds the highest live bytes of each stage of `plan` in each
+    /// phase. Sums are only compared where they can be highest: where a variable begins to be live,
+    /// and at the first step of a stage or phase.
     fn step_through(&mut self, plan: &StagesToCompute<'_>) {
         let Self {
             uses,
@@ -258,7 +265,8 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         }
     }
 
-    /// Returns the peak of a stage in a phase on the tile in `lane`.
+    /// Returns the highest live bytes of the stage with the number `stage` in the phase with the
+    /// number `phase`, on the tile in `lane`.
     fn in_phase(&self, stage: usize, phase: usize, lane: usize) -> PhasePeak {
         let highest = self.sums.highest(stage, phase);
         let common = highest.common[lane].sum();

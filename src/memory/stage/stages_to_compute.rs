@@ -9,11 +9,13 @@ use std::ops::Range;
 /// Which bytes of stages are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// All bytes of each stage.
+    /// Every byte that the stages take in a split, including overhead and what a pipeline adds.
     All,
-    /// Single layers, without overhead and without additions of a pipeline.
+    /// Only the variables and code of the stages' own positions, without overhead and without what
+    /// a pipeline adds. It is used for single layers.
     Layers,
-    /// All bytes, as if stages restored the tensors that they keep as late as possible.
+    /// Like [`Wanted::All`], as if stages restored their stashed tensors as late as possible:
+    /// tensors that are kept for the backward pass do not count as live.
     LateRestores,
 }
 
@@ -21,35 +23,39 @@ pub(super) enum Wanted {
 pub(super) struct StagesToCompute<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
-    /// For each set of positions: the numbers of the stages that have any of these positions.
+    /// For each set of positions, by its index: the numbers (in `stages`) of the stages that have
+    /// any of these positions.
     pub(super) stages_of: Vec<Vec<u32>>,
     /// The number of liveness steps of the profile.
     pub(super) steps: u32,
-    /// The half-open steps of each phase: forward, last forward step, backward, after both passes.
+    /// For each phase (see [`PHASES`]): its half-open steps.
     pub(super) phases: [Range<u32>; PHASES],
-    /// For each stage: the half-open steps to examine; empty if there are none.
+    /// For each stage: the half-open steps at which its bytes count; empty if there are none.
     windows: Vec<Range<u32>>,
-    /// The first step and the number of each stage that has steps, in ascending order of steps.
+    /// For each stage that has steps: the first of them and the number of the stage, in ascending
+    /// order of steps.
     pub(super) starts: Vec<(u32, usize)>,
     /// Whether overhead and fragmentation are part of the memory.
     pub(super) with_overhead: bool,
-    /// The flows and the role of each stage in them, if a pipeline adds bytes.
+    /// If a pipeline adds bytes: the flows (tensors with the same users), and what each stage does
+    /// with them; otherwise `None`.
     pub(super) flows: Option<(&'a Flows, Vec<StageFlows>)>,
     /// The weight update, if it is a phase of its own; otherwise `None`.
     pub(super) update: Option<&'a UpdatePhase>,
 }
 
-/// How stages count the variables of one use (class and use set), at some steps.
+/// Which stages count the variables of one use (one class and use set) at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
-    /// The row of the use in [`NeighbourUses`](crate::memory::neighbours::NeighbourUses).
+    /// The row of the variables in [`NeighbourUses`](crate::memory::neighbours::NeighbourUses).
     pub(super) of_use: u32,
-    /// The positions whose stages count the variables.
+    /// The positions that count the variables: a stage with any of them has their bytes.
     counted: PlaceSet,
     /// A position that a stage must also have to count the variables; `None` for no such condition.
     with: Option<u32>,
-    /// The flow of the use if stages restore late: a stage that keeps the flow does not count the
-    /// variables.
+    /// The number of the flow that the variables belong to, if stages restore late
+    /// ([`Wanted::LateRestores`]): a stage that keeps this flow for its backward pass does not
+    /// count them. Otherwise `None`.
     kept_late: Option<u32>,
 }
 
@@ -93,28 +99,29 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Does a stage have any steps to examine?
+    /// Has the stage with this number any steps at which its bytes count?
     pub(super) fn has_steps(&self, stage: usize) -> bool {
         !self.windows[stage].is_empty()
     }
 
-    /// Has a phase any steps? In a model without steps, the first phase counts as having some.
+    /// Has the phase with this number any steps? In a model without steps, the first phase counts
+    /// as having some.
     pub(super) fn has(&self, phase: usize) -> bool {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
-    /// Returns for each stage the first step to examine.
+    /// Returns for each stage the first step at which its bytes count; 0 if there is none.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
         self.windows.iter().map(|window| window.start)
     }
 
-    /// Is `step` one of the steps to examine of a stage?
+    /// Do the bytes of the stage with the number `stage` count at `step`?
     pub(super) fn is_examined(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
     }
 
-    /// Calls `visit` with each stage that counts the variables of `row`, or with `None` if every
-    /// stage counts them as overhead.
+    /// Calls `visit` with the number of each stage that counts the variables of `row`; only once,
+    /// with `None`, if every stage counts them as overhead.
     #[inline]
     pub(super) fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
         if self.with_overhead && row.counted == EVERYWHERE {
@@ -131,15 +138,19 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Does a stage keep the tensors of a flow from its forward to its backward pass?
+    /// Does the stage with the number `stage` keep the tensors of the flow with the number `flow`
+    /// from its forward to its backward pass?
     fn keeps(&self, stage: usize, flow: u32) -> bool {
         let flows = self.flows.as_ref();
         flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
     }
 
-    /// Calls `visit` with the positions that count the variables of a use (class and use set) and
-    /// with the half-open steps at which they are live (`None` for all steps); several times if
-    /// stages have them live at different steps.
+    /// Visits the variables of a use with the row `of_use` (in
+    /// [`NeighbourUses`](crate::memory::neighbours::NeighbourUses)) and the number `number` (in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses)). A call gets which stages count the
+    /// variables, and the half-open steps at which they are live there (`None` for all steps).
+    /// There are several calls if stages have the variables live at different steps, none if no
+    /// stage has them.
     pub(super) fn each_row<'b>(
         &self,
         memory: &'b MemoryModel<'_>,
@@ -170,8 +181,9 @@ impl<'a> StagesToCompute<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// Returns for each set of positions the stages that have any of these positions. The list of
-    /// [`EVERYWHERE`] is empty.
+    /// Returns for each set of positions, by its index, the numbers of those `stages` (ranges of
+    /// positions, end exclusive) that have any of these positions. The list of [`EVERYWHERE`] is
+    /// empty.
     pub(in crate::memory) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
         let of_set = |places: &[u32]| {
             let numbered = (0u32..).zip(stages);
@@ -181,7 +193,8 @@ impl MemoryModel<'_> {
         self.sets.iter().map(of_set).collect()
     }
 
-    /// Does a stage keep copies of activations that it restores for the backward pass?
+    /// Does `stage` keep copies of activations for micro-batches in flight, from which it restores
+    /// one for each backward pass? Only without recomputation.
     pub(super) fn keeps_activations(&self, stage: &PlacedStage) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         has_copies && self.pipeline.recompute == Recompute::None

@@ -21,35 +21,38 @@ use crate::model::{Model, Placement, TooManyPlaces};
 use parts::{UpdateRole, Updates};
 use std::sync::Arc;
 
-/// The variables of weight updates, some of which are not on the chip during the passes.
+/// The weight update as a phase of its own: the role of all variables in it. Weights are updated
+/// one after the other; *updates* are numbered from 0.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// For each use (class and use set), by its number: the role of its variables in updates.
+    /// For each use of data, by its number in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses): the role of its variables in
+    /// updates.
     of_uses: Arc<[InUpdate]>,
-    /// Whether the profile has accumulators of gradients. If not, they are assumed to be as large
-    /// as the weights.
+    /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
+    /// weight is assumed for each.
     has_gradients: bool,
     /// For each update: whether any of its optimizer state is sharded among replicas.
     is_shared_out: Arc<[bool]>,
-    /// For each update: the half-open range of its steps.
+    /// For each update: the half-open range of steps from its first to its last operation.
     steps: Arc<[(u32, u32)]>,
 }
 
-/// The role of the variables of a use (class and use set) in updates.
+/// The role that the variables of one use (one class and use set) have in updates.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether the variables are parameters that are not live at some steps. In the update they are
-    /// all live.
+    /// Whether the variables are parameters (live at the first and the last step) that are not live
+    /// at some steps in between. An update counts all their bytes.
     has_holes: bool,
-    /// The numbers of the updates that use the variables, in ascending order.
+    /// The numbers of the updates that use the variables, in ascending order; empty without a role.
     updates: Box<[u32]>,
 }
 
 impl InUpdate {
-    /// Are the variables absent from the chip during both passes?
+    /// Are the variables off the chip, or not yet made, during the whole forward and backward pass?
     fn is_away(&self) -> bool {
         matches!(
             self.role,
@@ -110,35 +113,37 @@ impl UpdatePhase {
         self.place.is_off_chip()
     }
 
-    /// Returns the bytes of one replica's share of `bytes`, rounded up.
+    /// Returns the bytes of one replica's share of a tensor with `bytes` bytes, rounded up.
     fn share(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns the role of the variables of a use (class and use set) in updates; `None` for a use
-    /// of code.
+    /// Returns the role in updates of the variables of the use with this number in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses); `None` for a use of code.
     fn of(&self, number: u32) -> Option<&InUpdate> {
         self.of_uses.get(number as usize)
     }
 }
 
 impl MemoryModel<'_> {
-    /// Are the variables of a use (class and use set) absent from the chip during both passes?
+    /// Are the variables of the use with this number in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses) off the chip, or not yet made,
+    /// during both passes? Never if all optimizer state stays on the chip.
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
         let in_update = self.update.as_ref().and_then(|update| update.of(number));
         in_update.is_some_and(InUpdate::is_away)
     }
 
-    /// Do the pipelines of `self` and `other` have the same variables off the chip during both
-    /// passes?
+    /// Are the same variables off the chip during both passes in the pipelines of `self` and
+    /// `other`? Both must be of one model.
     pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
         let mut numbers = 0..self.model.variables.uses().len() as u32;
         numbers.all(|number| self.is_away(number) == other.is_away(number))
     }
 
-    /// Returns the distinct names of the weights that an update changes; if it has none, those of
-    /// its state.
+    /// Returns the distinct names of the weights that the update with this number changes; if none
+    /// has a name, those of its optimizer state. Empty if the update is no phase of its own.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();
@@ -158,9 +163,9 @@ impl MemoryModel<'_> {
         if weights.is_empty() { state } else { weights }
     }
 
-    /// Returns for each position the bytes over all tiles of the optimizer state that the pipeline
-    /// would stream if state were off the chip. State of several positions counts at the first of
-    /// them.
+    /// Returns for each position the bytes over all tiles of the optimizer state that would be
+    /// loaded in each update if state were off the chip. State that several positions use counts at
+    /// the first of them; state that every stage has counts at position 0.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.

@@ -6,63 +6,68 @@ use crate::model::{
     Framework, Label, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
 };
 
-/// Prefixes of the names of optimizer state in PopART, before the name of the weight.
+/// Prefixes of the names of optimizer state in PopART; the name of the weight follows them.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
-/// Prefix of momentum and gradients in one tensor, which is state unless gradients are summed up in
-/// another tensor.
+/// Prefix of the name of a PopART tensor that holds both momentum and gradients. It is state unless
+/// the profile has accumulators, which then hold the gradients.
 const MOMENTUM_MARK: &str = "Accl___";
-/// The smallest number of elements of a tensor of state that PopART moves off the chip; scalars
-/// stay.
+/// PopART moves a tensor of optimizer state off the chip if it has at least this number of
+/// elements, that is, if it is no scalar.
 const FEWEST_ELEMENTS: u64 = 2;
-/// The smallest number of elements of a tensor of state that PopART shards.
+/// PopART shards a tensor of optimizer state if it has at least this number of elements.
 const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// The smallest number of bytes, for each replica, of a variable that TensorFlow moves off the
-/// chip.
+/// TensorFlow moves a variable off the chip if it has at least this number of bytes for each
+/// replica.
 const FEWEST_BYTES: u64 = 128;
-/// The bytes of an element that are assumed if no context gives them.
+/// The bytes of an element that are assumed if no debug context gives its type.
 const ELEMENT: u64 = 4;
 
 /// The role that variables have in the update of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UpdateRole {
-    /// Optimizer state that is not on the chip between two updates. Each replica has a share of it,
-    /// or (if `is_shared_out` is false) all of it is off the chip.
+    /// Optimizer state that is not whole on the chip between two updates. If `is_shared_out`, each
+    /// replica keeps only a share of it, on the chip or off it; otherwise all of it is off the
+    /// chip.
     State { is_shared_out: bool },
-    /// The variables are a tensor that only updates make and use.
+    /// A tensor that only updates make and use.
     Temporary,
-    /// The variables are a weight that the update changes.
+    /// A weight that an update changes.
     Weight,
-    /// The variables are the accumulator of a weight's gradients.
+    /// The accumulator of a weight's gradients.
     Gradient,
 }
 
-/// All updates of a model. Operations that update one weight, or that use the same state, form one
-/// update.
+/// All updates of a model, numbered from 0. The operation groups that update one weight, or that
+/// use the same optimizer state, form one update.
 #[derive(Debug)]
 pub(super) struct Updates {
     pipeline: Pipeline,
-    /// For each use set: whether its variables are state, weights or accumulators.
+    /// For each use set: whether its variables, if they are parameters, are state, weights or
+    /// accumulators.
     kinds: Vec<SetKind>,
-    /// For each use set: the bytes of the whole tensor that its variables belong to.
+    /// For each use set: the bytes, over all tiles, of the whole tensor that its parameters are a
+    /// part of.
     tensor_bytes: Vec<u64>,
     /// For each operation group: the number of its update, or [`NO_UPDATE`].
     of_group: Vec<u32>,
-    /// For each use set: the operation groups of updates that use its variables.
+    /// For each use set: the operation groups that use its variables and belong to updates, in
+    /// ascending order.
     groups: Vec<Box<[u32]>>,
-    /// For each update: the half-open range of its steps.
+    /// For each update: the half-open range of steps from its first to its last operation.
     pub(super) steps: Vec<(u32, u32)>,
 }
 
-/// The entry of an operation group that is not part of an update.
+/// The entry in [`Updates::of_group`] of an operation group that is not part of an update.
 const NO_UPDATE: u32 = u32::MAX;
 
-/// The kind of the variables of a use set in the update, whether or not they are always live.
+/// What the variables of a use set are in the update of a weight, if they are parameters (live at
+/// the first and the last step).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SetKind {
     is_state: bool,
     is_weight: bool,
     is_accumulator: bool,
-    /// Whether only operations of updates use the variables.
+    /// Whether all operations that use the variables belong to updates.
     is_of_updates: bool,
 }
 
@@ -87,8 +92,8 @@ impl Updates {
         Ok(found)
     }
 
-    /// Returns the role of the variables of a use (class and use set) in the update; `None` if they
-    /// have none.
+    /// Returns the role of `variable` (the variables of one class and use set) in updates; `None`
+    /// if they have none, or are optimizer state that stays on the chip.
     pub(super) fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
         let kind = self.kinds[variable.set as usize];
         let is_parameter = model.classes.lasts(variable.class);
@@ -108,7 +113,8 @@ impl Updates {
         }
     }
 
-    /// Returns the role of a tensor of state; `None` if it stays on the chip between updates.
+    /// Returns the role of the optimizer state with the use set `set`, by its size and the settings
+    /// of the pipeline; `None` if it stays whole on the chip between updates.
     fn state(&self, model: &Model, set: u32) -> Option<UpdateRole> {
         let bytes = self.tensor_bytes[set as usize];
         let elements = self.elements(model, set);
@@ -128,14 +134,15 @@ impl Updates {
         (is_shared_out || is_off).then_some(UpdateRole::State { is_shared_out })
     }
 
-    /// Returns the number of elements of the tensor that the variables of a use set (variables that
-    /// the same operations use) are a part of.
+    /// Returns the number of elements of the whole tensor that the parameters with the use set
+    /// `set` are a part of.
     fn elements(&self, model: &Model, set: u32) -> u64 {
         let element = model.label_of(set).element_bytes.map_or(ELEMENT, u64::from);
         self.tensor_bytes[set as usize] / element.max(1)
     }
 
-    /// Returns the numbers of the updates that use the variables of a use set, in ascending order.
+    /// Returns the numbers of the updates that use variables with the use set `set`, in ascending
+    /// order.
     pub(super) fn updates_of(&self, set: u32) -> Vec<u32> {
         let groups = self.groups[set as usize].iter();
         let mut updates: Vec<u32> = groups.map(|&group| self.of_group[group as usize]).collect();
@@ -144,8 +151,8 @@ impl Updates {
         updates
     }
 
-    /// Forms updates of operation groups that update one weight or use the same state, and numbers
-    /// them.
+    /// Forms updates of the operation groups that update one weight or use the same state, and
+    /// numbers them. `is_update` says for each operation group whether it belongs to updates.
     fn number_updates(&mut self, model: &Model, is_update: &[bool]) {
         let mut sets_of_groups = GroupSets::new(is_update.len());
         let mut has_weight = vec![false; is_update.len()];
@@ -196,7 +203,11 @@ impl Updates {
     }
 }
 
-/// Returns for each use set its operation groups that belong to updates, in ascending order.
+/// Returns for each use set the operation groups that use its variables and belong to updates
+/// (`is_update`), in ascending order.
+///
+/// # Errors
+/// If the lists have more entries in all than [`limits::ENTRIES`].
 fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
     let mut left = limits::ENTRIES;
     let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
@@ -209,7 +220,9 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     Ok(groups)
 }
 
-/// Determines for each use set whether its variables are state, weights or accumulators.
+/// Determines for each use set whether its variables are state, weights or accumulators, if they
+/// are parameters. `is_update` says for each operation group whether it belongs to updates;
+/// `groups` has these groups for each use set.
 fn kinds(
     model: &Model,
     by_pass: &PassPlaces,
@@ -243,15 +256,16 @@ fn kinds(
     (0..model.use_sets.len() as u32).map(of_set).collect()
 }
 
-/// Is the label the name of optimizer state in PopART?
+/// Is `label` the name of optimizer state in PopART? `accumulates` says whether the profile has
+/// accumulators of gradients; then a tensor of momentum and gradients is no state.
 fn has_mark(label: &Label, accumulates: bool) -> bool {
     let name = label.weight_name();
     STATE_MARKS.iter().any(|mark| name.starts_with(mark))
         || (!accumulates && name.starts_with(MOMENTUM_MARK))
 }
 
-/// Returns for each use set the bytes over all tiles of the parameters with its label or, if it has
-/// no label, of its own parameters.
+/// Returns for each use set the bytes, over all tiles, of all parameters with the same label; if it
+/// has no label, of its own parameters.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
@@ -270,8 +284,8 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
     (0..model.use_sets.len() as u32).map(of).collect()
 }
 
-/// Disjoint sets of operation groups, as a union-find: each group refers to a group of its set that
-/// is not after it.
+/// Disjoint sets of operation groups (union-find). The entry of a group is itself, or an earlier
+/// group of its set.
 struct GroupSets(Vec<u32>);
 
 impl GroupSets {
@@ -297,7 +311,7 @@ impl GroupSets {
         }
     }
 
-    /// Merges the sets of the groups `a` and `b` into one.
+    /// Merges the set of group `a` and the set of group `b` into one.
     fn merge(&mut self, a: u32, b: u32) {
         let (a, b) = (self.first(a), self.first(b));
         self.0[a.max(b) as usize] = a.min(b);

@@ -8,34 +8,36 @@ use crate::memory::{MemoryModel, Overhead};
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
-/// The bytes of updates in a range that grows layer by layer, by lane (tile). The buffers are
-/// reused for the next tiles.
+/// The bytes that weight updates take in a range of positions that grows by one position at a time,
+/// by lane (tile). The buffers are reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
-    /// Bytes of two kinds: shares of optimizer state, and parameters that are not live at some
-    /// steps.
+    /// Bytes of two kinds: (0) a replica's shares of optimizer state that is sharded on the chip;
+    /// (1) parameters that are not live at some steps.
     lasting: GrowingSums<N, 2>,
-    /// For each position: the highest bytes of any update whose variables all count at one set of
-    /// positions, if this set has the position.
+    /// For each position: the highest bytes that an update takes (see [`UpdatePhase::taken`]) of
+    /// those updates whose variables all have one set of counting positions, which includes this
+    /// position.
     of_one_set: Vec<[u64; N]>,
-    /// Updates whose variables have different positions, by position: pieces that ranges gain there
-    /// if they start at the first entry or later, with an index in `common` and the bytes.
+    /// For each position: bytes that ranges gain there of updates whose variables have several sets
+    /// of counting positions. An entry has the first start to which it applies (ranges from earlier
+    /// starts have the bytes already), the index of the update in `common`, and the bytes.
     of_several_sets: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// For each update whose variables have different positions: its number, and its bytes that
-    /// every stage has.
+    /// For each update whose variables have several sets of counting positions: its number in
+    /// [`UpdatePhase`], and the bytes of its variables that every stage has.
     common: Vec<(u32, Amounts<N>)>,
-    /// For each update whose variables have different positions: its number, and its bytes in the
-    /// current range.
+    /// The same updates as in `common`, in the same order: the number, and the bytes of the
+    /// variables that the current range has.
     sums: Vec<(u32, Amounts<N>)>,
-    /// The highest bytes of any update, counting only bytes that every stage has.
+    /// The highest bytes that any update takes if only the variables count that every stage has.
     everywhere: ByLane<u64, N>,
     start: usize,
-    /// The highest bytes of any update in the current range.
+    /// The highest bytes that any update takes in the current range (see [`UpdatePhase::taken`]).
     taken: ByLane<u64, N>,
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Loads the bytes of updates on some tiles.
+    /// Replaces the contents by the bytes of the updates on `tiles`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -75,7 +77,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.lasting.check()
     }
 
-    /// Loads an update whose variables have different positions. `same` has its bytes by positions.
+    /// Loads one update whose variables have several sets of counting positions. `same` has its
+    /// bytes for each of these sets.
     fn load_several_sets(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -99,7 +102,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.common.push((update, common));
     }
 
-    /// Starts an empty range before the position `start`.
+    /// Starts an empty range before the position `start`. Starts must come one after the other,
+    /// from 0.
     pub(in crate::memory) fn begin(&mut self, start: usize) {
         self.start = start;
         self.lasting.begin(start);
@@ -107,8 +111,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.taken = self.everywhere;
     }
 
-    /// Adds the next position, `last`, to the range. The update that takes the most bytes may then
-    /// be another one; `phase` says how the bytes of an update add up.
+    /// Adds the position `last` to the end of the current range; it must be the one after the
+    /// range. `phase` is the update phase that the bytes were loaded from.
     pub(in crate::memory) fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.lasting.add(last);
         lanes::raise(&mut self.taken, &self.of_one_set[last]);
@@ -121,8 +125,9 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// Returns for each lane (tile) the bytes of the range on `tiles` in both the passes and the
-    /// update: shares of optimizer state with their fragmentation.
+    /// Returns for each of `tiles`, by lane, the bytes that the current range takes both in the
+    /// passes and in the update: a replica's shares of optimizer state that is sharded on the chip,
+    /// with their fragmentation.
     pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
@@ -131,14 +136,14 @@ impl<const N: usize> RangeUpdates<N> {
         always
     }
 
-    /// Returns for each lane (tile) the bytes of parameters in the range that are not live at some
-    /// steps.
+    /// Returns for each lane (tile) the bytes of the current range's parameters that are not live
+    /// at some steps of the passes, but in the update.
     pub(in crate::memory) fn holes(&self) -> &[u64; N] {
         &self.lasting.sums[1]
     }
 
-    /// Returns for each lane (tile) the highest bytes of any update in the range besides
-    /// always-live variables.
+    /// Returns for each lane (tile) the highest bytes that any update takes in the current range
+    /// besides parameters that are on the chip anyway.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
     }

@@ -12,32 +12,35 @@ use std::ops::Range;
 /// Bytes by lane (tile), with the positions whose stages count them.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
-/// The bytes of weight updates on up to `N` neighbouring tiles. The buffers are reused for the next
-/// tiles.
+/// The bytes of weight updates on up to `N` neighbouring tiles, by lane (tile). The buffers are
+/// reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
-    /// The bytes of updates, ordered by update and then by the positions that count them.
+    /// The bytes of each update for each set of positions that counts some of its variables,
+    /// ordered by the number of the update and then by the set.
     pub(super) entries: Vec<PlacedAmounts<N>>,
-    /// Optimizer state that is sharded on the chip: the share of one replica.
+    /// The bytes of one replica's share of optimizer state that is sharded on the chip.
     pub(super) shares: Vec<Placing<N>>,
-    /// Parameters that are not live at some steps.
+    /// The bytes of parameters on the chip that are not live at some steps of the passes.
     pub(super) holes: Vec<Placing<N>>,
     rows: Vec<UpdateRow>,
 }
 
-/// The variables of one use, as far as they take part in one update.
+/// The variables of one use (one class and use set) that take part in the update with the number
+/// `update`. `set` are the positions that count them.
 #[derive(Debug, Clone, Copy)]
 struct UpdateRow {
     update: u32,
     set: PlaceSet,
     role: UpdateRole,
-    /// The row of the use in [`NeighbourUses`].
+    /// The row of the variables in [`NeighbourUses`].
     row: u32,
-    /// The number of the use (class and use set).
+    /// The number of the use in [`CountedUses`](crate::memory::live_steps::CountedUses).
     number: u32,
 }
 
-/// The bytes of one update for stages that have any position of `set`.
+/// The bytes of the update with the number `update` that a stage has if it has any position of
+/// `set`.
 #[derive(Debug)]
 pub(super) struct PlacedAmounts<const N: usize> {
     pub(super) update: u32,
@@ -45,24 +48,27 @@ pub(super) struct PlacedAmounts<const N: usize> {
     pub(super) amounts: Amounts<N>,
 }
 
-/// The bytes that a weight update of a stage needs, on each of `N` neighbouring tiles.
+/// The bytes of the variables of one weight update, by what the update does with them, on each of
+/// `N` neighbouring tiles (by lane). [`UpdatePhase::taken`] computes from them what the update
+/// takes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
-    /// Optimizer state that the update loads from memory outside the IPUs, as far as this replica
-    /// loads it.
+    /// The bytes of optimizer state that the update loads from memory outside the IPUs: only this
+    /// replica's share if the state is sharded.
     loaded: ByLane<u64, N>,
-    /// The bytes of the largest variable of the state that the update loads.
+    /// The bytes of the largest variable (one class and use set) in `loaded`.
     largest: ByLane<u64, N>,
-    /// The bytes of the weights, plus a replica's share of each.
+    /// The bytes of the weights, plus a replica's share of each: both are on the chip while a
+    /// sharded update gathers the weight.
     gathered: ByLane<u64, N>,
     /// The bytes of a replica's shares of the weights and of their gradients.
     shares: ByLane<u64, N>,
-    /// The highest live bytes of the tensors that only updates make.
+    /// The highest bytes, at any step of the update, of the tensors that only updates make.
     temporaries: ByLane<u64, N>,
 }
 
 impl<const N: usize> Amounts<N> {
-    /// Adds the bytes of the same update for other positions.
+    /// Adds `other`, the bytes of the same update for another set of positions.
     pub(super) fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
@@ -73,9 +79,10 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// Returns the bytes of an update, by lane (tile), besides always-live variables: first with
-    /// landing pads (buffers into which state is loaded) for all state, then with a pad for only
-    /// one tensor of state at a time.
+    /// Returns the bytes by lane (tile) that the update with the number `update` takes besides
+    /// parameters that are on the chip anyway. The first result has landing pads (buffers into
+    /// which state is loaded) for all state at once, the second a pad for only one tensor of state
+    /// at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -98,7 +105,7 @@ impl UpdatePhase {
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Loads the variables of some tiles that take part in updates.
+    /// Replaces the contents by the bytes of those variables in `uses` that take part in updates.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -136,7 +143,8 @@ impl<const N: usize> TileUpdates<N> {
         self.make_entries(memory, phase, uses);
     }
 
-    /// Sums up the rows into one entry for each update and each set of positions.
+    /// Sums up `rows` into one entry for each update and each set of counting positions. `uses` has
+    /// the bytes of the rows.
     fn make_entries(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -169,7 +177,8 @@ const SHARED_STATE: UpdateRole = UpdateRole::State {
     is_shared_out: true,
 };
 
-/// Adds the bytes of one use's variables, by lane (tile), to the bytes of an update.
+/// Adds `bytes`, by lane (tile), of variables with this `role` in an update, to `amounts`, the
+/// bytes of this update.
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
@@ -196,8 +205,8 @@ fn add_row<const N: usize>(
     }
 }
 
-/// Returns for each lane (tile) the highest live bytes of tensors that an update makes at any of
-/// its steps.
+/// Returns for each lane (tile) the highest live bytes, at any step from `first` to `end`
+/// (exclusive), of the tensors in `rows` that only updates make. `uses` has the bytes of the rows.
 fn highest<const N: usize>(
     memory: &MemoryModel<'_>,
     rows: &[UpdateRow],
@@ -212,28 +221,29 @@ fn highest<const N: usize>(
     live.highest()
 }
 
-/// The bytes of a stage on one tile in the update that takes the most.
+/// The bytes of a stage on one tile in the weight update that takes the most there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Updating {
-    /// Bytes of the stage's own parameters that are not live at some steps; the step-by-step
-    /// computation adds the variables that are live at every step.
+    /// Bytes of the stage's own parameters in the update: here only those that are not live at some
+    /// steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live ones.
     pub(in crate::memory) variables: u64,
-    /// Bytes like `variables`, of parameters that every stage has.
+    /// Like `variables`, for the parameters that every stage has.
     pub(in crate::memory) overhead: u64,
-    /// Bytes of the replica's shares of state, which stay on the chip between updates.
+    /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
     pub(in crate::memory) shares: u64,
-    /// The highest bytes that an update takes besides always-live variables.
+    /// The highest bytes that any update takes besides parameters that are on the chip anyway, with
+    /// landing pads (buffers into which state is loaded) for all state at once.
     pub(in crate::memory) taken: u64,
-    /// The highest bytes of any update if only one tensor of state at a time has a landing pad.
+    /// Like `taken`, with a landing pad for only one tensor of state at a time.
     pub(in crate::memory) taken_at_least: u64,
-    /// The number and the first step of the update that takes the most bytes; `None` if no update
+    /// The number of the update that takes the most bytes, and its first step; `None` if no update
     /// takes any.
     pub(in crate::memory) update: Option<(u32, u32)>,
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Computes the bytes in the update of a stage with these positions (end exclusive), by lane
-    /// (tile).
+    /// Computes for each lane (tile) the bytes, in the weight update, of a stage with the positions
+    /// `positions` (end exclusive). `phase` is the update phase that the bytes were loaded from.
     pub(in crate::memory) fn in_stage(
         &self,
         memory: &MemoryModel<'_>,

@@ -7,29 +7,31 @@ use crate::memory::steps::{Steps, StepsOfPosition, StepsOfPositions, by_position
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
-/// For each use (class and use set), the steps at which its variables are live in stages, if they
-/// differ from the profile.
+/// The steps at which the variables of each use (one class and use set) are live in stages of a
+/// pipeline, where these differ from the profile.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// For each use (class and use set), by its number: an index in `lives`. A model can have
-    /// millions of uses, but few distinct lives.
+    /// For each use, by its number in [`CountedUses`](crate::memory::live_steps::CountedUses): an
+    /// index in `lives`. A model can have millions of uses, but few distinct lives.
     of_uses: Vec<u32>,
-    /// For each distinct liveness of variables in stages: its parts. The first one has no parts,
-    /// and stands for variables that are live as in the profile.
+    /// For each distinct liveness of variables in stages: its parts, which add up. The entry
+    /// [`AS_RECORDED`] has no parts, and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
-/// A part of the liveness of variables: half-open steps at which they are live in stages that have
-/// any of `places` or, if that is `None`, in all stages that count the variables.
+/// The steps (half-open) at which variables are live in some stages: in those that have any of
+/// `places` or, if that is `None`, in all that count the variables. Several such parts of a use add
+/// up.
 #[derive(Debug)]
 pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
     pub(in crate::memory) places: Option<Places>,
-    /// A position that a stage must also have for this part to count; `None` for no such condition.
+    /// A position that a stage must also have, so that the variables are live in it at these steps;
+    /// `None` for no such condition.
     pub(in crate::memory) with: Option<u32>,
     pub(in crate::memory) steps: Steps,
 }
 
-/// A part of the liveness of variables whose places are still a list, before they become a set.
+/// A [`PartOfLife`] whose places are still a list of positions, not yet a set in [`PlaceSets`].
 type PartInPlaces = PartOfLife<Vec<u32>>;
 
 impl PartInPlaces {
@@ -41,13 +43,15 @@ impl PartInPlaces {
         }
     }
 
-    /// Are the variables live in all stages that count them, exactly at the recorded steps?
+    /// Does this part say no more than the profile: live exactly at the steps `recorded`
+    /// (half-open), in all stages that count the variables?
     fn is_as(&self, recorded: &[(u32, u32)]) -> bool {
         self.places.is_none() && self.with.is_none() && self.steps[..] == *recorded
     }
 }
 
-/// Returns the half-open `steps` without the steps from `end` on; all of them if `end` is `None`.
+/// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive); all of them if
+/// `end` is `None`.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
@@ -55,8 +59,8 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes the steps at which the variables of `model` are live in stages. Sets of positions
-    /// that this needs are added to `sets`.
+    /// Computes the steps at which the variables of `model` are live in stages of the pipeline of
+    /// `flows`. New sets of positions are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -83,8 +87,9 @@ impl StageLives {
         Ok(Self { of_uses, lives })
     }
 
-    /// Returns the parts of the liveness of the variables of a use (class and use set) in stages;
-    /// `None` if they are live as in the profile.
+    /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
+    /// `None` if they are live as in the profile. `number` is that of the use in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses).
     #[inline]
     pub(super) fn of(&self, number: u32) -> Option<&[PartOfLife]> {
         match *self.of_uses.get(number as usize)? {
@@ -102,20 +107,26 @@ struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The runs of layers that are recomputed; `None` if no layers are.
+    /// The segments of layers that are recomputed, if the pipeline recomputes layers; otherwise
+    /// `None`.
     again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
-    /// The index in `lives` for each combination of class, flow, [`Flow::is_layered`] and the step
-    /// where gradients end.
+    /// The index in `lives` of each result so far whose positions all need the variables at the
+    /// same steps. The key is the class, the number of the flow, [`Flow::is_layered`], and the step
+    /// at which an accumulator takes the variables, if they are gradients.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
-    /// The number of step ranges that may still be stored.
+    /// The number of step ranges that may still be stored before the computation fails.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// Returns the index in `lives` of the liveness of the variables of a use (class and use set),
-    /// which is stored there if it is new.
+    /// Returns the index in `lives` of the liveness of `variable`, which is stored there if it is
+    /// new. `number` is the number of this use in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses).
+    ///
+    /// # Errors
+    /// If more step ranges must be stored than [`limits::ENTRIES`].
     fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
@@ -149,8 +160,9 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the parts of the liveness of variables that are live at `steps`; empty if they are
-    /// live at the recorded ranges in all stages.
+    /// Returns the liveness in stages of variables that all positions need at `steps`. `of_flow` is
+    /// the flow of the variables and its [`Flow::is_layered`]. The result is empty if it says no
+    /// more than the ranges `recorded` in the profile.
     fn parts(
         &self,
         of_flow: (&Flow, bool),
@@ -167,7 +179,8 @@ impl Loading<'_> {
         }
     }
 
-    /// Returns the parts of the liveness of variables that positions need at different steps.
+    /// Returns the liveness in stages of variables that each position needs at its own steps, as
+    /// `own` says. `of_flow` is the flow of the variables and its [`Flow::is_layered`].
     fn own_parts(&self, of_flow: (&Flow, bool), own: &[StepsOfPosition]) -> Vec<PartInPlaces> {
         match self.again {
             None => listed(by_positions(own)).collect(),
@@ -175,7 +188,11 @@ impl Loading<'_> {
         }
     }
 
-    /// Stores the parts of a liveness, and returns their index in `lives`.
+    /// Stores the parts of the liveness of one use, and returns their index in `lives`;
+    /// [`AS_RECORDED`] for no parts.
+    ///
+    /// # Errors
+    /// If more step ranges must be stored than [`limits::ENTRIES`].
     fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
         if parts.is_empty() {
             return Ok(AS_RECORDED);
@@ -198,15 +215,15 @@ impl Loading<'_> {
 }
 
 impl Flows {
-    /// Returns the parts of the liveness of variables that are live at `ranges`, if layers are
-    /// recomputed.
+    /// Returns the liveness in stages of variables that would be live at `ranges` (half-open) if no
+    /// layer were recomputed; `segments` are recomputed. `is_layered` is [`Flow::is_layered`].
     fn again(
         &self,
-        runs: &Segments,
+        segments: &Segments,
         (flow, is_layered): (&Flow, bool),
         ranges: &[(u32, u32)],
     ) -> Vec<PartInPlaces> {
-        let found = runs.lives(flow, is_layered, ranges);
+        let found = segments.lives(flow, is_layered, ranges);
         let others = self.positions_of(found.others);
         let everywhere = found.everywhere.into_iter().map(|held| (None, held));
         let beside = found.beside.into_iter();
@@ -220,18 +237,18 @@ impl Flows {
         all.filter(|part| !part.steps.is_empty()).collect()
     }
 
-    /// Returns the parts of the liveness of variables that each position needs at its steps in
-    /// `own`, if layers are recomputed.
+    /// Like [`Flows::again`], for variables that each position needs at its own steps, as `own`
+    /// says.
     fn own_again(
         &self,
-        runs: &Segments,
+        segments: &Segments,
         (flow, is_layered): (&Flow, bool),
         own: &[StepsOfPosition],
     ) -> Vec<PartInPlaces> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
-            let steps = runs.until_rerun(flow, of_position);
-            let found = runs.lives(flow, is_layered, &steps);
+            let steps = segments.until_rerun(flow, of_position);
+            let found = segments.lives(flow, is_layered, &steps);
             always.push((of_position.0, all_steps(found.everywhere)));
             more.push((of_position.0, all_steps(found.beside)));
             others = found.others;
@@ -247,13 +264,12 @@ impl Flows {
     }
 }
 
-/// Returns all steps at which variables are held, regardless of the place that the stages must
-/// have.
+/// Merges the steps of all entries of `held`, without the places that stages must have.
 fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
-/// Turns each set of positions with its steps into a part of the liveness of a variable.
+/// Makes a part of the liveness of a variable from each set of positions with its steps.
 fn listed(parts: Vec<StepsOfPositions>) -> impl Iterator<Item = PartInPlaces> {
     let parts = parts.into_iter();
     parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))

@@ -23,44 +23,46 @@ use std::sync::Arc;
 use users::KnownFlows;
 pub(super) use users::PassWindows;
 
-/// All *flows* of a model in a pipeline: groups of tensors that the same places (In, layers, Out)
-/// use in the same passes. Most of the data is shared by the pipelines that are tried for a model.
+/// All *flows* of a model in a pipeline, numbered from 0: groups of tensors that the same places
+/// (In, layers, Out) use in the same passes. Pipelines of one model share most of the data.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Flows {
     pub(super) pipeline: Pipeline,
     /// Whether the model has a backward pass.
     pub(super) is_training: bool,
-    /// The number of places: In, each layer, and Out.
+    /// The number of places: In, each layer, and Out, numbered in this order. Unlike a position,
+    /// Out is a place of its own even on the first IPU.
     pub(in crate::memory) places: u32,
     /// Whether Out, the last place, is in one position with In, on the first IPU.
     pub(super) out_is_first: bool,
-    /// All flows (tensors with the same users), by their numbers.
+    /// All flows (tensors with the same users); their numbers are indices.
     pub(super) list: Arc<[Flow]>,
-    /// For each use (class and use set), by its number: the role of its variables in a pipeline.
+    /// For each use, by its number in [`CountedUses`](crate::memory::live_steps::CountedUses): the
+    /// role of its variables in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
-    /// The steps at which the operations of each place run, in each pass.
+    /// The steps at which the operations of each place run, in the forward and in the backward
+    /// pass.
     pub(super) windows: Arc<PassWindows>,
-    /// For some uses, by their numbers: the steps at which each position needs the variables.
-    /// Variables of other uses are needed whenever they are live.
+    /// For some uses, numbered as in `of_uses`: the steps at which each position needs the
+    /// variables. All positions need the variables of other uses whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// The runs of neighbouring layers whose forward pass is repeated before their backward pass,
-    /// if layers are recomputed.
+    /// The runs of neighbouring places that pipelines which recompute layers run forward again.
     segments: Arc<Segments>,
-    /// The gradients whose values accumulators take at the end of the passes, so that they are live
-    /// no longer.
+    /// The gradients that end with the passes, since an accumulator takes them there.
     summed: Arc<SummedGradients>,
-    /// For each use (class and use set), by its number: the steps at which its variables are live
-    /// in stages of the pipeline; `None` before [`Flows::in_pipeline`].
+    /// The steps at which variables are live in stages of the pipeline; `None` before
+    /// [`Flows::in_pipeline`].
     lives: Option<Arc<StageLives>>,
 }
 
-/// The role that the variables of one use (class and use set) have in a pipeline.
+/// The role that the variables of one use (the same class and use set) have in a pipeline.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
-    /// Variables that flow between stages or are kept for the backward pass, with the number of
+    /// Variables that several places use or that are kept for the backward pass, with the number of
     /// their flow.
     Flow(u32),
-    /// A weight that gets an accumulator, with the bytes of one element if they are known.
+    /// A weight that gets an accumulator of its gradients, with the bytes of one element of the
+    /// weight; `None` if these are unknown.
     Accumulated(Option<u8>),
     /// A weight that no operation updates.
     NotUpdated,
@@ -69,8 +71,8 @@ enum UseInPipeline {
 }
 
 impl Flows {
-    /// Finds the flows (tensors with the same users) of `model` in `pipeline`. `end` is the first
-    /// step after both passes.
+    /// Finds the flows of `model`, for stages of `pipeline`. `end` is the first step after the
+    /// forward and the backward pass. [`Flows::in_pipeline`] must follow.
     pub(in crate::memory) fn new(
         (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
@@ -104,9 +106,9 @@ impl Flows {
         }
     }
 
-    /// Returns the flows (tensors with the same users) in another pipeline. Only the steps at which
-    /// tensors are live can differ, if layers are recomputed in one of the pipelines. Sets of
-    /// positions that this needs are added to `sets`.
+    /// Returns the flows for stages of `pipeline`. The flows themselves are the same in every
+    /// pipeline; only the steps at which variables are live can differ. `at` is the model of the
+    /// flows and its placement. New sets of positions are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -125,15 +127,15 @@ impl Flows {
         Ok(flows)
     }
 
-    /// Returns the parts of the liveness of the variables of a use (class and use set) in stages;
-    /// `None` if they are live as in the profile.
+    /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
+    /// `None` if they are live as in the profile. `number` is as in [`Flows::of_uses`].
     #[inline]
     pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         self.lives.as_ref()?.of(number)
     }
 
-    /// Returns the positions in the layer order of `places`, ascending and without duplicates. Out
-    /// is in the position of In if it is on the first IPU.
+    /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
+    /// duplicates. If Out is on the first IPU, its position is that of In.
     fn positions_of(&self, mut places: Vec<u32>) -> Vec<u32> {
         for place in &mut places {
             if self.out_is_first && *place == self.places - 1 {
@@ -145,15 +147,15 @@ impl Flows {
         places
     }
 
-    /// Returns the role of the variables of a use (class and use set) in a pipeline.
+    /// Returns the role of the variables of the use with this number (as in [`Flows::of_uses`]).
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
         let found = self.of_uses.get(number as usize);
         found.copied().unwrap_or(UseInPipeline::Other)
     }
 
-    /// Returns the number of the flow of a use (class and use set); `None` if its variables do not
-    /// flow.
+    /// Returns the number of the flow of the variables of a use; `None` if they belong to none.
+    /// `number` is as in [`Flows::of_uses`].
     #[inline]
     pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
@@ -162,9 +164,9 @@ impl Flows {
         }
     }
 
-    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use (class
-    /// and use set), and the first and the last place between which they are sent. Returns `None`
-    /// if they have no flow, or no user in that pass.
+    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use, and
+    /// the first and the last place (inclusive) that use them in it. `None` if they have no flow,
+    /// or no user in it. `number` is as in [`Flows::of_uses`].
     pub(in crate::memory) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -174,8 +176,8 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Does an operation update the variables of a use (class and use set)? `None` if they are not
-    /// weights.
+    /// Does an operation update the weights of the use with this number (as in [`Flows::of_uses`])?
+    /// `None` if its variables are not weights.
     pub(super) fn updates(&self, number: u32) -> Option<bool> {
         match self.of_use(number) {
             UseInPipeline::Accumulated(_) => Some(true),
@@ -184,13 +186,14 @@ impl Flows {
         }
     }
 
-    /// Returns the number of flows of the model.
+    /// Returns the number of flows (tensors with the same users) of the model.
     pub(in crate::memory) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns the bytes by lane (tile) of the accumulators that are added for the variables of a
-    /// use (class and use set), which have `bytes` by lane; `None` if none are added.
+    /// Returns the bytes of the accumulators that the pipeline adds for the weights of a use, which
+    /// have `bytes` bytes; both by lane (tile). `None` if it adds none. `number` is as in
+    /// [`Flows::of_uses`].
     pub(in crate::memory) fn accumulators_of<const N: usize>(
         &self,
         number: u32,
@@ -203,14 +206,14 @@ impl Flows {
         Some(bytes.map(|bytes| accumulator.bytes(bytes.into(), element)))
     }
 
-    /// Does the pipeline recompute the activations of each layer?
+    /// Does the pipeline recompute the activations of each layer? No without training.
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
-    /// Returns the number of forward pipeline stages after a stage with these positions (end
-    /// exclusive) and `after` stages after it. Out is one more if it is a separate pipeline stage
-    /// on the first IPU.
+    /// Returns the number of forward pipeline stages after the stage with the positions `positions`
+    /// (end exclusive), if `after` stages of the split follow it. Out is one more if it is a
+    /// pipeline stage of its own on the first IPU.
     pub(in crate::memory) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         match self.out_is_first {
@@ -219,8 +222,8 @@ impl Flows {
         }
     }
 
-    /// Returns the number of additional copies that a stage keeps of each stashed tensor, with
-    /// `depth` forward pipeline stages after it.
+    /// Returns the number of additional copies of each stashed tensor that a stage keeps with
+    /// `depth` forward pipeline stages after it; 0 without training.
     pub(in crate::memory) fn copies(&self, depth: usize) -> u64 {
         match self.is_training {
             true => self.pipeline.schedule.copies(depth),
@@ -228,13 +231,13 @@ impl Flows {
         }
     }
 
-    /// Does a place (In, a layer or Out) have a backward pass?
+    /// Does the place with this number (In, a layer or Out) have backward operations?
     pub(super) fn goes_back(&self, place: u32) -> bool {
         self.windows.at(place).goes_back
     }
 
-    /// Is a place recomputed in a stage with these places, if each layer is recomputed? In is
-    /// recomputed together with the first layer.
+    /// In a pipeline that recomputes each layer: does the forward pass of `place` run again in the
+    /// stage that runs `places`? In and the first layer run again together if the stage has both.
     pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = match place {
             0 => Some(1),
@@ -245,14 +248,14 @@ impl Flows {
         self.goes_back(place) || with.is_some_and(|with| self.goes_back(with))
     }
 
-    /// Do the bytes of transfer buffers differ between phases?
+    /// Can transfer buffers have bytes, which then differ from phase to phase?
     pub(in crate::memory) fn has_phases(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }
 
-/// Determines for each use (class and use set) the role of its variables in a pipeline. New flows
-/// are added to `known`.
+/// Determines the role in a pipeline of each use of data, numbered as in [`Flows::of_uses`]. New
+/// flows are added to `known`.
 fn of_uses(
     (model, placement): (&Model, &Placement),
     windows: &PassWindows,
@@ -283,9 +286,9 @@ fn of_uses(
     model.variables.uses().iter().map(flow).collect()
 }
 
-/// Determines for each use set the role of its parameters in a pipeline (docs/model.md,
-/// "Accumulators and updates"). Without a backward pass, or if the profile has accumulators
-/// already, no parameter counts as a weight that needs one.
+/// Determines for each use set the role of its parameters (variables live at the first and last
+/// step) in a pipeline (docs/model.md, "Accumulators and updates"). Without a backward pass, or if
+/// the profile has accumulators already, no parameter counts as a weight.
 fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
     let sets = model.use_sets.len();
     if model.backward_start.is_none() || model.recording.accumulates {
@@ -318,8 +321,8 @@ fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> 
 }
 
 impl Accumulator {
-    /// Returns the bytes of the accumulator for a weight of `bytes` bytes, whose elements take
-    /// `element` bytes each. If the size of an element is unknown, the accumulator takes `bytes`.
+    /// Returns the bytes of the accumulator of a weight of `bytes` bytes. `element` is the bytes of
+    /// one element of the weight; if they are unknown, the accumulator takes `bytes`.
     pub(in crate::memory) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
         let width = match self {
             Accumulator::AsWeight => None,
@@ -335,8 +338,8 @@ impl Accumulator {
     }
 }
 
-/// Returns for each use (class and use set) the steps at which each position needs its variables;
-/// uses whose positions all need them whenever they are live are left out.
+/// Returns for some uses, numbered as in `of_uses` (their roles), the steps at which each position
+/// needs the variables; uses that all positions need whenever they are live are left out.
 fn own_steps(
     model: &Model,
     placement: &Placement,
@@ -354,8 +357,8 @@ fn own_steps(
     uses.filter_map(of_use).collect()
 }
 
-/// Does the host send the variables of this class? If so, an operation that uses them copies from
-/// the host at the step where they begin to be live.
+/// Does the host send the variables with this use set and class? If so, an operation that uses them
+/// copies data from the host at the first step at which they are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let Some((begin, _)) = model.classes.ranges(class).first() else {
         return false;

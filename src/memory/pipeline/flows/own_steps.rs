@@ -12,10 +12,12 @@ use super::{Flow, Life};
 use crate::memory::steps::StepsOfPosition;
 use crate::model::{Model, PlaceSet, Placement, VariableUse};
 
-/// The half-open steps of an operation, and its places if the operation has places of its own.
+/// The half-open steps of an operation, and the places (In, layers, Out) that run it; `None` if a
+/// rule assigned it to places for lack of places of its own.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// For the operations of each group: their steps and their places (In, layers, Out).
+/// The steps and places of the operations of each group, from which it follows at which steps a
+/// position needs a variable.
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -39,9 +41,9 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns for each position that counts the variables of a use (class and use set) the steps
-    /// at which it needs them. The result is empty if all positions need them whenever they are
-    /// live.
+    /// Returns for each position that counts the variables of a use (`variable`) the steps at which
+    /// it needs them. The result is empty if all positions need them whenever they are live. `flow`
+    /// is the flow that the variables belong to.
     pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<StepsOfPosition> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);
@@ -67,8 +69,10 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns for each live range, and each index in `positions`, the end of the position's last
-    /// operation in the range that uses variables of the set; `None` if there is no such operation.
+    /// Returns, for each of `ranges` (half-open, ascending) and then for each of `positions`, the
+    /// step (exclusive) at which the last operation ends that uses variables with the use set `set`
+    /// at this position and in this range; at most the end of the range. `None` if there is no such
+    /// operation. An operation without places of its own counts at all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
         let groups = self.model.use_sets.groups(set);
@@ -87,15 +91,17 @@ impl<'a> OwnSteps<'a> {
         ends
     }
 
-    /// Returns the indices in `positions` of the positions that have any of `places`.
+    /// Returns the indices in `positions` (ascending) of the positions that have any place of
+    /// `places`.
     fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
         let places = self.placement.by_pass.sets.places(places).iter();
         let found = places.map(move |&place| self.placement.positions.of_place(place) as u32);
         found.filter_map(move |position| positions.binary_search(&position).ok())
     }
 
-    /// Returns the step (exclusive) until which one position needs a variable in a live range.
-    /// `ends` has the end of the last operation of each position.
+    /// Returns the step (exclusive) until which a position needs a variable of `flow` in one live
+    /// range (half-open). `at` is the index of `position` in `ends`, which has for each position
+    /// the end of its last operation in this range, as [`OwnSteps::ends`] returns it.
     fn end(
         &self,
         (from, to): (u32, u32),
@@ -119,19 +125,21 @@ impl<'a> OwnSteps<'a> {
     }
 }
 
-/// Gradients: variables that the backward pass makes and that operations after both passes, such as
-/// an update or a norm, use.
+/// The gradients of weights for which the pipeline adds accumulators: variables that the backward
+/// pass makes and that operations after both passes, such as an update or a norm, use. They are
+/// live up to the end of the passes, where an accumulator takes them.
 #[derive(Debug, Default)]
 pub(super) struct SummedGradients {
-    /// For each use set: whether an operation after both passes computes with its variables.
+    /// For each use set: whether an operation that starts after both passes computes with its
+    /// variables.
     is_used_after: Vec<bool>,
-    /// The first step after both passes, which is the end of gradients.
+    /// The first step after both passes: gradients are live only before it.
     end: u32,
 }
 
 impl SummedGradients {
-    /// Finds the gradients of a model that gets accumulators, since the profile has none. `end` is
-    /// the first step after both passes.
+    /// Finds the gradients of `model`, whose profile has no accumulators. `end` is the first step
+    /// after both passes.
     pub(super) fn new(model: &Model, end: u32) -> Self {
         let is_after = model.groups_with(|operation| {
             let window = operation.window;
@@ -145,8 +153,9 @@ impl SummedGradients {
         }
     }
 
-    /// Returns the step before which variables of a use set end that are live at `ranges` in the
-    /// profile; `None` if they are not gradients that an accumulator takes.
+    /// Returns the step (exclusive) at which variables of `flow` with the use set `set` end in a
+    /// stage, since an accumulator takes them; `None` if they are no such gradients. `ranges` are
+    /// the half-open steps at which they are live in the profile.
     pub(super) fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_gradient = flow.life == Life::Backward;
         let is_gradient = is_gradient && self.is_used_after.get(set as usize) == Some(&true);

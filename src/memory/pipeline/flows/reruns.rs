@@ -32,20 +32,24 @@ struct Rerun {
     steps: (u32, u32),
 }
 
-/// The segments of a model if each layer is recomputed: each layer is a segment, and In belongs to
-/// the segment of the first layer. Out is not recomputed.
+/// The segments of a model in a pipeline that recomputes each layer. A segment is a run of places
+/// whose forward pass runs again before its backward pass: each layer is one, and In belongs to
+/// that of the first layer. Out is not recomputed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// For each place: the steps between its passes, at which tensors that only its segment uses
-    /// are free; `None` if all tensors of the place are kept.
+    /// For each place: the steps between its forward and its backward pass at which tensors are not
+    /// live that only its segment uses; `None` if the place is not recomputed, so that all its
+    /// tensors are kept.
     gaps: Vec<Option<Steps>>,
-    /// For each place: the first step of its backward pass; `None` if the place is not recomputed.
+    /// For each place: the first step of the backward pass before which it is recomputed; `None` if
+    /// the place is not recomputed.
     first_steps: Vec<Option<u32>>,
     reruns: Vec<Rerun>,
 }
 
 impl Segments {
-    /// Finds the segments of a model with `places` places, the last of which is Out if `has_out`.
+    /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
+    /// the last of them is Out.
     pub(super) fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
@@ -93,18 +97,16 @@ impl Segments {
         }
     }
 
-    /// Returns the steps between both passes of a place at which tensors are free that only its
-    /// segment (the layer; In belongs to the first one) uses. `None` if the place keeps all
-    /// tensors.
+    /// Returns the steps (half-open) between the forward and the backward pass of `place` at which
+    /// tensors are not live that only its segment uses. `None` if the place is not recomputed.
     fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
         self.gaps.get(place as usize)?.as_deref()
     }
 
-    /// Returns the steps of recomputed forward passes during which variables must stay live, since
-    /// they are live (`ranges`) when the backward pass begins that needs the recomputation. Only
-    /// backward passes of places for which `is_of` is true count; steps in `ranges` are left out.
-    /// Each entry has the place whose forward pass it is, which a stage must have for the entry to
-    /// count, or `None` for steps of several places.
+    /// Returns steps of recomputed forward passes at which variables must stay live, although they
+    /// are not live there in the profile (`ranges`, half-open, ascending): they are live in the
+    /// profile when the backward pass begins that needs this forward pass. Only backward passes of
+    /// places for which `is_of` is true are looked at.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
@@ -125,9 +127,9 @@ impl Segments {
         held.collect()
     }
 
-    /// Returns the steps at which variables of a flow (tensors with the same users) are live, if
-    /// layers are recomputed: in every stage that counts them, and additionally in stages that have
-    /// certain users of the flow.
+    /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
+    /// `is_layered` is [`Flow::is_layered`]; `ranges` are the half-open steps at which they would
+    /// be live without recomputation.
     pub(super) fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         match flow.life {
@@ -176,8 +178,8 @@ impl Segments {
         }
     }
 
-    /// Returns the steps of variables that are live as recorded in every stage that counts them,
-    /// and also during recomputed forward passes while they are needed.
+    /// Returns the liveness of variables that are live at `ranges` (half-open) in every stage that
+    /// counts them, and also during recomputed forward passes while these need them.
     fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
         let mut everywhere = self.held(ranges, |_| true);
         everywhere.push((None, ranges.into()));
@@ -187,8 +189,10 @@ impl Segments {
         }
     }
 
-    /// Returns the steps at which a position needs a variable. If the variable is an input of the
-    /// position's forward pass, they last until that pass runs again.
+    /// Returns the steps at which a position needs a variable of `flow`, with recomputation;
+    /// without, it would need the variable at `steps`. If the variable is an input of the
+    /// position's forward pass, it is needed until this pass is recomputed, just before the
+    /// backward pass.
     pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_input);
@@ -197,25 +201,26 @@ impl Segments {
         merged(steps.iter().copied().chain(kept))
     }
 
-    /// Returns the first step of the backward pass of a place; `None` if the place is not
-    /// recomputed.
+    /// Returns the first step of the backward pass before which `place` is recomputed; `None` if it
+    /// is not recomputed.
     fn first_step(&self, place: u32) -> Option<u32> {
         *self.first_steps.get(place as usize)?
     }
 }
 
-/// Half-open steps at which variables are live, and a place that a stage must have for these steps
-/// to count; `None` if they count in every stage.
+/// Half-open steps at which variables are live. The place is one that a stage must have for these
+/// steps to count; `None` if they count in every stage that has the variables.
 pub(super) type Held = (Option<u32>, Steps);
 
-/// The steps at which variables of a flow (tensors with the same users) are live, by the stages
-/// that count them.
+/// The steps at which variables of one flow (tensors with the same users) are live in stages with
+/// recomputed layers.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     /// Steps at which the variables are live in every stage that counts them.
     pub(super) everywhere: Vec<Held>,
     /// Further steps at which the variables are live, in stages that have any of `others`.
     pub(super) beside: Vec<Held>,
-    /// The places that decide about `beside`: users of the variables besides their maker.
+    /// The places whose stages have the steps in `beside`: users of the variables other than the
+    /// place that makes them.
     pub(super) others: Vec<u32>,
 }

@@ -21,7 +21,8 @@ impl Schedule {
     }
 }
 
-/// Do two places belong to one layer, if In counts as part of the first layer?
+/// Do the places `place` and `other` (numbers of In, layers or Out) belong to one layer, if In
+/// counts as part of the first layer?
 fn are_of_one_layer(place: u32, other: u32) -> bool {
     place.max(1) == other.max(1)
 }
@@ -43,8 +44,9 @@ impl Life {
     pub(in crate::memory::pipeline) const ALL: [Life; 3] =
         [Life::Forward, Life::AcrossPasses, Life::Backward];
 
-    /// Returns the passes in which variables of a class are live. Returns `None` for parameters,
-    /// which are live at the first and at the last step, and for a class that is never live.
+    /// Returns the passes in which variables of the equivalence class `class` are live. `None` for
+    /// parameters, which are live at the first and at the last step of the profile, and for a class
+    /// that is never live.
     pub(in crate::memory::pipeline) fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
@@ -65,34 +67,36 @@ impl Life {
 /// Tensors that the same places (In, layers, Out) use, and that are live in the same passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Flow {
-    /// The places that use the tensors in the forward pass, in ascending order. If Out is one of
-    /// them, it comes last, even if it is on the first IPU.
+    /// The numbers of the places that use the tensors in the forward pass, in ascending order. If
+    /// Out is one of them, it comes last, even if it is on the first IPU.
     pub(in crate::memory::pipeline) forward: Box<[u32]>,
-    /// The places that use the tensors in the backward pass and in updates, in ascending order.
+    /// The numbers of the places that use the tensors in the backward pass and in updates, in
+    /// ascending order.
     pub(in crate::memory::pipeline) backward: Box<[u32]>,
     pub(in crate::memory::pipeline) life: Life,
-    /// Whether the tensors come from the host.
+    /// Whether the host sends the tensors, so that no place makes them.
     pub(in crate::memory::pipeline) is_streamed: bool,
 }
 
-/// What a stage does with the tensors of a flow (a group with the same users): whether it keeps
-/// them, and the sums that they count for.
+/// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// For each [`Quantity`]: whether the bytes of the tensors are added to this sum.
+    /// For each [`Quantity`], as an index: whether the stage adds the bytes of the tensors to this
+    /// sum.
     pub(in crate::memory::pipeline) counts: [bool; QUANTITIES],
 }
 
-/// A sum that the bytes of flows count for, from which the additions of a pipeline are computed.
+/// A sum, for one stage, of the bytes of all flows with which the stage does one thing. The bytes
+/// that a pipeline adds to the stage follow from these sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Quantity {
-    /// Tensors of which the stage keeps a copy for each micro-batch in flight. The sum is
-    /// multiplied by the number of copies.
+    /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
+    /// flight, whose number ([`Flows::copies`]) multiplies the sum.
     Stash,
-    /// Tensors that Out, on the IPU of the stage, takes from it, and that the stage does not stash.
-    /// The sum is multiplied by the number of all pipeline stages.
+    /// Tensors that the stage does not stash and that Out takes, which is a pipeline stage of its
+    /// own on the same IPU. The stage holds them once for each pipeline stage.
     ForOut,
     /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
@@ -127,7 +131,8 @@ impl Quantity {
 }
 
 impl Flow {
-    /// Returns the place that makes the tensors in the forward pass; `None` if the host sends them.
+    /// Returns the number of the place that makes the tensors, the first that uses them in the
+    /// forward pass. `None` if the host sends them, or no place uses them in the forward pass.
     pub(in crate::memory::pipeline) fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
@@ -149,8 +154,8 @@ impl Flow {
             && counted.iter().all(|&place| is_used(place))
     }
 
-    /// Determines the role of a stage with these places in the flow, directly by the definitions of
-    /// docs/model.md, "Pipelines".
+    /// Determines what a stage that runs `places` does with the tensors, directly by the
+    /// definitions of docs/model.md, "Pipelines". `flows` has the settings of the pipeline.
     pub(in crate::memory::pipeline) fn role_of(
         &self,
         places: &Range<u32>,
@@ -197,9 +202,10 @@ impl Flow {
         }
     }
 
-    /// With recomputation of layers: does the stage stash these tensors? It does if a layer is
-    /// recomputed from them, or if a place that is not recomputed keeps them for the backward pass.
-    /// `kept` and `enters` are as in [`Flow::role_of`].
+    /// With recomputation of layers: does the stage that runs `places` stash these tensors? It does
+    /// if a layer is recomputed from them, or if a place that is not recomputed keeps them for the
+    /// backward pass. `kept` says whether the stage needs the tensors in both passes, `enters`
+    /// whether its forward pass takes them from an earlier stage or from the host.
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -226,7 +232,7 @@ impl Flow {
     }
 }
 
-/// Returns the elements of `users` (ascending) that are in `places`.
+/// Returns the part of `users`, numbers of places in ascending order, that lies in `places`.
 fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let first = users.partition_point(|&user| user < places.start);
     let users = &users[first..];

@@ -6,22 +6,23 @@ use crate::model::{Model, Pass, Placement, Positions};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The number of flows with the same places: one for each [`Life`], with tensors from the host or
-/// not.
+/// The number of flows that have the same users: one for each [`Life`], once with tensors from the
+/// host and once with others.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
-/// A map from lists of places to values, in which a slice of places can be looked up without a
-/// copy.
+/// A map from lists of places (numbers of In, layers, Out). A slice of places can be looked up in
+/// it without a copy.
 type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
 
-/// All flows (tensors with the same users) so far. Each pair of lists of places, for the forward
-/// and for the backward pass, occurs once.
+/// All flows (tensors with the same users) so far. For each pair of forward and backward places,
+/// `list` has [`OF_SET`] flows one after the other: by [`Life`], then without and with tensors from
+/// the host.
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
-    /// For each list of forward places, then for each list of backward places: the number of the
-    /// first flow with these places.
+    /// For each list of forward places, then for each list of backward places: the index in `list`
+    /// of the first flow with these places.
     numbers: ByPlaces<ByPlaces<u32>>,
-    /// The place of Out if it is on the first IPU; otherwise `None`.
+    /// The number of the place of Out if it is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
 
@@ -34,7 +35,9 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the number of the first flow with these places. Flows with new places are added.
+    /// Returns the index in `list` of the first of the [`OF_SET`] flows whose tensors these places
+    /// use in the forward and in the backward pass (ascending). The flows are added if they are
+    /// new.
     pub(super) fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
         let known = self.numbers.get(forward);
@@ -53,10 +56,12 @@ impl KnownFlows {
         first
     }
 
-    /// Returns `backward` with In in place of Out, in two cases in which Out is on the first IPU.
-    /// If `forward` has places but not Out, a backward operation in Out belongs to In, which shares
-    /// weights with Out. If `forward` is empty and `backward` is In and Out, the tensor is a
-    /// gradient of the shared weights, which stays on their IPU.
+    /// Returns `backward`, the places that use a tensor in the backward pass, for the case that Out
+    /// is on the first IPU; `forward` are those in the forward pass. In two cases In, once,
+    /// replaces Out: if `forward` has places but not Out, since a backward operation in Out then
+    /// belongs to In, which shares weights with Out; and if `forward` is empty and `backward` is In
+    /// and Out, since the tensor is then a gradient of the shared weights, which stays on their
+    /// IPU.
     fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
         let is_in = self.out.is_some_and(|out| {
             let is_gradient = forward.is_empty() && backward == [0, out];
@@ -75,11 +80,13 @@ impl KnownFlows {
     }
 }
 
-/// The steps at which the operations of each place (In, layers, Out) run, by place.
+/// The steps at which the operations of each place run, by the number of the place: In, layers,
+/// Out.
 #[derive(Debug, Default)]
 pub(in crate::memory::pipeline) struct PassWindows(Vec<PlaceSteps>);
 
-/// The steps at which the operations of one place (In, a layer or Out) run, in each pass.
+/// The steps at which the operations of one place (In, a layer or Out) run, in the forward and in
+/// the backward pass.
 #[derive(Debug, Clone, Default)]
 pub(in crate::memory::pipeline) struct PlaceSteps {
     /// The first and the last step (inclusive) of forward operations that run in this place only;
@@ -88,17 +95,18 @@ pub(in crate::memory::pipeline) struct PlaceSteps {
     /// The first and the last step (inclusive) of backward operations that run in this place only;
     /// `None` if there are none.
     pub(in crate::memory::pipeline) backward: Option<(u32, u32)>,
-    /// Whether the place has a backward operation. Frozen layers at the start of a model have none.
+    /// Whether the place has a backward operation. The layers at the start of a model have none if
+    /// they are frozen.
     pub(in crate::memory::pipeline) goes_back: bool,
-    /// Whether the place has an operation in a function body that the profile lists for several
-    /// calls.
+    /// Whether the place has an operation whose steps the profile lists for several calls of a
+    /// function, so that they do not tell in which call it runs.
     pub(in crate::memory::pipeline) is_in_functions: bool,
-    /// The half-open steps of backward operations in function bodies that the profile lists for
-    /// several calls.
+    /// The half-open steps of the backward operations that the profile lists for several calls of a
+    /// function.
     pub(super) bodies: Steps,
 }
 
-/// The steps of a place that does not exist. It counts as having a backward pass.
+/// The entry for a number that no place has. It counts as having a backward pass.
 static UNKNOWN: PlaceSteps = PlaceSteps {
     forward: None,
     backward: None,
@@ -152,15 +160,15 @@ impl PassWindows {
         Self(found)
     }
 
-    /// Returns the steps at which the operations of a place run.
+    /// Returns the steps at which the operations of the place with this number run.
     pub(in crate::memory::pipeline) fn at(&self, place: u32) -> &PlaceSteps {
         self.0.get(place as usize).unwrap_or(&UNKNOWN)
     }
 
-    /// Returns the users of a variable in the forward pass and in the backward pass, during one of
-    /// its live ranges: the range that is live into the backward pass, or else the range with the
-    /// most users. All callers of a function use its variables, but each live range belongs to one
-    /// call.
+    /// Returns those of the places `forward` and `backward` (users of a variable in the two passes)
+    /// whose operations run during one live range of the variable's class. The range is the first
+    /// that is live when the backward pass starts, or else that with the most users. All callers of
+    /// a function use its variables, but each live range belongs to one call.
     pub(super) fn users(
         &self,
         model: &Model,
@@ -199,8 +207,8 @@ mod made {
     use super::*;
 
     impl PassWindows {
-        /// Windows of places without steps. `go_back` says of each place whether its backward pass
-        /// runs there.
+        /// Makes windows of places without steps, one for each entry of `go_back`, which says
+        /// whether the place has a backward pass.
         pub(in crate::memory::pipeline) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 goes_back,
