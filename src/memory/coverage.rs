@@ -43,8 +43,8 @@ pub struct CodeCategory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CoverageFacts")]
 pub struct Coverage {
-    /// The number of the tile whose bytes are explained; 0 in the coverage of a category of
-    /// variables.
+    /// The number of the tile whose bytes are explained; 0 in the coverage of a category without
+    /// code.
     pub tile: u32,
     /// The bytes that the compiler recorded: all of the tile, or those of the category.
     pub recorded: u64,

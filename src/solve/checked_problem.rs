@@ -9,27 +9,27 @@ use super::plan::Plan;
 use super::problem::{Problem, SolveError};
 use crate::time::StageTimes;
 
-/// The number of edges (ranges that may be stages) for which the integer program takes some
-/// hundredths of a second. For ten times this number it takes seconds.
+/// The maximum number of edges (ranges that may be stages) that the integer program gets, so that
+/// it takes some hundredths of a second. With ten times as many edges it takes seconds.
 const MAX_EDGES: usize = 5_000;
 
-/// A problem that has passed its checks, for at most the number of IPUs of the problem.
+/// A problem that has passed its checks, with its constraints prepared for the solvers.
 #[derive(Debug, Clone)]
 pub(super) struct CheckedProblem<'a> {
     /// The problem that was checked. Its number of IPUs may be larger than `stages`.
     pub problem: Problem<'a>,
-    /// Maximum number of stages. Each stage needs an IPU and a position of its own, and the last
-    /// pin fixes the number of stages before it.
+    /// Maximum number of stages of a split: there are at most as many as IPUs and positions, and
+    /// the last pin fixes the number of stages before it.
     pub stages: usize,
-    /// Maximum number of edges of the network that the integer program gets. Of a larger network it
-    /// only gets a part that contains the best plan.
+    /// Maximum number of edges (ranges that may be stages) that the integer program gets. Of a
+    /// network with more edges it only gets a part that contains the best plan.
     pub max_edges: usize,
     /// For each position: whether constraints require or forbid a cut after it.
     cuts_after: Vec<CutRule>,
-    /// For each boundary between positions: the number of required cuts at this boundary or before
-    /// it.
+    /// For each boundary n, the one before position n (and one after the last): the number of
+    /// required cuts at this boundary or before it.
     required_until: Vec<usize>,
-    /// Pairs of a pinned position and the number of its IPU, in ascending order.
+    /// Pairs of a pinned position and the number of its IPU, in ascending order of positions.
     pins: Vec<(usize, usize)>,
 }
 
@@ -37,7 +37,8 @@ impl<'a> CheckedProblem<'a> {
     /// Checks `problem` and prepares its constraints.
     ///
     /// # Errors
-    /// If the problem contradicts itself, or its constraints contradict each other.
+    /// The errors of [`Problem::check`], and [`SolveError::Contradiction`] if no split obeys all
+    /// constraints.
     pub(super) fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
         problem.check()?;
         let layers = problem.layers();
@@ -64,8 +65,8 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// Returns the problem with at most `ipus` IPUs, which keep their limits. If a pin names a
-    /// removed IPU, the problem has no split.
+    /// Returns the problem for the first `ipus` IPUs only, which keep their limits. If a pin names
+    /// another IPU, no split obeys it.
     pub(super) fn with_ipus(&self, ipus: usize) -> Self {
         let stages = ipus.min(self.stages);
         Self {
@@ -99,7 +100,7 @@ impl<'a> CheckedProblem<'a> {
         self.problem.goal.order().iter().copied().filter(is_known)
     }
 
-    /// Returns the maximum number of bytes that a stage may take on a tile of any IPU.
+    /// Returns the highest limit, in bytes on one tile, of the first `stages` IPUs.
     pub(super) fn highest_limit(&self) -> u64 {
         self.problem.limits.first(self.stages).highest()
     }
@@ -114,8 +115,9 @@ impl<'a> CheckedProblem<'a> {
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
 
-    /// Is a stage of the positions `range` with `peak` bytes on its fullest tile within the limit
-    /// of IPU `stage`, and does it obey the pins?
+    /// May the positions `range` be the stage on the IPU with the number `stage`? It must be one of
+    /// the allowed IPUs, `peak` (the bytes on the fullest tile) within its limit, and the pins
+    /// obeyed.
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
@@ -127,8 +129,7 @@ impl<'a> CheckedProblem<'a> {
         fits && ends.iter().flatten().all(|pin| pin.1 == stage)
     }
 
-    /// Is every stage of `plan` within its limit, is their number possible, and does the plan obey
-    /// every constraint?
+    /// Does `plan` obey all limits and constraints, and has it an allowed number of stages?
     pub(super) fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
             let peak = self.problem.costs.peak(range.clone(), after);
@@ -142,9 +143,10 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// Returns the contribution of one stage to `objective`. The stage has the positions `range`,
-    /// `after` stages follow it, and its fullest tile takes `peak` bytes. The bytes of a cut count
-    /// for the stage that ends there.
+    /// Returns the value of one stage in `objective`. The value of a plan is the highest of its
+    /// stages if [`Objective::is_bottleneck`], otherwise their sum. The stage has the positions
+    /// `range`, `after` stages follow it, and its fullest tile takes `peak` bytes. The bytes of a
+    /// cut count for the stage that ends there.
     pub(super) fn value(
         &self,
         objective: Objective,
@@ -167,7 +169,8 @@ impl<'a> CheckedProblem<'a> {
     }
 }
 
-/// Returns the number of required cuts up to each boundary, including a cut at the boundary itself.
+/// Returns for each boundary n (the one before position n, and one after the last) the number of
+/// required cuts at it or before it. `cuts_after` has the rule for the cut after each position.
 fn required_until(cuts_after: &[CutRule]) -> Vec<usize> {
     let count = |count: &mut usize, cut: &CutRule| {
         *count += usize::from(*cut == CutRule::Required);

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::constraints::{Constraint, CutRule, Rule, cuts_after, forbidding};
 use crate::wording::counted;
 
-/// Constraints that no split can obey together, with the reason.
+/// Constraints that no split obeys together, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The constraints. The first contradicts the second or, if there is no second, the number of
@@ -42,8 +42,8 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A constraint that pins a position to an IPU. The implicit pin of position 0 to IPU 0 has no
-/// constraint.
+/// A position that must be on one IPU, with the constraint that pins it. Position 0 is on IPU 0
+/// without a constraint; then this is `None`.
 #[derive(Clone, Copy)]
 struct Pinned<'a> {
     position: usize,
@@ -51,8 +51,9 @@ struct Pinned<'a> {
     constraint: Option<&'a Constraint>,
 }
 
-/// Returns a contradiction among `constraints`, whose positions are all below `layers`. Returns
-/// `None` if some split into at most `ipus` stages obeys all of them.
+/// Returns a contradiction among `constraints`, in a layer order of `layers` positions, which must
+/// include all of theirs. Returns `None` if some split into at most `ipus` stages obeys all of
+/// them.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
@@ -92,7 +93,8 @@ fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
     })
 }
 
-/// Returns a constraint that requires a cut, and a constraint that forbids the same cut.
+/// Returns a constraint that requires a cut and one that forbids the same cut; `None` if there is
+/// no such pair.
 fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
     constraints.iter().find_map(|cut| {
         let Rule::CutAfter { position } = cut.rule else {
@@ -103,8 +105,9 @@ fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constra
     })
 }
 
-/// Returns the contradiction between the pin `before` and the next pin `pin`, with the cuts that
-/// are required or forbidden between them.
+/// Returns the contradiction, if there is any, between the pin `before`, the next pin `pin`, and
+/// the cuts that are required or forbidden between them. `cuts` has the rule for the cut after each
+/// position.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -138,7 +141,8 @@ fn between(
 }
 
 /// Returns the contradiction that more than `allowed` cuts are required after the positions
-/// `behind`; `None` if there are no more. `pins` are the constraints on the IPUs at both ends.
+/// `behind`; `None` if there are not more. `cuts` has the rule for the cut after each position,
+/// `pins` the constraints that pin both ends of `behind`, as far as there are any.
 fn too_many(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -163,8 +167,8 @@ fn too_many(
     conflict(reason, pins.chain(required.iter().rev().filter_map(asks)))
 }
 
-/// Makes a [`Conflict`] of constraints that no split obeys together. The first two of `all`
-/// contradict each other; `reason` says why.
+/// Makes a [`Conflict`] of `all` constraints, of which the first two contradict each other;
+/// `reason` is a sentence that says why. Never `None`, as the callers return an option.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,
@@ -205,7 +209,8 @@ mod tests {
         Constraint::option(Rule::Together { first, last }, source)
     }
 
-    /// The message about these constraints, for 8 positions and 4 IPUs.
+    /// Returns the error message for these constraints with 8 positions and 4 IPUs; `None` if they
+    /// do not contradict each other.
     fn message(constraints: &[Constraint]) -> Option<String> {
         find(constraints, 8, 4).map(|conflict| conflict.to_string())
     }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
-/// A condition on a plan, with the option or the shared weight that causes it.
+/// A condition on a split, with the option or the shared weight that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
-    /// The condition that a plan must obey.
+    /// The condition that a split must obey.
     pub rule: Rule,
     /// The option or shared weight that causes the constraint. It is used in messages only.
     pub origin: Origin,
@@ -19,7 +19,7 @@ pub struct Constraint {
 /// The cause of a constraint: an option of the user, or a weight that several layers share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// An option, as the user wrote it.
+    /// An option with its value, as the user wrote it.
     Option(String),
     /// A weight that several positions use and that can only be on one IPU, so they must share a
     /// stage.
@@ -35,17 +35,17 @@ pub struct TiedWeight {
     pub bytes: u64,
     /// The names of the positions that use the weight.
     pub users: Vec<String>,
-    /// Options that would lift the constraint; each of them suffices by itself. Empty if there are
-    /// none.
+    /// Options of the command, with values, that would lift the constraint; each of them suffices
+    /// by itself. Empty if there are none.
     pub ways_out: Vec<String>,
 }
 
-/// A condition on a plan. Positions are indices in the layer order: In, the layers, Out.
+/// A condition on a split. Positions are indices in the layer order: In, the layers, Out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
 #[schemars(rename = "CheckedRule")]
 pub enum Rule {
-    /// The stage with this position runs on this IPU (`--pin`).
+    /// The stage that has the position runs on the IPU with this number (`--pin`).
     Pin {
         /// Index of the position in the layer order.
         #[schemars(with = "u32")]
@@ -78,7 +78,8 @@ pub enum Rule {
 }
 
 impl Constraint {
-    /// Makes a constraint that an option of the user causes. `option` is the text of the option.
+    /// Makes a constraint with the condition `rule` that an option of the user causes. `option` is
+    /// the option with its value, as the user wrote it.
     pub fn option(rule: Rule, option: impl Into<String>) -> Self {
         let origin = Origin::Option(option.into());
         Self { rule, origin }
@@ -101,7 +102,8 @@ impl Constraint {
         }
     }
 
-    /// Does a plan obey the constraint? `stage_of` has the number of the stage of each position.
+    /// Does a plan obey the constraint? `stage_of` has for each position the number of its stage in
+    /// the plan.
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
         let stage = |position: usize| stage_of.get(position);
         match self.rule {
@@ -112,7 +114,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the last position that must exist for this constraint to make sense.
+    /// Returns the highest position that must exist so that the constraint makes sense. For a cut
+    /// this is the position after it.
     pub(super) fn last_position(&self) -> usize {
         match self.rule {
             Rule::Pin { position, .. } => position,
@@ -124,7 +127,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the positions after which the constraint forbids a cut; `None` if it forbids no cut.
+    /// Returns the positions, in ascending order, after which the constraint forbids a cut; `None`
+    /// if it forbids none.
     pub(super) fn forbidden(&self) -> Option<RangeInclusive<usize>> {
         match self.rule {
             Rule::Together { first, last } if first != last => {
@@ -151,8 +155,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Returns a phrase that says that the weight is on one IPU, and which options would change
-    /// this.
+    /// Returns the part of a message that says that the weight is on one IPU and, if there are any,
+    /// which options would lift this.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -169,7 +173,7 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// Whether constraints require a cut after a position, forbid it, or neither.
+/// Whether constraints require the cut after a position, forbid it, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
     /// No constraint requires or forbids the cut.
@@ -200,8 +204,8 @@ pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRu
     cuts
 }
 
-/// Returns a minimal set of constraints that together forbid every cut after `positions` that is
-/// forbidden at all. Options are preferred to shared weights.
+/// Returns a minimal set of constraints that together forbid every forbidden cut after one of
+/// `positions`. Where several forbid a cut, options are preferred to shared weights.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {

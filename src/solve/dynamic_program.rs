@@ -16,15 +16,16 @@ use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 use super::plan::Plan;
 
-/// The maximum number of objectives that one pass compares: all sums, and one bottleneck.
+/// The maximum number of objectives that one pass compares: all that are sums over stages, and one
+/// bottleneck (the maximum over stages).
 const MAX_OBJECTIVES: usize = 4;
 
-/// The values of a stage or of several stages, one for each objective of a pass; unused entries are
-/// 0.
+/// The values of one stage, or of several stages together, in each objective of a pass, in its
+/// order; unused entries are 0.
 type Values = [u128; MAX_OBJECTIVES];
 
-/// Returns the best plan by the goal of the problem; among equal plans the one with the earliest
-/// cuts. Returns `None` if no split is within the limits and obeys the constraints.
+/// Returns the best plan by the goal of the problem; among equal plans the one whose cuts come
+/// earliest. Returns `None` if no split is within the limits and obeys the constraints.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
@@ -41,7 +42,8 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     Plan::new(stages, checked.layers())
 }
 
-/// A range of positions that may be a stage, from a start that is stored elsewhere.
+/// A range of positions that may be a stage: its end (exclusive), the bytes on its fullest tile,
+/// and its values in the objectives of the pass. [`CandidatesByStart`] has its start.
 struct StageCandidate {
     end: usize,
     peak: u64,
@@ -51,30 +53,32 @@ struct StageCandidate {
 /// The ranges that may be a stage on some IPU, by the position where they start.
 type CandidatesByStart = Vec<Vec<StageCandidate>>;
 
-/// One pass of the dynamic program over some objectives. It adds stages from the last to the first.
+/// One pass of the dynamic program, which finds the best split by some of the objectives. It adds
+/// stages from the last to the first.
 struct StagePass<'a> {
     checked: &'a CheckedProblem<'a>,
     objectives: &'a [Objective],
-    /// Upper bounds on the values of each stage in the objectives of earlier passes.
+    /// Objectives of earlier passes, each with the highest value that a stage may have in it.
     caps: &'a [(Objective, u128)],
-    /// Index of the bottleneck in `objectives`, where it is the last; `None` if all objectives are
-    /// sums.
+    /// Index in `objectives` of the one that is the maximum over stages, always the last; `None` if
+    /// all objectives are sums over stages.
     bottleneck: Option<usize>,
 }
 
-/// For each position, the best split of the positions from there to the end, into the stages that a
-/// pass has added so far.
+/// For each position: the best split of the positions from it to the end, into the number of stages
+/// that a pass has added so far.
 struct BestRests {
-    /// For each position: the values of the best split from there to the end; `None` if there is no
-    /// such split.
+    /// For each position, and one after the last: the values of the best split from there to the
+    /// end; `None` if there is no such split.
     best: Vec<Option<Values>>,
-    /// For each added stage, the last stage of the plan first: by its start, the end of the best
-    /// stage.
+    /// For each stage that the pass added, the last of the split first: for each position, the end
+    /// (exclusive) of the best stage that starts there.
     ends: Vec<Vec<usize>>,
 }
 
 impl BestRests {
-    /// Starts without any stage, so only the empty split after the last position exists.
+    /// Starts without any stage, for `layers` positions: only the empty split after the last
+    /// position exists.
     fn new(layers: usize) -> Self {
         let mut best = vec![None; layers + 1];
         best[layers] = Some(Values::default());
@@ -82,8 +86,8 @@ impl BestRests {
         Self { best, ends }
     }
 
-    /// Returns the stages of the best split of all positions into at most `stages` stages, in
-    /// order.
+    /// Returns the stages, in order, of the best split of all positions into at most `stages`
+    /// stages. There must be such a split; `best` of position 0 says whether there is.
     fn stages(&self, stages: usize) -> Vec<Range<usize>> {
         let layers = self.best.len() - 1;
         let mut start = 0;
@@ -100,8 +104,9 @@ impl BestRests {
 }
 
 impl<'a> StagePass<'a> {
-    /// Makes a pass that compares `objectives` and uses only stages within `caps`. The last
-    /// objective may be a bottleneck.
+    /// Makes a pass that compares `objectives`, the most important first. Only the last may be a
+    /// bottleneck (a maximum over stages). `caps` are objectives with the highest value that a
+    /// stage may have in each.
     fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
@@ -116,7 +121,8 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Returns the values of the best split and its stages; `None` if there is no split.
+    /// Returns the values of the best split in the objectives of the pass, and its stages in order;
+    /// `None` if no split is allowed.
     fn run(&self) -> Option<(Values, Vec<Range<usize>>)> {
         if self.checked.layers() == 0 {
             return None;
@@ -130,9 +136,9 @@ impl<'a> StagePass<'a> {
         found.min_by_key(|&(values, _)| values)
     }
 
-    /// Returns the best split into at most `total` stages, as values and stages. If both the IPU of
-    /// a stage and the number of stages after it matter, only splits into exactly `total` stages
-    /// count.
+    /// Returns the values of the best split into at most `total` stages, and its stages in order;
+    /// `None` if there is none. If both the IPU of a stage and the number of stages after it
+    /// matter, only splits into exactly `total` stages count.
     fn up_to(&self, total: usize) -> Option<(Values, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
@@ -166,9 +172,10 @@ impl<'a> StagePass<'a> {
         Some((values, rest.stages(stages)))
     }
 
-    /// Puts one more stage before the best splits in `rest`, on `ipu` if that matters. Starts are
-    /// visited in ascending order, and each only uses the values of later starts, which are still
-    /// those without the new stage.
+    /// Extends the best splits in `rest` by one more stage before them, which starts at one of
+    /// `starts` and is one of `candidates`; on the IPU with the number `ipu`, if that matters.
+    /// Starts are visited in ascending order: each only uses the entries of later starts, which are
+    /// still those without the new stage.
     fn add_stage(
         &self,
         ipu: Option<usize>,
@@ -186,8 +193,10 @@ impl<'a> StagePass<'a> {
         rest.ends.push(ends);
     }
 
-    /// Returns the values and the end of the best stage that starts at `start`, together with the
-    /// best split of the positions after it. Among equal stages, the shortest one is the best.
+    /// Returns the best split of the positions from `start` to the end: its values, and the end
+    /// (exclusive) of its first stage, which is one of `candidates` on the IPU `ipu` (if that
+    /// matters). `rest` has the values of the best split from each later position. Among equal
+    /// splits that with the shortest first stage is the best; `None` if there is none.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -217,8 +226,8 @@ impl<'a> StagePass<'a> {
         best
     }
 
-    /// Returns the values of a stage together with those of the stages after it: the maximum for
-    /// the bottleneck, the sum for other objectives.
+    /// Combines the values of a stage with those of the stages after it (`rest`): the maximum for
+    /// the bottleneck, the sum for all other objectives.
     fn combined(&self, stage: &Values, rest: &Values) -> Values {
         let mut sum = *rest;
         for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {

@@ -18,15 +18,16 @@ use std::ops::Range;
 use super::network::{Network, StageEdge};
 use super::objectives::Objective;
 
-/// The largest difference from 0 or 1 at which the value of a binary is still read as 0 or 1.
+/// The largest difference from 0 or 1 at which the solver's value of a variable is still read as 0
+/// or 1.
 const INTEGRALITY: f64 = 1e-6;
 
-/// Upper bound on shifted costs, which are cut off here. The best path costs 0, so a range with
-/// such a high cost is never part of it.
+/// The highest cost of an edge that the solver gets; higher shifted costs are replaced by it. An
+/// edge of the best path costs 0, so an edge with such a cost is never part of it.
 const COST_CAP: u128 = 1 << 20;
 
-/// An edge of the network (a range that may be a stage) as a variable of the integer program, with
-/// its shifted cost.
+/// An edge of the network from the node `from` to the node `to`: a range of positions that may be a
+/// stage. `cost` is its cost in the integer program, as in [`Potentials::shifted`].
 #[derive(Debug)]
 pub(super) struct CostedEdge {
     pub from: usize,
@@ -35,12 +36,14 @@ pub(super) struct CostedEdge {
     pub cost: u128,
 }
 
-/// Returns the edges that lie on a path from the first node to the last, with their shifted costs.
-/// Without `sums` there is no path; then all edges are returned, at cost 0.
+/// Returns the edges of `network` that the integer program gets, with their shifted costs in one
+/// objective, whose `sums` are given: all that lie on a path from the first node to the last.
+/// `None` means that there is no such path; then all edges are returned, at cost 0.
 ///
-/// If there are more than `max_edges` of the problem, only the edges of the best paths are
-/// returned. The optimum stays the same: shifted costs are never negative, so no other edge can
-/// lower a sum of 0.
+/// If there are more edges than
+/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges), only those of
+/// the best paths are returned. The optimum stays the same: shifted costs are never negative, so no
+/// other edge can lower a sum of 0.
 pub(super) fn costed_edges(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<CostedEdge> {
     let max_excess = sums.map(|sums| max_excess(&sums.excess, network.checked.max_edges));
     let edges = network.edges().enumerate();
@@ -62,8 +65,8 @@ pub(super) fn costed_edges(network: &Network<'_>, sums: Option<&Potentials>) -> 
     choices.collect()
 }
 
-/// Returns the largest excess up to which there are at most `max_edges` edges; 0 if there are more
-/// edges even without any excess.
+/// Returns the largest excess (see [`Potentials::excess`]) up to which at most `max_edges` edges
+/// are left; 0 if even the edges without excess are more.
 fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     let mut excess: Vec<u128> = excess.iter().flatten().copied().collect();
     if excess.len() <= max_edges {
@@ -73,19 +76,20 @@ fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     first_out.saturating_sub(1)
 }
 
-/// Solves the integer program: returns the cheapest path of `edges` from node 0 to `sink`, as
-/// ranges in order, or `None` if there is no path.
+/// Solves the integer program: returns the cheapest path of `edges` from node 0 to the node `sink`,
+/// as ranges of positions in order, or `None` if there is no path.
 ///
-/// There is a binary for each edge. At every node except the first and the last, equally many
-/// chosen edges enter and leave, and one leaves the first node.
+/// There is a variable of value 0 or 1 for each edge. At every node except the first and the last,
+/// equally many chosen edges enter and leave, and one leaves the first node.
 ///
 /// # Errors
-/// If the solver fails, stops without a proof, or returns a value between 0 and 1.
+/// If the solver fails, stops without a proof, or returns a value between 0 and 1. The text is the
+/// reason for the user.
 pub(super) fn cheapest_path(
     sink: usize,
-    choices: &[CostedEdge],
+    edges: &[CostedEdge],
 ) -> Result<Option<Vec<Range<usize>>>, String> {
-    let (program, binaries) = program(sink, choices);
+    let (program, binaries) = program(sink, edges);
     let solution = match program.solve() {
         Err(ResolutionError::Infeasible) => return Ok(None),
         outcome => outcome.map_err(|error| error.to_string())?,
@@ -94,28 +98,29 @@ pub(super) fn cheapest_path(
         return Err("the solver stopped before it had a proof".to_owned());
     }
     let mut ranges = Vec::new();
-    for (choice, binary) in choices.iter().zip(binaries) {
+    for (edge, binary) in edges.iter().zip(binaries) {
         let is_chosen = read_binary(solution.value(binary));
         if is_chosen.ok_or("a binary is neither 0 nor 1")? {
-            ranges.push(choice.range.clone());
+            ranges.push(edge.range.clone());
         }
     }
     ranges.sort_by_key(|range| range.start);
     Ok(Some(ranges))
 }
 
-/// Returns the integer program, and the binary of each edge in order. There is a row for each node
-/// with an edge, except the last node, whose row follows from the others: the edges that leave the
-/// node minus the edges that enter it are 1 at the first node, else 0.
-fn program(sink: usize, choices: &[CostedEdge]) -> (MicroLpProblem, Vec<Variable>) {
+/// Makes the integer program for the cheapest path of `edges` from node 0 to the node `sink`. Also
+/// returns its variable, 0 or 1, for each edge in order. There is a row for each node with an edge,
+/// except the last node, whose row follows from the others: the edges that leave the node minus the
+/// edges that enter it are 1 at the first node, else 0.
+fn program(sink: usize, edges: &[CostedEdge]) -> (MicroLpProblem, Vec<Variable>) {
     let mut variables = variables!();
-    let binaries = variables.add_vector(variable().binary(), choices.len());
-    let mut cost = Expression::with_capacity(choices.len());
+    let binaries = variables.add_vector(variable().binary(), edges.len());
+    let mut cost = Expression::with_capacity(edges.len());
     let mut rows = BTreeMap::from([(0, Expression::default())]);
-    for (&binary, choice) in binaries.iter().zip(choices) {
-        cost.add_mul(choice.cost.min(COST_CAP) as f64, binary);
-        rows.entry(choice.from).or_default().add_mul(1.0, binary);
-        rows.entry(choice.to).or_default().add_mul(-1.0, binary);
+    for (&binary, edge) in binaries.iter().zip(edges) {
+        cost.add_mul(edge.cost.min(COST_CAP) as f64, binary);
+        rows.entry(edge.from).or_default().add_mul(1.0, binary);
+        rows.entry(edge.to).or_default().add_mul(-1.0, binary);
     }
     rows.remove(&sink);
     let mut program = variables.minimise(cost).using(microlp);
@@ -126,7 +131,8 @@ fn program(sink: usize, choices: &[CostedEdge]) -> (MicroLpProblem, Vec<Variable
     (program, binaries)
 }
 
-/// Returns the value of a binary as a truth value; `None` if it is neither close to 0 nor to 1.
+/// Reads the solver's `value` of a variable: is it 1? `None` if it is farther than [`INTEGRALITY`]
+/// from both 0 and 1.
 fn read_binary(value: f64) -> Option<bool> {
     let rounded = value.round();
     let is_integral = (value - rounded).abs() <= INTEGRALITY;
@@ -137,22 +143,24 @@ fn read_binary(value: f64) -> Option<bool> {
     }
 }
 
-/// For one objective, the exact least sums of values over the paths through each edge.
+/// For one objective: the least sum of its values over any path, and how far paths through each
+/// edge are above it. Edges are in the order of [`Network::edges`].
 #[derive(Debug)]
 pub(super) struct Potentials {
-    /// The least sum of any path from the first node to the last.
+    /// The least sum of the values over a path from the first node to the last.
     pub best: u128,
-    /// For each edge, its shifted cost. It is never negative, and 0 if the edge begins a best path
-    /// to the last node.
+    /// For each edge, its shifted cost: by how much its value, plus the least sum from its end to
+    /// the last node, exceeds the least sum from its start. It is 0 if the edge begins a best path
+    /// from there.
     pub shifted: Vec<u128>,
-    /// For each edge, the least sum of the paths through it minus `best`; `None` if no path from
-    /// the first node to the last uses it. It is never below the shifted cost.
+    /// For each edge, by how much the least sum over a whole path through it exceeds `best`; `None`
+    /// if no path from the first node to the last uses it. It is never below the shifted cost.
     pub excess: Vec<Option<u128>>,
 }
 
 impl Potentials {
-    /// Computes the least sums of `objective`; `None` if no path leads from the first node to the
-    /// last.
+    /// Computes the sums of `objective` over the paths of `network`; `None` if no path leads from
+    /// the first node to the last.
     pub(super) fn new(network: &Network<'_>, objective: Objective) -> Option<Self> {
         let value = |edge: &StageEdge<'_>| network.value(objective, edge);
         let (edges, last) = (network.edges(), network.sink());
@@ -179,9 +187,10 @@ impl Potentials {
     }
 }
 
-/// Returns for each node up to `last` the least sum of values on a path from `start` to it; `None`
-/// for nodes without a path. `edges` has each edge after the two nodes that it leads from and to,
-/// in an order in which edges into a node come before edges out of it.
+/// Returns for each node up to `last` the least sum of `value` over the edges of a path from the
+/// node `start` to it; `None` for nodes without such a path. An entry of `edges` is the node that
+/// an edge leads from, the node that it leads to, and the edge; edges into a node come before edges
+/// out of it.
 fn least_sums<'a>(
     (start, last): (usize, usize),
     edges: impl Iterator<Item = (usize, usize, StageEdge<'a>)>,

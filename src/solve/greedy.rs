@@ -5,31 +5,35 @@ use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that each stage starts with, in the order in which they are tried.
+/// Numbers of layers that each stage starts with, in the order in which they are tried: each with
+/// all [`PROPORTIONS`].
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
-/// Shares of the tile memory that stages may fill, in the order in which they are tried.
+/// Shares of the tile memory that stages may fill, in the order in which they are tried with one
+/// number of layers.
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search, which need not be a complete split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Is every position in a stage, and are there at most `max_stages` stages? If not, `stages` is
-    /// the last attempt.
+    /// Whether every position is in a stage, and there are at most as many stages as allowed. If
+    /// not, the other fields are those of the last attempt.
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
     /// If the model does not fit, they may end before the last layer (or be empty), since the next
     /// layers exceed the share of the tile memory, or be more than the allowed number.
     pub stages: Vec<Range<usize>>,
-    /// The share of the tile memory, from 0.5 to 1, that a stage may fill.
+    /// The share of the tile memory, from 0.5 to 1, that a stage may fill in this attempt.
     pub proportion: f64,
-    /// The number of layers that each stage starts with, as long as that many are left.
+    /// The number of layers that each stage starts with in this attempt; 1 if fewer layers are
+    /// left.
     pub min_layers: usize,
 }
 
 /// Searches for a split as the original tool does (docs/model.md, "The original's search"), into at
-/// most `max_stages` stages, for tiles of `mem_per_tile` bytes. Ranges without costs are over the
-/// limit. None, the position of operations without a layer, counts as a layer.
+/// most `max_stages` stages, for tiles of `mem_per_tile` bytes, and returns the first attempt that
+/// fits, or else the last one. A range without costs in `costs` does not fit. None, the position of
+/// operations without a layer, counts as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut last = None;
     for min_layers in MIN_LAYERS {
@@ -52,8 +56,9 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     last.expect("both lists of attempts have entries")
 }
 
-/// Makes one attempt: fills stages up to `target` bytes, until all layers are in a stage or the
-/// first `min_layers` layers of a stage exceed `target`.
+/// Makes one attempt: fills one stage after the other with up to `target` bytes on its fullest
+/// tile. Each starts with `min_layers` layers, or with one if fewer are left. It ends when all
+/// layers are in a stage, or when the first layers of a stage exceed `target`.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);

@@ -26,55 +26,60 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// The reasons why a problem has no plan, and the changes that would give it one.
+/// The reasons why a problem has no plan (no split within the limits that obeys the constraints),
+/// and the changes that would give it one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Infeasible {
     /// The reason why there is no plan, such as too few IPUs.
     pub cause: Cause,
-    /// The proof that stages are over the limit. It ignores pins and different limits of IPUs; see
-    /// [`Cause::PinsOrLimits`].
+    /// The proof that splits need more stages than there are IPUs, or that none is possible. It
+    /// ignores pins and different limits of IPUs, so it proves nothing for [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
-    /// The constraints that keep several positions in one stage which is over the limit; empty if a
-    /// single position is over the limit, and for other causes than [`Cause::TooLarge`].
+    /// For [`Cause::TooLarge`]: the constraints that keep the positions of the range over the limit
+    /// in one stage; empty if the range is a single position. Empty for all other causes.
     pub kept_together: Vec<Constraint>,
-    /// The plan with the lowest peak if there were no limits, with the same constraints and IPUs. A
-    /// tile with at least this many bytes would be enough. `None` if there are no IPUs or
-    /// positions, or if ranges over the limit have no costs.
+    /// The plan with the lowest peak if there were no limits, with the same constraints and IPUs:
+    /// tiles with at least as many bytes as its peak would be enough. `None` if there are no IPUs
+    /// or positions, or if [`Problem::costs`] lack ranges that it needs, since those were over the
+    /// limit.
     pub lowest_peak: Option<Solution>,
     /// The fewest IPUs with which there is a plan, at most one for each position; `None` if no
-    /// number is enough. If each IPU has a limit, only these IPUs are considered.
+    /// number is enough. If each IPU has a limit of its own, only the IPUs of the problem are
+    /// considered.
     pub fewest: Option<usize>,
-    /// Sets of constraints that, if they are left out, allow a plan: only options, only shared
-    /// weights, or some of both if neither is enough.
+    /// Sets of constraints each of which, if it is left out, allows a plan: one of options only and
+    /// one of shared weights only, as far as they exist; else one of both, if there is any.
     pub relaxations: Vec<Relaxation>,
 }
 
-/// Constraints that prevent a plan, and the best plan without them.
+/// Constraints whose removal allows a plan, and the best plan without them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relaxation {
-    /// The constraints to leave out. The set is minimal; if there are very many constraints, this
-    /// is not checked for all.
+    /// The constraints to leave out. None of them could stay; if there are more than 100
+    /// candidates, this is not checked for all.
     pub without: Vec<Constraint>,
     /// The best plan by the same goal and limits that obeys all other constraints.
     pub solution: Solution,
 }
 
-/// The reason why there is no split.
+/// The reason why no split is within the limits and obeys the constraints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RefusalReason")]
 pub enum Cause {
-    /// One layer, or several that constraints or tied weights keep in one stage, is over every
-    /// limit by itself, so no number of IPUs helps. The proof has only this range.
+    /// A single position, or several that constraints or tied weights keep in one stage, is over
+    /// every limit by itself, so no number of IPUs helps. The proof that there is no split has only
+    /// this range.
     TooLarge,
-    /// There are fewer IPUs than a split needs, as the proof shows.
+    /// There are fewer IPUs than a split needs; the proof has the number that is needed.
     #[default]
     TooFewIpus,
     /// The IPUs would be enough if each had the highest limit of all and there were only
     /// constraints on cuts. Pins of layers to IPUs, or lower limits of some IPUs, rule out every
     /// split.
     PinsOrLimits,
-    /// The layers fit by themselves, but not with the copies and buffers that the pipeline adds.
+    /// There would be a plan if each range took only its lower bound on bytes, but not with the
+    /// copies and buffers that the pipeline adds, which depend on the number of stages.
     Pipeline,
 }
 
@@ -107,8 +112,11 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
     }))
 }
 
-/// Is there a plan if every range takes only its lower bound on bytes, without additions of the
-/// pipeline that depend on the number of stages?
+/// Is there a plan if every range takes only its lower bound on bytes, without what the pipeline
+/// adds depending on the number of stages? False without a pipeline.
+///
+/// # Errors
+/// The errors of [`fits`].
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.costs.is_by_depth() {
         return Ok(false);
@@ -117,7 +125,11 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     fits(&Problem { costs, ..*problem })
 }
 
-/// Returns the minimal sets of constraints whose removal allows a plan.
+/// Returns minimal sets of constraints whose removal allows a plan: one of options only and one of
+/// shared weights only, as far as they exist; else one of both, if there is any.
+///
+/// # Errors
+/// The errors of [`solve`].
 fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
     let is_order = |constraint: &Constraint| constraint.weight().is_none();
     let without_orders = relaxed(problem, is_order)?;
@@ -129,11 +141,15 @@ fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
     Ok(found)
 }
 
-/// Maximum number of constraints that [`relaxed`] tries to keep, each by one search.
+/// Maximum number of constraints that [`relaxed`] tries to keep, each by one search; all later ones
+/// are left out.
 const MAX_TRIED: usize = 100;
 
-/// Finds a minimal set of constraints, chosen among those for which `may_go` is true, without which
-/// there is a plan. Returns `None` if leaving all of them out is not enough.
+/// Finds a minimal set of constraints without which there is a plan, among those for which `may_go`
+/// is true. Returns `None` if leaving all of them out is not enough, or if there are none.
+///
+/// # Errors
+/// The errors of [`solve`].
 fn relaxed(
     problem: &Problem<'_>,
     may_go: impl Fn(&Constraint) -> bool,
@@ -181,7 +197,8 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
     }
 }
 
-/// Has the problem a plan? The dynamic program decides this, without a proof.
+/// Is there a plan, a split within the limits that obeys the constraints? The dynamic program
+/// decides this, without a proof.
 ///
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
@@ -191,8 +208,8 @@ pub fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
 }
 
 /// Returns the fewest IPUs with which there is a plan under the same limits and constraints, at
-/// most one for each position; `None` if no number is enough. If each IPU has a limit, only these
-/// IPUs are considered.
+/// most one for each position; `None` if no number is enough. If each IPU has a limit of its own,
+/// only the IPUs of the problem are considered.
 ///
 /// # Errors
 /// The errors of [`solve`].
@@ -209,12 +226,14 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
     Ok(solution.map(|solution| solution.score.stages))
 }
 
-/// A proof that at least some number of stages is needed, by ranges that are over the limit.
+/// A proof that a split needs at least some number of stages: ranges of positions that are over the
+/// limit as one stage, so that each needs a cut inside, and required cuts. No cut serves twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// The highest limit of any IPU in bytes.
+    /// The highest limit of any IPU, in bytes on one tile.
     pub limit: u64,
-    /// Ranges of positions (ends exclusive) that are over the limit as stages, in ascending order.
+    /// Ranges of positions (ends exclusive) that are over the limit as one stage, in ascending
+    /// order. Neighbouring ranges may share positions, but no cut that is possible.
     pub ranges: Vec<Range<usize>>,
     /// Positions after which a constraint requires a cut, in ascending order.
     pub cuts_after: Vec<usize>,
@@ -228,13 +247,14 @@ pub enum Needed {
     /// At least this number of stages is needed: one for each range, one for each required cut, and
     /// one more.
     Stages(usize),
-    /// No number of stages is enough: the only range is a single position, or constraints forbid
-    /// every cut in it.
+    /// No number of stages is enough: the certificate has one range, which is a single position, or
+    /// in which constraints forbid every cut.
     Unsplittable,
 }
 
-/// Returns the certificate that proves the most stages: exactly the fewest that are within the
-/// highest limit and obey the constraints on cuts.
+/// Returns the certificate that proves the most stages. They are exactly the fewest with which each
+/// stage is within the highest limit of any IPU and the constraints on cuts are obeyed; pins are
+/// ignored.
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of
@@ -268,9 +288,10 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     Ok(certificate)
 }
 
-/// Returns the end of the longest stage from `start` that is within `limit` and has no required cut
-/// inside, or `start` if there is no such stage; and the range one step longer if it is over the
-/// limit.
+/// Returns the end (exclusive) of the longest stage from `start` that is within `limit` bytes, has
+/// no required cut inside and ends where a cut may be, or `start` if there is none. Also returns
+/// the next longer such range if it was ended by the limit. `cuts` has the rule for the cut after
+/// each position.
 fn longest(
     problem: &Problem<'_>,
     limit: u64,

@@ -27,18 +27,20 @@ use super::plan::Plan;
 use super::problem::SolveError;
 use super::solution::BottleneckProof;
 
-/// The best plan, and proofs that its bottlenecks (peak, cycles of the slowest stage) cannot be
-/// lower.
+/// The best plan, and proofs that its peak, or the cycles of its slowest stage, cannot be lower.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub plan: Plan,
-    /// The proofs, in the order of the objectives. A bottleneck that equals the lowest value of any
-    /// range needs no proof.
+    /// The proofs, in the order of the objectives. There is none for an objective in which no range
+    /// that may be a stage has a lower value.
     pub proofs: Vec<BottleneckProof>,
 }
 
-/// Returns the best plan by the goal of the problem; among equal plans the one with the earliest
-/// cuts. Returns `None` if the integer program proves that there is no split.
+/// Returns the best plan by the goal of the problem; among equal plans the one whose cuts come
+/// earliest. Returns `None` if the integer program proves that there is no split.
+///
+/// # Errors
+/// If the solver gives no proof, or contradicts exact sums.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, SolveError> {
     if checked.layers() == 0 {
         return Ok(None);
@@ -64,12 +66,16 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, Solv
 enum Outcome {
     Found(Answer),
     None,
-    /// The best paths of the compact network have more stages than there are IPUs, so the layered
-    /// network is needed.
+    /// The best paths of the network have more stages than there are IPUs. For the compact network,
+    /// the layered one must be searched instead, which counts stages.
     CountBinds,
 }
 
-/// Optimises one objective after the other, and removes the edges that are not part of a best plan.
+/// Optimises one objective after the other, and each time removes the edges that are not part of a
+/// best plan. Returns the plan that is left, with the earliest cuts.
+///
+/// # Errors
+/// If the solver gives no proof, or contradicts exact sums.
 fn search(mut network: Network<'_>) -> Result<Outcome, SolveError> {
     let checked = network.checked;
     let main = checked.problem.goal.main();
@@ -96,16 +102,19 @@ fn search(mut network: Network<'_>) -> Result<Outcome, SolveError> {
     Ok(Outcome::Found(Answer { plan, proofs }))
 }
 
-/// Does a path lead to the last node whose edges have values of at most `threshold` in `objective`,
-/// and are its edges no more than the allowed stages?
+/// Does a path from the first node to the last exist that has no more edges than there may be
+/// stages, and whose edges all have a value of at most `threshold` in `objective`?
 fn has_path(network: &Network<'_>, objective: Objective, threshold: u128) -> bool {
     let fewest = network.fewest_edges(objective, threshold);
     fewest.is_some_and(|stages| stages <= network.checked.stages)
 }
 
-/// Minimises a bottleneck: returns the network with only the edges up to the lowest value that
-/// allows a plan, and a proof by the integer program that the next lower value does not. There is
-/// no proof if no value is lower.
+/// Minimises `objective`, a maximum over stages. Returns the network with only the edges up to the
+/// lowest value that allows a plan, and a proof by the integer program that the next lower value
+/// does not. There is no proof if no edge has a lower value.
+///
+/// # Errors
+/// If no value allows a plan, or the solver gives no proof.
 fn lowest<'q>(
     network: &Network<'q>,
     objective: Objective,
@@ -127,8 +136,12 @@ fn lowest<'q>(
     Ok((network.within(objective, best), proof.transpose()?))
 }
 
-/// Proves by the integer program that `network` has no path with few enough edges. Returns the
-/// number of edges that a path needs, or `None` if there is no path at all.
+/// Proves by the integer program that no path of `network` has as few edges as there may be stages.
+/// Returns the number of edges that a path needs, or `None` if there is no path at all. `objective`
+/// is named in errors.
+///
+/// # Errors
+/// If the solver gives no proof, or finds such a path.
 fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usize>, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
@@ -145,8 +158,12 @@ fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usiz
     }
 }
 
-/// Minimises the sum of `objective` by the integer program, and keeps only the edges of paths with
-/// the least sum. Returns this sum; `None` if the program is infeasible.
+/// Minimises the sum of `objective` over a path by the integer program, and removes all edges of
+/// `network` but those of paths with the least sum. Returns this sum; `None`, without a change, if
+/// there is no path.
+///
+/// # Errors
+/// If the solver gives no proof, or contradicts exact sums.
 fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
     let fail = |reason: String| SolveError::unproven(objective, reason);
     let sums = Potentials::new(network, objective);
@@ -170,8 +187,8 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     Ok(found)
 }
 
-/// Returns the sum of `objective` over the stages of `plan`; `None` if the bytes of a stage are
-/// missing.
+/// Returns the sum of the values of the stages of `plan` in `objective`; `None` if the costs lack a
+/// stage.
 fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
     let costs = plan.with_after().map(|(stage, after)| {
         let peak = checked.problem.costs.peak(stage.clone(), after)?;

@@ -8,8 +8,8 @@ use super::problem::{Limits, Problem};
 use super::{Solution, SolveError, answer, dynamic_program};
 use rayon::prelude::*;
 
-/// Maximum number of IPU counts that are solved in parallel. More would be wasted, since the plan
-/// for one count is often the plan for several smaller ones.
+/// Maximum number of IPU counts that are solved in parallel. With more, work would be wasted, since
+/// the plan for one count is often also that for several smaller ones.
 const AT_ONCE: usize = 4;
 
 /// Returns the best plan for each of these numbers of IPUs, which ascend, by the same goal and
@@ -51,10 +51,11 @@ pub fn sweep(
     Ok(best)
 }
 
-/// Limits on the work of [`fitting`]: the number of splits, and the work to find each.
+/// Limits on the work of [`fitting`]: the number of splits that it finds, and the work to find
+/// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Maximum number of splits to find for one number of stages.
+    /// Maximum number of splits that are found with one number of stages.
     pub splits: usize,
     /// Maximum number of pipeline slots that the search for one split evaluates. A slot is an
     /// interval of a step in which each IPU works on one forward or backward pass of its stage, or
@@ -63,16 +64,19 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Number of splits for one number of stages beyond which more are not worth their time.
+    /// The highest [`Effort::splits`]: more splits with one number of stages are not worth their
+    /// time.
     pub const MAX_SPLITS: usize = 8;
-    /// Maximum number of searches of a whole run, each of which finds one split.
+    /// Maximum number of searches of a whole run, each for one split. It is divided among all pairs
+    /// of a pipeline and a number of stages.
     const MAX_SEARCHES: usize = 400;
-    /// Maximum number of slots that all searches of a run evaluate, which takes some tenths of a
-    /// second.
+    /// Maximum number of slots that all searches of a run evaluate together, which takes some
+    /// tenths of a second.
     const MAX_SLOTS: u64 = 20_000_000;
 
-    /// Returns the limits for each of `pairs` pairs of a pipeline and a number of stages. They
-    /// shrink with the number of pairs, so that the total time does not grow.
+    /// Returns the limits for one call of [`fitting`] with one number of stages, if there are
+    /// `pairs` such calls: one for each pair of a pipeline and a number of stages. They shrink with
+    /// the number of pairs, so that the total time does not grow.
     pub fn for_each_of(pairs: usize) -> Self {
         let splits = Self::MAX_SEARCHES / pairs.max(1);
         let splits = splits.clamp(1, Self::MAX_SPLITS);
@@ -84,10 +88,11 @@ impl Effort {
     }
 }
 
-/// Returns splits that fit, for each of `numbers` of stages that is at most the number of IPUs:
-/// first the split with the shortest step, then repeatedly the one with the shortest step among
-/// splits with a lower peak. Without cycles, returns only the split with the lowest peak for each
-/// number. Only the length of steps is proven.
+/// Returns splits within the limits and constraints for each of `numbers` of stages, in this order;
+/// numbers above that of the IPUs are skipped. For a number, the first is the split with the
+/// shortest step, and each following one that with the shortest step among the splits with a lower
+/// peak. If the problem has no cycles, it is only the split with the lowest peak. Bounds are proven
+/// only for the length of steps.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve).
@@ -118,8 +123,12 @@ pub fn fitting(
     Ok(found)
 }
 
-/// Returns the best split into exactly `stages` stages within `limits` (one for each stage, in
-/// bytes); `None` if there is none.
+/// Returns the best split into exactly `stages` stages: by the time of a step or, if the problem
+/// has no cycles, by its goal. `limits` has the limit in bytes for each stage; the search evaluates
+/// at most `max_slots` slots. `None` if there is no such split.
+///
+/// # Errors
+/// The errors of [`solve`](super::solve), except contradictory constraints.
 fn best(
     problem: &Problem<'_>,
     stages: usize,

@@ -65,9 +65,9 @@ pub use solution::{BottleneckProof, ObjectiveProof, Solution, StepProof};
 use checked_problem::CheckedProblem;
 use fastest::{MAX_SLOTS, fastest};
 
-/// Finds the best split, and proves that it is the best. Returns `None` if no split is within the
-/// limits and obeys the constraints; the integer program and the dynamic program must agree on
-/// this.
+/// Finds the best split by the goal of `problem`, and proves that it is the best. Returns `None` if
+/// no split is within the limits and obeys the constraints; the integer program and the dynamic
+/// program must agree on this.
 ///
 /// # Errors
 /// If the problem contradicts itself, its constraints contradict each other
@@ -90,9 +90,9 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
     Ok(solution)
 }
 
-/// Finds the best plan like [`solve`], but only by the dynamic program, without proofs. This is
-/// faster, to compare many problems before one of them is solved. Returns `None` if no plan is
-/// within the limits and obeys the constraints.
+/// Finds the best split like [`solve`], but only by the dynamic program, without proofs. This is
+/// faster, and meant for comparing many problems before one of them is solved. Returns `None` if no
+/// split is within the limits and obeys the constraints.
 ///
 /// # Errors
 /// If the problem or its constraints contradict themselves, or if costs are too large for exact
@@ -114,7 +114,11 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 }
 
 /// Solves with the integer program and with the dynamic program, by the objectives of the goal one
-/// after the other, and compares both results.
+/// after the other, and compares both results. `None` if there is no split. The time of a step is
+/// not considered.
+///
+/// # Errors
+/// If a solver gives no proof, or both differ.
 fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let integer = integer_program::solve(checked)?;
     let dynamic = dynamic_program::solve(checked);
@@ -127,8 +131,12 @@ fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, Sol
     }))
 }
 
-/// Returns the solution that both programs found, or an error with the first objective in which
-/// their plans differ.
+/// Returns the solution on which both programs agree; `None` if both found no plan. `integer` is
+/// the plan of the integer program, `dynamic` that of the dynamic program.
+///
+/// # Errors
+/// If the plans differ, with the first objective in which they do, or if one of them is not
+/// allowed.
 fn compare(
     checked: &CheckedProblem<'_>,
     integer: Option<Plan>,
@@ -160,7 +168,10 @@ fn compare(
     }))
 }
 
-/// Returns the score of a plan, or an error if the plan is over a limit or breaks a constraint.
+/// Returns the values of `plan` in all objectives.
+///
+/// # Errors
+/// If the plan is over a limit or breaks a constraint.
 fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError> {
     let problem = &checked.problem;
     let is_allowed = checked.allows(plan);

@@ -20,21 +20,22 @@ pub(super) struct StageRange {
     pub peak: u64,
 }
 
-/// A level of a layered network: the properties that all stages on this level have.
+/// A level of a layered network: what all stages on this level have in common. A path has one stage
+/// on each level that it visits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct StageLevel {
     /// The number of the IPU that the stages run on; `None` if it does not matter.
     pub ipu: Option<usize>,
     /// The number of stages after a stage of this level; `None` if it does not matter.
     pub after: Option<usize>,
-    /// Whether a stage of this level can be the first one of a plan.
+    /// Whether a stage of this level can be the first one of a split.
     is_entry: bool,
-    /// Whether a stage of this level must be the last one of a plan.
+    /// Whether a stage of this level must be the last one of a split.
     is_last: bool,
 }
 
-/// An edge of the network: a stage on one level, from the node where it starts to the node where it
-/// ends.
+/// An edge of the network: a stage on the level `level`, from the node `from` where it starts to
+/// the node `to` where it ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StageEdge<'a> {
     pub from: usize,
@@ -43,18 +44,21 @@ pub(super) struct StageEdge<'a> {
     pub stage_range: &'a StageRange,
 }
 
-/// The ranges of positions that may be stages on one level of the network.
+/// The ranges of positions that may be stages on one level of the network, and which of them still
+/// have an edge.
 #[derive(Debug, Clone)]
 struct LevelRanges {
     level: StageLevel,
     /// The ranges, ordered by start and then by end.
     ranges: Arc<[StageRange]>,
-    /// For each range, whether its edge is in the network.
+    /// For each range: whether its edge is in the network, and not removed.
     open: Vec<bool>,
 }
 
-/// A network of nodes and open edges. A path from node 0, where no position is in a stage, to
-/// [`Network::sink`], where all positions are, is a split. There is at least one position.
+/// A network whose edges are ranges of positions that may be stages. A path from node 0, where no
+/// position is in a stage, to [`Network::sink`], where all positions are, is a split. An edge is
+/// *open* until it is removed. In the compact network, nodes are boundaries between positions; in
+/// the layered network, there is a node for each boundary on each level.
 #[derive(Debug, Clone)]
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,
@@ -63,8 +67,8 @@ pub(super) struct Network<'q> {
 }
 
 impl<'q> Network<'q> {
-    /// Makes the compact network. It has an edge for each range that is within the highest limit
-    /// and obeys the constraints on cuts.
+    /// Makes the compact network, in which stages are not counted. It has an edge for each range
+    /// that is within the highest limit of any IPU and obeys the constraints on cuts.
     pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
         let ranges = stage_ranges(checked, 0);
         let only = LevelRanges {
@@ -79,8 +83,9 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// Makes the layered network. Each level has an edge for each range that may be a stage on this
-    /// level and that starts where stages of the level before can end.
+    /// Makes the layered network, in which a path has one stage on each level. A level has an edge
+    /// for each range that may be a stage on it and that starts where stages of the level before
+    /// can end.
     pub(super) fn layered(checked: &'q CheckedProblem<'q>) -> Self {
         // The ranges by the number of stages after them, computed once each.
         let mut by_after: Vec<Option<Arc<[StageRange]>>> = vec![None; checked.stages.max(1)];
@@ -110,7 +115,8 @@ impl<'q> Network<'q> {
         self.levels.len().max(1) * self.checked.layers()
     }
 
-    /// Returns the open edges. Edges into a node come before edges out of it.
+    /// Returns the edges that were not removed. Edges into a node come before edges out of it;
+    /// edges of one level are ordered by start and then by end.
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = StageEdge<'_>> {
         let layers = self.checked.layers();
         let levels = self.levels.iter().enumerate();
@@ -144,8 +150,8 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// Returns the network with only the edges whose value in `objective`, such as the bytes of the
-    /// stage's fullest tile, is at most `threshold`.
+    /// Returns the network with only the edges whose value in `objective` ([`Network::value`]) is
+    /// at most `threshold`.
     pub(super) fn within(&self, objective: Objective, threshold: u128) -> Self {
         let mut network = self.clone();
         let keep: Vec<bool> = self
@@ -156,15 +162,16 @@ impl<'q> Network<'q> {
         network
     }
 
-    /// Returns the value of the stage of `edge` in `objective`.
+    /// Returns the value of the stage of `edge` in `objective`, such as the bytes on its fullest
+    /// tile for the peak.
     pub(super) fn value(&self, objective: Objective, edge: &StageEdge<'_>) -> u128 {
         let StageRange { range, peak } = edge.stage_range;
         let after = edge.level.after.unwrap_or(0);
         self.checked.value(objective, (range, after), *peak)
     }
 
-    /// Returns the lowest number of edges of any path from the first node to the last whose edges
-    /// all have a value of at most `threshold` in `objective`; `None` if there is no such path.
+    /// Returns the fewest edges of any path from the first node to the last whose edges all have a
+    /// value of at most `threshold` in `objective`; `None` if there is no such path.
     pub(super) fn fewest_edges(&self, objective: Objective, threshold: u128) -> Option<usize> {
         let mut fewest = vec![None; self.sink() + 1];
         fewest[0] = Some(0_usize);
@@ -181,7 +188,7 @@ impl<'q> Network<'q> {
         fewest[self.sink()]
     }
 
-    /// Removes the edges that no path from the first node reaches.
+    /// Removes the edges to which no path from the first node leads.
     pub(super) fn close_unreachable(&mut self) {
         let mut reached = vec![false; self.sink() + 1];
         reached[0] = true;
@@ -193,8 +200,8 @@ impl<'q> Network<'q> {
         self.retain(keep);
     }
 
-    /// Removes edges from which no path leads to the last node, the last ones first, until at most
-    /// `enough` edges are left.
+    /// Removes edges from which no path leads to the last node, the last such edges first, and
+    /// stops when at most `enough` edges are left.
     pub(super) fn close_dead_ends(&mut self, enough: usize) {
         let mut excess = self.edges().count().saturating_sub(enough);
         let mut leads_on = vec![false; self.sink() + 1];
@@ -209,7 +216,7 @@ impl<'q> Network<'q> {
         self.retain(keep.into_iter().rev());
     }
 
-    /// Returns the distinct values of all edges in `objective`, in ascending order.
+    /// Returns the distinct values that the edges have in `objective`, in ascending order.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
         let values = self.edges().map(|edge| self.value(objective, &edge));
         let mut values: Vec<u128> = values.collect();
@@ -218,8 +225,8 @@ impl<'q> Network<'q> {
         values
     }
 
-    /// Returns the stages of the path that takes the shortest range at every node, which has the
-    /// earliest cuts. Every edge must be on a path to the last node.
+    /// Returns the stages, in order, of the path that takes the shortest range at every node, which
+    /// has the earliest cuts. Every edge must be on a path to the last node.
     pub(super) fn earliest_path(&self) -> Vec<Range<usize>> {
         let mut node = 0;
         let mut stages = Vec::new();
@@ -233,7 +240,7 @@ impl<'q> Network<'q> {
     }
 }
 
-/// Returns the levels of a layered network, in the order in which paths visit them.
+/// Returns the levels of the layered network for `checked`, in the order in which paths visit them.
 fn levels_of(checked: &CheckedProblem<'_>) -> Vec<StageLevel> {
     let stages = checked.stages;
     let level = |ipu: Option<usize>, after: Option<usize>| StageLevel {
@@ -259,9 +266,9 @@ fn levels_of(checked: &CheckedProblem<'_>) -> Vec<StageLevel> {
     }
 }
 
-/// Returns for each range whether it may be a stage of `level`. `starts` has, for each boundary,
-/// whether a stage of the level before can end there; afterwards it says this for stages of
-/// `level`.
+/// Returns for each of `ranges` whether it may be a stage of `level`. `starts` says for each
+/// boundary (n is before position n) whether a stage of this level may start there; afterwards it
+/// says the same for the next level: whether a stage of `level` can end there.
 fn open_edges(
     checked: &CheckedProblem<'_>,
     level: StageLevel,
@@ -284,8 +291,8 @@ fn open_edges(
     open
 }
 
-/// Returns the ranges that obey the constraints on cuts and are within the highest limit if `after`
-/// stages follow.
+/// Returns the ranges, ordered by start and then by end, that obey the constraints on cuts and are
+/// within the highest limit of any IPU if `after` stages follow.
 fn stage_ranges(checked: &CheckedProblem<'_>, after: usize) -> Arc<[StageRange]> {
     let limit = checked.highest_limit();
     let costs = checked.problem.costs;

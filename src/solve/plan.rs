@@ -53,8 +53,8 @@ impl Plan {
     }
 }
 
-/// The values of a plan in all objectives, as exact integers. [`Goal::order`] says which one counts
-/// first.
+/// The values of a plan in all objectives, as exact integers. [`Goal::order`] says which of them
+/// counts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// The bytes on the fullest tile of any stage.
@@ -74,7 +74,7 @@ pub struct Score {
 
 impl Score {
     /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if the
-    /// bytes or cycles of a stage are missing.
+    /// problem lacks the bytes of a stage, or has cycles but not those of a stage.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         let mut score = Self {
             peak: 0,
@@ -98,8 +98,8 @@ impl Score {
         Some(score)
     }
 
-    /// Returns the value in `objective`; `None` for the earliest cuts, which are not a number, and
-    /// for cycles if the profile has none.
+    /// Returns the value of the plan in `objective`; `None` for [`Objective::EarliestCuts`], which
+    /// is not a number, and for [`Objective::Cycles`] if the profile has no cycles.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
@@ -111,9 +111,9 @@ impl Score {
         }
     }
 
-    /// Orders splits, possibly of different pipelines, by `goal`; the better one is less. By time,
-    /// the split with the shortest step for each micro-batch is the best, then the one with the
-    /// fewest stages, then the one with the lowest peak.
+    /// Orders the scores of splits, possibly of different pipelines, by `goal`; the better one is
+    /// less. For [`Goal::Time`], the split with the shortest step for each of its micro-batches is
+    /// the best, then the one with the fewest stages, then the one with the lowest peak.
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
@@ -124,15 +124,15 @@ impl Score {
         }
     }
 
-    /// Returns the values of the objectives in the order of `goal`, the most important first. Lower
-    /// is better.
+    /// Returns the value in each objective of `goal`, the most important first; lower is better.
+    /// Entries are `None` as in [`Score::value`].
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
         let order = goal.order().iter();
         order.map(|&objective| self.value(objective)).collect()
     }
 }
 
-/// Returns the constraints that `plan` breaks, in the order of the problem.
+/// Returns the constraints of `problem` that `plan` breaks, in their order.
 ///
 /// # Errors
 /// If the problem contradicts itself, or the plan has another number of positions. Constraints that

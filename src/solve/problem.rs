@@ -36,14 +36,15 @@ pub struct Problem<'a> {
     pub ipus: usize,
     /// The bytes that a stage may take on each tile of its IPU.
     pub limits: Limits<'a>,
-    /// Conditions on a plan besides the limits.
+    /// Conditions on a split besides the limits.
     pub constraints: &'a [Constraint],
-    /// The objective by which plans are compared first, which determines the order of the others.
+    /// The objective by which splits are compared first; it determines the order of all others.
     pub goal: Goal,
 }
 
 impl<'a> Limits<'a> {
-    /// Makes the limits from one number of bytes for all IPUs, or one for each IPU.
+    /// Makes the limits from `bytes`: a single number holds for all IPUs, otherwise there is one
+    /// for each IPU, from IPU 0.
     pub fn new(bytes: &'a [u64]) -> Self {
         match bytes {
             [same] => Self::Same(*same),
@@ -51,7 +52,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limits of the first `ipus` IPUs.
+    /// Returns the limits of the first `ipus` IPUs only; all if there are fewer.
     pub fn first(self, ipus: usize) -> Self {
         match self {
             Self::Same(_) => self,
@@ -59,16 +60,16 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the bytes that a stage may take on each tile of the IPU with number `stage`; `None`
-    /// if each IPU has a limit and there is no such IPU.
-    pub fn of(self, stage: usize) -> Option<u64> {
+    /// Returns the limit, in bytes on each tile, of the IPU with the number `ipu`; `None` if each
+    /// IPU has a limit of its own and there is no such IPU.
+    pub fn of(self, ipu: usize) -> Option<u64> {
         match self {
             Self::Same(bytes) => Some(bytes),
-            Self::ByIpu(bytes) => bytes.get(stage).copied(),
+            Self::ByIpu(bytes) => bytes.get(ipu).copied(),
         }
     }
 
-    /// Returns the highest limit of any IPU in bytes; 0 if there are no IPUs.
+    /// Returns the highest limit of any IPU, in bytes on each tile; 0 if there are no IPUs.
     pub fn highest(self) -> u64 {
         match self {
             Self::Same(bytes) => bytes,
@@ -93,7 +94,7 @@ impl<'a> Limits<'a> {
 
 impl<'a> Problem<'a> {
     /// Returns the problem without limits on the bytes of a stage, with the lowest peak as the
-    /// goal.
+    /// goal. Ranges that [`Problem::costs`] lack stay impossible.
     pub fn at_any_limit(self) -> Self {
         Self {
             limits: Limits::Same(u64::MAX),
@@ -102,7 +103,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the highest limit in bytes of the IPUs that may be used.
+    /// Returns the highest limit, in bytes on each tile, of the first `ipus` IPUs.
     pub(super) fn highest_limit(&self) -> u64 {
         self.limits.first(self.ipus).highest()
     }
@@ -112,8 +113,8 @@ impl<'a> Problem<'a> {
         self.costs.layers()
     }
 
-    /// Returns the bytes that a cut before position `boundary` sends; 0 at both ends of the layer
-    /// order, where no cut is possible.
+    /// Returns the bytes that a cut before the position `boundary` sends; 0 at both ends of the
+    /// layer order, where no cut is possible.
     pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
         let before = boundary.checked_sub(1);
         before
@@ -122,9 +123,12 @@ impl<'a> Problem<'a> {
             .unwrap_or(0)
     }
 
-    /// Returns an error if the problem breaks a condition that the solvers rely on: lists of equal
-    /// lengths, squares that do not overflow, costs that grow with the range, and constraints on
-    /// positions that exist.
+    /// Checks the conditions that the solvers rely on.
+    ///
+    /// # Errors
+    /// If lists differ in length, the goal needs cycles that the problem lacks, the sum of squared
+    /// peaks could overflow, a range has lower costs than a range inside it, or a constraint names
+    /// a position that does not exist.
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
@@ -158,8 +162,11 @@ impl<'a> Problem<'a> {
         Err(SolveError::Internal(problem))
     }
 
-    /// Returns an error if four times the largest possible sum of squared peaks does not fit in 128
-    /// bits. The solvers add up several such sums.
+    /// Checks that four times the largest possible sum of squared peaks fits in 128 bits, since the
+    /// solvers add up several such sums.
+    ///
+    /// # Errors
+    /// [`SolveError::TooLarge`] if it does not fit.
     fn check_size(&self) -> Result<(), SolveError> {
         let Some((range, peak)) = self.costs.highest() else {
             return Ok(());
@@ -171,8 +178,12 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns an error unless every range that begins at `from` has at least the peak of the range
-    /// without its last position and of the range without its first position.
+    /// Checks that the lower bound of every range that begins at the position `from` is at least
+    /// that of the range without its last position, and that of the range without its first
+    /// position.
+    ///
+    /// # Errors
+    /// [`SolveError::Internal`] with the first range for which this is not so.
     fn check_monotone(&self, from: usize) -> Result<(), SolveError> {
         let row = self.costs.least_from(from);
         let tail = self.costs.least_from(from + 1);
@@ -191,9 +202,9 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Makes the error that a range takes fewer bytes than a range inside it, which is impossible for
-/// the memory of a stage (docs/model.md, "The memory of a stage"). `inner_peak` is `None` for an
-/// inner range over the limit.
+/// Makes the error that `range` takes only `peak` bytes, less than the range `inner` inside it,
+/// which is impossible for the memory of a stage (docs/model.md, "The memory of a stage").
+/// `inner_peak` is the bytes of `inner`, or `None` if it is over the limit.
 fn not_monotone(
     range: Range<usize>,
     peak: u64,
@@ -241,7 +252,8 @@ pub enum SolveError {
 }
 
 impl SolveError {
-    /// Returns the error that a split is not proven to be the best in `objective`, for `reason`.
+    /// Returns the internal error that a split is not proven to be the best in `objective`;
+    /// `reason` is the end of its message.
     pub(super) fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
         Self::Internal(format!("no proven {objective}: {reason}"))
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Solution {
     /// The stages of the best plan, on which the integer program and the dynamic program agree.
     pub plan: Plan,
-    /// The value of the plan in every objective, computed again from its stages in integers.
+    /// The values of the plan in all objectives, computed again from its stages in integers.
     pub score: Score,
     /// For each objective, in the order of the goal, the optimum of the integer program and that of
     /// the dynamic program.
@@ -25,7 +25,8 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Makes a solution without proofs that it is the best, except for the bounds on its step.
+    /// Makes a solution without proofs that `plan` is the best, except for the bounds `step` on its
+    /// step, if there are any.
     pub(super) fn unproven(plan: Plan, score: Score, step: Option<StepProof>) -> Self {
         Self {
             plan,
@@ -36,8 +37,9 @@ impl Solution {
         }
     }
 
-    /// Returns the faster split `found` with the proof of `self` that no split has a faster slowest
-    /// stage. `found` was searched from the split of `self`.
+    /// Returns the solution with the split `found`, which a search for the shortest step found when
+    /// it began with the split of `self`. Of the proofs of `self`, the one stays that no split has
+    /// a faster slowest stage.
     pub(super) fn with_step(mut self, found: Self) -> Self {
         self.proofs.truncate(1);
         self.bottlenecks
@@ -49,9 +51,11 @@ impl Solution {
         }
     }
 
-    /// Returns an error if the steps of the split are shorter than the proven bound on all splits,
-    /// longer than the bound although the split is claimed to be the fastest, or if its slowest
-    /// stage is faster than the proven minimum.
+    /// Checks the bounds on the step against the split, if there are any.
+    ///
+    /// # Errors
+    /// If a step of the split is shorter than the bound on all splits, or longer although the split
+    /// is claimed to be the fastest, or if its slowest stage is faster than the proven minimum.
     pub(super) fn check_step(&self) -> Result<(), SolveError> {
         let (Some(step), Some(proof)) = (self.score.step, self.step) else {
             return Ok(());
@@ -86,12 +90,12 @@ pub struct ObjectiveProof {
     pub dynamic_program: u128,
 }
 
-/// A proof that the peak or the cycles of the slowest stage cannot be lower: no split reaches the
-/// next lower value.
+/// A proof that no split has a lower peak, or a slowest stage with fewer cycles: no split reaches
+/// the next lower value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ProvenBottleneck")]
 pub struct BottleneckProof {
-    /// The number that cannot be lower: `peak` or `cycles`.
+    /// The objective that cannot be lower: `peak` or `cycles`.
     pub objective: Objective,
     /// The next lower value that any range of layers has, which no split reaches, as decimal text.
     #[serde(with = "decimal")]
@@ -104,13 +108,14 @@ pub struct BottleneckProof {
     pub stages_needed: Option<usize>,
 }
 
-/// Bounds on the shortest step of a pipeline.
+/// Bounds on the shortest step of a pipeline, in cycles. A step is one weight update, with all
+/// micro-batches before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepProof {
-    /// Lower bound on the cycles of a step, over all splits that fit, with the number of
-    /// micro-batches of the best split. Equals the cycles of the best split if that is proven to be
-    /// the best. 0 if more stages are allowed than the search bounds.
+    /// Lower bound on the cycles of a step of any split within the limits, converted to the number
+    /// of micro-batches of the best split. It equals the cycles of the best split if that is proven
+    /// to be the fastest. It is 0 if more stages are allowed than the search has bounds for.
     pub at_least: u128,
-    /// Whether every split was tried or proven to be no better.
+    /// Whether every split was tried or proven to be no faster.
     pub is_optimal: bool,
 }

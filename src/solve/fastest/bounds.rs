@@ -6,44 +6,48 @@ use crate::time::{SlotKind, StageTimes};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cycles of a stage in a slot, by the passes that run in it: none, forward, backward (with
-/// recomputation), or both.
+/// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), by the
+/// passes that it runs there: none, forward, backward (with recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
-/// Returns the index in [`CyclesByPasses`] for a stage that runs these passes in a slot.
+/// Returns the index in [`CyclesByPasses`] for a slot in which a stage runs these passes.
 fn index_of(forward: bool, backward: bool) -> usize {
     usize::from(forward) + 2 * usize::from(backward)
 }
 
-/// Lower bounds on the cycles of the busiest of the remaining stages, for splits into one number of
-/// stages.
+/// Lower bounds on the cycles of the stages that a search has not placed yet, for splits into a
+/// fixed number of stages.
 #[derive(Debug)]
 pub(super) struct Bounds {
     stages: usize,
-    /// The table of bounds, which splits into more stages may share.
+    /// The table of bounds for splits into at least this number of stages; its last rows are those
+    /// of this number.
     table: Arc<BoundsTable>,
 }
 
-/// Lower bounds for all remainders of splits, by the first remaining stage and then by the position
-/// where it starts.
+/// Lower bounds for the stages at the end of a split into `stages` stages, by the number of the
+/// first of them and then by the position where it starts.
 #[derive(Debug)]
 struct BoundsTable {
     stages: usize,
     positions: usize,
-    /// The bounds; `None` if the remaining stages cannot cover the remaining positions. The last
-    /// row has no remaining stage.
+    /// For each first stage and start: the bounds; `None` if the stages from there on cannot have
+    /// all remaining positions. One more stage number stands for no remaining stage.
     rests: Vec<Option<RestBounds>>,
-    /// The end of the first remaining stage in the split whose slowest stage takes the fewest
-    /// cycles.
+    /// For each first stage and start, the end (exclusive) of the first stage: in the split of the
+    /// remaining positions whose slowest stage takes the fewest cycles.
     ends: Vec<usize>,
 }
 
-/// Lower bounds on the cycles of the remaining stages of a split.
+/// Lower bounds on the cycles of the stages at the end of a split, from one stage and one position
+/// on, however they are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RestBounds {
-    /// Lower bounds on the cycles of the slowest of all remaining stages.
+    /// For each combination of passes: a lower bound on the cycles of the slowest of these stages,
+    /// if all run these passes.
     busiest: CyclesByPasses,
-    /// Lower bounds on the cycles of the first remaining stage.
+    /// For each combination of passes: a lower bound on the cycles of the first of these stages, if
+    /// it runs these passes.
     first: CyclesByPasses,
 }
 
@@ -85,8 +89,8 @@ impl BoundsTable {
         stage * (self.positions + 1) + start
     }
 
-    /// Computes the bounds for remainders whose first stage is `stage` and starts at `start`, from
-    /// the bounds for later stages.
+    /// Computes the bounds for splits of the positions from `start` on, whose first stage has the
+    /// number `stage`. Those for the next stage must have been computed.
     fn add(
         &mut self,
         checked: &CheckedProblem<'_>,
@@ -125,7 +129,8 @@ impl BoundsTable {
 }
 
 impl Bounds {
-    /// Computes the bounds for splits into `stages` stages; `None` if there is no such split.
+    /// Computes the bounds for splits into `stages` stages; `None` if no such split is within the
+    /// limits and obeys the constraints.
     pub(super) fn new(
         checked: &CheckedProblem<'_>,
         times: &StageTimes,
@@ -135,9 +140,9 @@ impl Bounds {
         Self::of_table(table, stages)
     }
 
-    /// Computes the bounds for each number of stages up to `most` for which there are splits. They
-    /// share one table, unless the IPU of a stage matters: otherwise the remaining stages have the
-    /// same bounds whatever their number.
+    /// Computes the bounds for splits into each number of stages, from 1 to `most`, for which there
+    /// are splits. All share one table, since the bounds only depend on the number of remaining
+    /// stages, unless it matters on which IPU a stage runs.
     pub(super) fn of_all(
         checked: &CheckedProblem<'_>,
         times: &StageTimes,
@@ -167,13 +172,14 @@ impl Bounds {
         self.table.place(stage + more, start)
     }
 
-    /// Can the stages from number `stage` on cover all positions from `start` on?
+    /// Can the stages from the number `stage` on have all positions from `start` on, within the
+    /// limits and constraints?
     pub(super) fn leads_on(&self, stage: usize, start: usize) -> bool {
         self.rest(stage, start).is_some()
     }
 
-    /// Returns the lower bounds on the stages from number `stage` on, the first of which starts at
-    /// `start`; `None` if there is no such split.
+    /// Returns the lower bounds for the stages from the number `stage` on, the first of which
+    /// starts at the position `start`; `None` if they cannot have all positions from there on.
     pub(super) fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         if start > self.table.positions {
             return None;
@@ -181,8 +187,8 @@ impl Bounds {
         *self.table.rests.get(self.place(stage, start))?
     }
 
-    /// Returns the stages of the split whose slowest stage takes the fewest cycles; `None` if the
-    /// bounds lead to no split.
+    /// Returns the stages, in order, of the split whose slowest stage takes the fewest cycles;
+    /// `None` if a number of a stage and its start have no bounds.
     pub(super) fn path(&self) -> Option<Vec<Range<usize>>> {
         let mut start = 0;
         let mut stages = Vec::with_capacity(self.stages);
@@ -196,17 +202,18 @@ impl Bounds {
     }
 }
 
-/// The passes that the remaining stages run in one kind of slot, as indices of [`CyclesByPasses`].
+/// The passes that the stages not placed yet run in one kind of slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RestActivity {
-    /// The passes that all remaining stages run, as an index of [`CyclesByPasses`].
+    /// The passes that each of these stages runs, as an index of [`CyclesByPasses`].
     busiest: usize,
-    /// The passes that the first remaining stage runs, as an index of [`CyclesByPasses`].
+    /// The passes that the first of these stages runs, as an index of [`CyclesByPasses`].
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines the passes of the stages from number `stage` on in slots of this `kind`.
+    /// Determines the passes that the stages from the number `stage` on run in slots of this
+    /// `kind`.
     pub(super) fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let all = |active: &[bool]| active.iter().all(|&is| is);
@@ -219,8 +226,8 @@ impl RestActivity {
 }
 
 impl RestBounds {
-    /// Returns a lower bound on the cycles of the busiest remaining stage in a slot with these
-    /// passes.
+    /// Returns a lower bound on the cycles of the busiest of these stages in a slot in which they
+    /// run the passes `work`.
     pub(super) fn of(&self, work: RestActivity) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

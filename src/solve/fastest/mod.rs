@@ -18,14 +18,16 @@ use bounds::{Bounds, RestActivity};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Upper bound on the slots of steps that a search evaluates, which takes some tenths of a second.
-/// Trying a stage counts as one slot for each kind of slot in the step, two to four for each IPU.
+/// The number of slots that a search evaluates at most, which takes some tenths of a second. A slot
+/// is an interval of a step in which each IPU works on one pass of its stage; equal slots are one
+/// kind. Each stage that is tried counts as one slot for each kind, of which there are two to four
+/// for each IPU.
 pub(super) const MAX_SLOTS: u64 = 20_000_000;
-/// Upper bound on the number of splits (of different numbers of stages) whose cuts are moved by
-/// [`TimedSplit::climb`] to find better ones.
+/// The number of splits, each into another number of stages, whose cuts [`TimedSplit::climb`] moves
+/// to find a better split to start from.
 const MAX_CLIMBS: usize = 8;
-/// With more positions or stages than these, only splits near those with the fastest slowest stage
-/// are tried.
+/// With more positions than this, or with more stages than `MAX_STAGES`, the search does not try
+/// all splits, only those near the splits whose slowest stage is the fastest.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
@@ -38,8 +40,8 @@ struct TimedSplit {
 }
 
 impl TimedSplit {
-    /// Scores the split into `stages`; `None` if it is over a limit, breaks a constraint, or has no
-    /// cycles.
+    /// Computes the time of the split into `stages`; `None` if it is over a limit, breaks a
+    /// constraint, or the profile has no cycles.
     fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
@@ -47,9 +49,10 @@ impl TimedSplit {
         Some(Self { plan, score, rate })
     }
 
-    /// Returns the split as the best one found. `at_least` is a lower bound on the steps of splits
-    /// that were not tried, or `None` if all were; `is_bounded` is false if nothing is known of some
-    /// numbers of stages.
+    /// Makes the solution of a search whose best split this is. `at_least` is a lower bound on the
+    /// steps of the splits that were not tried, or `None` if all were tried or ruled out.
+    /// `is_bounded` is false if more stages are allowed than `MAX_STAGES`, so that nothing is known
+    /// of some numbers of stages.
     fn proven(self, at_least: Option<Rate>, is_bounded: bool) -> Solution {
         let Self { plan, score, rate } = self;
         let bound = at_least.filter(|&bound| bound.compare(rate).is_lt());
@@ -63,8 +66,8 @@ impl TimedSplit {
         Solution::unproven(plan, score, Some(proof))
     }
 
-    /// Orders splits by the time of a step for each micro-batch, then by number of stages, then by
-    /// peak, the best first.
+    /// Orders splits, the best first: by the time of a step for each of its micro-batches, then by
+    /// fewer stages, then by lower peak.
     fn compare(&self, other: &Self) -> Ordering {
         self.score.compare(&other.score, Goal::Time)
     }
@@ -73,7 +76,7 @@ impl TimedSplit {
         self.compare(other).is_lt()
     }
 
-    /// Moves one cut by one layer at a time, as long as this makes the split better.
+    /// Moves one cut by one position at a time, as long as this makes the split better.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
         while is_better {
@@ -96,8 +99,9 @@ impl TimedSplit {
     }
 }
 
-/// Finds the split with the shortest step, beginning with the allowed split `start` and evaluating
-/// at most `max_slots` slots. Returns `None` if the profile has no cycles.
+/// Finds the split, of any number of stages, with the shortest step for each micro-batch. The
+/// search begins with `start`, a split within the limits and constraints, and evaluates at most
+/// `max_slots` slots ([`MAX_SLOTS`] says how they count). `None` if the profile has no cycles.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -116,8 +120,8 @@ pub(super) fn fastest(
     ))
 }
 
-/// Finds the split into exactly `stages` stages with the shortest step, evaluating at most
-/// `max_slots` slots. Returns `None` if there is no such split, or the profile has no cycles.
+/// Like [`fastest`], but only among splits into exactly `stages` stages, and without a split to
+/// begin with. `None` if there is no such split, or the profile has no cycles.
 pub(super) fn fastest_of_number(
     checked: &CheckedProblem<'_>,
     stages: usize,
@@ -129,8 +133,8 @@ pub(super) fn fastest_of_number(
     Some(search(checked, times, vec![bounds], start, max_slots))
 }
 
-/// Returns the best of `best` and of the splits of all `bounds`, each of which is for one number of
-/// stages.
+/// Returns the best split among `best` and all splits into those numbers of stages that `bounds`
+/// are for. At most `max_slots` slots are evaluated ([`MAX_SLOTS`] says how they count).
 fn search(
     checked: &CheckedProblem<'_>,
     times: &StageTimes,
@@ -168,41 +172,43 @@ fn search(
     best.proven(at_least, is_bounded)
 }
 
-/// A search for the fastest split into one number of stages, which adds stage after stage.
+/// A search for the fastest split into a fixed number of stages, which places one stage after the
+/// other, from the first on.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
     times: &'a StageTimes,
     stages: usize,
     micro_batches: u64,
     kinds: Vec<SlotKind>,
-    /// For each number of stages so far, then each kind of slot: the passes that the remaining
+    /// For each number of placed stages, then for each kind of slot: the passes that all other
     /// stages run in it.
     rests: Vec<Vec<RestActivity>>,
     /// The number of slots of a step. A slot is an interval in which each IPU works on one forward
     /// or backward pass of its stage, or on both.
     slots: u128,
-    /// Cycles that the updates of the weights of all stages take one after the other.
+    /// The sum of the cycles that the weight updates of all stages take; it counts if they run one
+    /// after the other.
     update: u128,
     bounds: Bounds,
-    /// A lower bound on the step of every split that is searched.
+    /// A lower bound on the step of every split into this number of stages.
     at_least: Rate,
     /// The best split so far, which may have another number of stages.
     best: TimedSplit,
     /// The stages that the search has placed so far, as ranges of positions.
     placed: Vec<Range<usize>>,
-    /// For each number of stages: the cycles and bytes of the stages placed so far.
+    /// For each number of placed stages: the costs of these stages.
     taken: Vec<CostsSoFar>,
     /// The number of slots that may still be evaluated before the search gives up.
     left: u64,
 }
 
-/// The cycles and bytes of the stages that the search has placed so far.
+/// The costs of the first stages of a split, those that a search has placed.
 #[derive(Debug, Clone, Default)]
 struct CostsSoFar {
     /// For each kind of slot: the cycles of the busiest IPU among the stages placed so far.
     busiest: Vec<u128>,
-    /// The most bytes that any IPU sends or receives: in slots with an even number, and in slots
-    /// with an odd number.
+    /// The most bytes that an IPU sends or receives at the end of a slot: in slots with an even
+    /// number, and in slots with an odd number.
     sent: [u128; 2],
     /// The cycles of the longest weight update of any IPU among the stages placed so far.
     update: u128,
@@ -210,8 +216,8 @@ struct CostsSoFar {
 }
 
 impl<'a> StageSearch<'a> {
-    /// Makes the search over the splits of `bounds`, which have one number of stages. Returns
-    /// `None` if the profile has no cycles.
+    /// Makes the search over the splits that `bounds` are for, with `best` as the best split so
+    /// far. It may evaluate no slots yet. `None` if the profile has no cycles.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a StageTimes,
@@ -253,8 +259,8 @@ impl<'a> StageSearch<'a> {
         Some(search)
     }
 
-    /// Tries all splits that begin with the stages so far and may be better than the best split.
-    /// Returns false if it used up the allowed slots.
+    /// Tries all splits that begin with the placed stages and may be better than the best split so
+    /// far. Returns false if it stopped because all allowed slots were used.
     fn run(&mut self) -> bool {
         if !self.may_be_better() {
             return true;
@@ -287,8 +293,8 @@ impl<'a> StageSearch<'a> {
         true
     }
 
-    /// Returns the positions where stage number `stage` may end (exclusive) if it begins at
-    /// `start`; each later stage needs a position.
+    /// Returns the positions before which the stage with the number `stage` may end (its exclusive
+    /// ends) if it begins at `start`: each later stage needs a position.
     fn ends(&self, stage: usize, start: usize) -> Range<usize> {
         let layers = self.checked.layers();
         match self.stages - 1 - stage {
@@ -297,8 +303,8 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Adds the next stage, a range of positions with `peak` bytes on its fullest tile. Returns
-    /// `None` if its cycles are unknown.
+    /// Places the next stage: the positions `range`, with `peak` bytes on its fullest tile. Returns
+    /// `None`, and places nothing, if the cycles of the stage are unknown.
     fn add_stage(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
         let stage = self.placed.len();
         let (parts, out) = self.times.stage_and_out(&range, self.stages - 1 - stage)?;
@@ -321,7 +327,7 @@ impl<'a> StageSearch<'a> {
         Some(())
     }
 
-    /// Returns the cycles and bytes of the stages placed so far.
+    /// Returns the costs of the stages placed so far.
     fn so_far(&self) -> &CostsSoFar {
         &self.taken[self.placed.len()]
     }
@@ -331,8 +337,8 @@ impl<'a> StageSearch<'a> {
         self.placed.last().map_or(0, |last| last.end)
     }
 
-    /// Returns a lower bound on the cycles of a step of any split that begins with the stages so
-    /// far.
+    /// Returns a lower bound on the cycles of a step of any split that begins with the placed
+    /// stages.
     fn bound(&self) -> u128 {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let rest = self.bounds.rest(stage, self.end());
@@ -352,7 +358,8 @@ impl<'a> StageSearch<'a> {
         work.saturating_add(copies).saturating_add(update)
     }
 
-    /// May a split that begins with the stages so far be better than the best split?
+    /// May a split that begins with the placed stages be better than the best split so far, by
+    /// lower bounds?
     fn may_be_better(&self) -> bool {
         let rate = Rate {
             cycles: self.bound(),
@@ -363,7 +370,8 @@ impl<'a> StageSearch<'a> {
         rate.compare(best.rate).then(by_size).is_lt()
     }
 
-    /// Keeps the stages so far, which are a whole split, as the best split if they are better.
+    /// Keeps the split of the placed stages, which must have all positions, if it is better than
+    /// the best split so far.
     fn keep_if_better(&mut self) {
         let found = TimedSplit::new(self.checked, self.placed.clone());
         if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
