@@ -18,13 +18,13 @@ pub enum Schedule {
     None,
     /// The pipeline of PopART and PopTorch.
     Popart,
-    /// TensorFlow's default, the grouped schedule: a stage runs the forward passes of several
-    /// micro-batches one after the other, then their backward passes.
+    /// TensorFlow's default, the grouped schedule: in each slot of a step, a stage runs the forward
+    /// pass of one micro-batch and the backward pass of another.
     TfGrouped,
-    /// TensorFlow's interleaved schedule: a stage alternates between the forward pass of one
-    /// micro-batch and the backward pass of another.
+    /// TensorFlow's interleaved schedule: in each slot of a step, a stage runs either a forward or
+    /// a backward pass, alternately.
     TfInterleaved,
-    /// Each micro-batch goes through all stages, one after the other, before the next one starts.
+    /// One micro-batch at a time goes through the stages, one after the other.
     Sequential,
 }
 
