@@ -15,21 +15,22 @@ use std::fmt;
 struct Command(Vec<String>);
 
 impl Command {
-    /// Removes these options with their values.
+    /// Removes every argument that gives one of `options`, which are names such as `--num-ipus`.
     fn without(mut self, options: &[&str]) -> Self {
         let is_kept = |argument: &String| !options.contains(&option_name(argument));
         self.0.retain(is_kept);
         self
     }
 
-    /// Sets an option to `value`, replacing an earlier value.
+    /// Gives `option` (a name such as `--num-ipus`) the value `value`, replacing an earlier value.
     fn with(self, option: &str, value: impl fmt::Display) -> Self {
         let mut command = self.without(&[option]);
         command.0.push(format!("{option}={value}"));
         command
     }
 
-    /// Sets an option to `value`, replacing an earlier value; does nothing if `value` is `None`.
+    /// Gives `option` (a name such as `--num-ipus`) the value `value`, replacing an earlier value;
+    /// changes nothing if `value` is `None`.
     fn with_any(self, option: &str, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.with(option, value),
@@ -37,7 +38,7 @@ impl Command {
         }
     }
 
-    /// Adds an option that takes no value.
+    /// Adds `option`, a name such as `--solve` that takes no value.
     fn with_flag(mut self, option: &str) -> Self {
         self.0.push(option.to_owned());
         self
@@ -53,7 +54,8 @@ impl fmt::Display for Command {
     }
 }
 
-/// Returns the name of the option in an argument such as `--num-ipus=4`.
+/// Returns the name of the option in an argument: `--num-ipus` of `--num-ipus=4`, and the whole
+/// argument if it has no `=`.
 fn option_name(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }
@@ -61,7 +63,8 @@ fn option_name(argument: &str) -> &str {
 /// Writes the commands that are suggested after a run, from the options of that run.
 pub(super) struct Commands<'a> {
     options: &'a Options,
-    /// The arguments of the run that every suggested command repeats.
+    /// The arguments of the run that every suggested command repeats ([`Options::repeated`]), and
+    /// `--layer-name-regex=auto` if the tool chose modules as layers.
     pub(super) repeated: Vec<String>,
 }
 
@@ -75,8 +78,8 @@ impl<'a> Commands<'a> {
         Self { options, repeated }
     }
 
-    /// Adds the options `--mem-per-tile` and `--reserve` of the run to `command`. Of a list of
-    /// amounts in `--mem-per-tile`, only the first `ipus` are kept.
+    /// Adds `--mem-per-tile` and `--reserve` of the run to `command`, if the run has them. Of a
+    /// list of amounts in `--mem-per-tile`, the amounts of the first `ipus` IPUs are kept.
     fn limited(&self, command: Command, ipus: usize) -> Command {
         let limits = &self.options.limits;
         let memory = limits.mem_per_tile.as_ref().map(|amounts| {
@@ -89,14 +92,13 @@ impl<'a> Commands<'a> {
             .with_any("--reserve", reserve)
     }
 
-    /// Returns a command that repeats the arguments of the run that describe the model, the
-    /// constraints and the limits, but requests no result.
+    /// Returns a command with the [`repeated`](Self::repeated) arguments, `--mem-per-tile` and
+    /// `--reserve` of the run. It has no number of IPUs and no option that requests a result.
     fn repeat(&self) -> Command {
         self.limited(Command(self.repeated.clone()), usize::MAX)
     }
 
-    /// Returns the value of `--num-ipus` if it is a number; `None` without the option and for
-    /// `auto`.
+    /// Returns the number that `--num-ipus` gives; `None` without the option and for `auto`.
     fn exact_ipus(&self) -> Option<usize> {
         match self.options.limits.num_ipus {
             Some(IpuCount::Exactly(ipus)) => Some(ipus),
@@ -104,8 +106,8 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Returns the command that computes only the split in this row of a plan, with the other
-    /// options of the run.
+    /// Returns the command that computes only the split of `row`, a row of a plan, with the other
+    /// options of the run. `positions` has the names of the layers, which the command names.
     pub(super) fn command_of(&self, row: &BestSplit, positions: &Positions) -> String {
         let is_on_chip = row.state == StatePlace::OnChip;
         let own = ["--objective", "--optimizer-state", "--replicas"];
@@ -130,8 +132,9 @@ impl<'a> Commands<'a> {
         command.to_string()
     }
 
-    /// Returns the lines to print after a plan: commands for the configuration and the page of the
-    /// recommended row, and a plan for twice the number of IPUs.
+    /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
+    /// configuration and the page of its split, and a plan for twice as many IPUs, unless each IPU
+    /// has its own limit. `report` says which framework the configuration is for.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
         let exactly = self.exact_ipus().unwrap_or(0);
@@ -145,7 +148,9 @@ impl<'a> Commands<'a> {
     }
 
     /// Returns the lines to print after a search: commands for the configuration and the page of
-    /// the best split; or, if no split fits, commands with which the model fits.
+    /// the best split; if it takes one IPU, a command for a plan on 4 IPUs; if no split fits,
+    /// commands with which the model fits. Empty unless the options request only `--solve` or
+    /// `--plan`.
     pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
         let results = &self.options.results;
         let split = report.split.as_ref();
@@ -166,8 +171,8 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Returns the lines to print if no split fits: commands with changed options with which the
-    /// model fits.
+    /// Returns the lines to print if no split fits: one command for each change of options that
+    /// `report` found to be enough. Empty if it found none.
     fn after_refusal(&self, report: &Report) -> Vec<String> {
         let Some(refusal) = &report.refusal else {
             return Vec::new();
@@ -185,8 +190,8 @@ impl<'a> Commands<'a> {
         with_head(lines.collect())
     }
 
-    /// Returns the command of the run with changed options. In `changed`, each option is followed
-    /// by its value, all separated by spaces.
+    /// Returns the command of the run with other values for some options. `changed` is a list such
+    /// as `--schedule sequential --recompute stage`: each option is followed by its value.
     fn changed(&self, changed: &str) -> Command {
         let command = self.repeat().with_any("--num-ipus", self.exact_ipus());
         let words: Vec<&str> = changed.split(' ').collect();
@@ -206,7 +211,7 @@ impl<'a> Commands<'a> {
     }
 }
 
-/// Puts the line `next:` above suggested commands, if there are any.
+/// Puts the line `next:` above `lines`, which are suggested commands; keeps an empty list empty.
 fn with_head(mut lines: Vec<String>) -> Vec<String> {
     if !lines.is_empty() {
         lines.insert(0, "next:".to_owned());
@@ -214,8 +219,8 @@ fn with_head(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the lines that suggest commands for the configuration and the page of a split. `command`
-/// is the command that finds the split.
+/// Returns the lines that suggest `command` with `--emit`, in the form for the framework of
+/// `report`, and with `--export-html`. `command` is the command that finds the split.
 fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     let framework = report
         .pipeline
@@ -229,8 +234,8 @@ fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     ])
 }
 
-/// Returns the names of the last layers of all stages except the last stage, separated by commas,
-/// as `--check-splits` reads them.
+/// Returns the name of the last layer of each stage of `row` except the last stage, separated by
+/// commas, as `--check-splits` reads them. `positions` has the names of the layers.
 fn last_layers(row: &BestSplit, positions: &Positions) -> String {
     let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
     let names = inner.iter().map(|&end| {

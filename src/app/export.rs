@@ -45,15 +45,16 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Returns the number of exports that go to standard output.
+/// Returns the number of requested exports that go to standard output.
 pub(super) fn count_on_standard_output(options: &Options) -> usize {
     exports(options)
         .filter(|(_, path, _)| is_standard_output(path))
         .count()
 }
 
-/// Refuses to overwrite a file that this run also reads or writes. This is checked before any work,
-/// so that no profile is lost. Only a saved model may be saved over itself.
+/// Returns an error if the run would write a file that it also reads, or write one file twice, or
+/// if a file to write has a name that SQLite uses or a folder that cannot be written to. Call it
+/// before any work, so that no profile is lost. A saved model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     for (option, path) in outputs(options)? {
@@ -79,8 +80,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to write a file whose name SQLite would read as changes to the profile, such as
-/// `profile.pop-wal`.
+/// Returns an error if `written` is one of the files that SQLite reads as changes to `profile`,
+/// such as `profile.pop-wal`. The error names `option`, the option that gives `written`.
 fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
     let mut companions = companions(&target(profile)).into_iter();
     if companions.any(|companion| companion == written) {
@@ -130,8 +131,8 @@ fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
     Ok(saved.into_iter().chain(forms).collect())
 }
 
-/// Writes the report in all requested forms. Files are written last, so that no file is written if
-/// a form cannot be made.
+/// Writes the report in all requested forms: exports to `-` to `sections` (standard output), the
+/// others to their files. Files are written last, so that no file is written if a form fails.
 pub(super) fn write(
     options: &Options,
     report: &Report,

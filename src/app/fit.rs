@@ -30,8 +30,8 @@ pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
     outputs.print(out)
 }
 
-/// Returns the tables to print: all of them for programs; only the first one for people, who read
-/// the rest in sentences.
+/// Returns the tables of `report` to print on standard output: only the first one if `--format` is
+/// `table`, since people read the rest in sentences; all of them in the formats for programs.
 fn tables(options: &Options, report: &Report) -> Vec<Table> {
     match options.results.format {
         Format::Table => {
@@ -66,8 +66,9 @@ fn read(run: &Run) -> Result<Compilation> {
     Ok(compilation)
 }
 
-/// Adds to `report` the differences of the compilation from `prediction`, the report at `path`.
-/// Without a verdict in both reports, the reserve that would have been enough is left out.
+/// Adds to `report` the differences of the compilation from `prediction`, a report that was read
+/// from `path`. The reserve that would have been enough is left out unless both reports have a
+/// verdict.
 fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {

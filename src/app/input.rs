@@ -85,8 +85,8 @@ pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// Reads the files named in [`BESIDE`] into `provenance`. Prints and returns a warning for each
-/// file that cannot be read.
+/// Reads the files named in [`BESIDE`] into `provenance`, where they exist. Prints and returns a
+/// warning for each file that exists and cannot be read.
 pub(super) fn read_beside(
     options: &Options,
     messages: Messages,

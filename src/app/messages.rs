@@ -9,8 +9,8 @@ use crate::wording::capital;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes the messages of a run to standard error, up to the requested level. A message that cannot
-/// be written is no error.
+/// Writes the messages of a run to standard error, up to the level that `-q` and `-v` set. A
+/// message that cannot be written is no error.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
@@ -47,8 +47,9 @@ impl Messages {
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes the sections of a report for which `is_wanted` returns `true`. Sections with the
-    /// proof of the answer are only written with `-v`.
+    /// Writes the sections of `report` for which `is_wanted` returns `true` to standard error.
+    /// Sections that prove the answer ([`ScreenPart::Proof`](crate::report::ScreenPart::Proof)) are
+    /// only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {
@@ -141,9 +142,9 @@ fn on_stdout(units: Units) -> TextStyle {
     look(units, stream.is_terminal(), size, choice)
 }
 
-/// Returns the style of text on a stream. The environment variable `COLUMNS` sets the width, also
-/// if the stream is no terminal; `NO_COLOR`, `CLICOLOR` and `TERM`, which `choice` reflects, affect
-/// colours.
+/// Returns the style of text on a stream; `size` is the size of its terminal, if known. The
+/// environment variable `COLUMNS` sets the width, also if the stream is no terminal. `choice` says
+/// whether to use colours: it reflects `NO_COLOR`, `CLICOLOR` and `TERM`.
 fn look(
     units: Units,
     is_terminal: bool,

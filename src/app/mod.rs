@@ -153,7 +153,7 @@ impl Run {
         }
     }
 
-    /// Prints which layers were chosen, if the options leave the choice to the tool.
+    /// Prints the note of `layers` on how they were found; prints nothing if they have none.
     fn describe_source(&self, layers: &Layers<'_>) {
         if let Some(note) = &layers.note {
             self.messages.summary(format_args!("layers: {note}"));
@@ -183,7 +183,8 @@ impl Run {
         })
     }
 
-    /// Prints which IPUs are idle, and the warnings of the search.
+    /// Prints which IPUs of a split from `--layers-per-ipu` run nothing, and the warnings of the
+    /// search.
     fn describe_search(&self, searched: &SearchedLayers<'_>) {
         let idle = searched.layers.idle_ipus(&self.request);
         if !idle.is_empty() {
@@ -221,7 +222,8 @@ impl Run {
     }
 }
 
-/// Returns the result of the greedy search of the original tool, if that search was requested.
+/// Returns the result of the greedy search of the original tool, for its output; `None` if another
+/// solver was used.
 fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
     match &result.answer {
         Answer::Greedy(greedy) => Some(greedy.clone()),

@@ -68,15 +68,17 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     Ok(is_answered)
 }
 
-/// Returns the number of the fullest tile, the first one of a tie, and its bytes, which `bytes`
-/// computes from the record of a tile. Returns `None` if the profile has no record of tiles.
+/// Returns the fullest tile, the first one of a tie: its number and its bytes. `bytes` takes the
+/// bytes to compare from the record of a tile. Returns `None` if the profile has no record of
+/// tiles.
 fn fullest(model: &Model, bytes: impl Fn(&RecordedTile) -> u64) -> Option<(usize, u64)> {
     let recorded = model.recorded.tiles.iter().map(bytes);
     recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes)
 }
 
-/// Warns if a tile exceeds `limit` only together with the gaps between its variables. Whether the
-/// compiler counts these gaps is unknown.
+/// Warns if the fullest tile exceeds `limit` (bytes) when the gaps between its variables count as
+/// used. Call it if no tile exceeds the limit without gaps: whether the compiler counts gaps is
+/// unknown.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let with_gaps = fullest(model, |tile| tile.with_gaps.unwrap_or(tile.total));
     let Some((tile, with_gaps)) = with_gaps.filter(|&(_, bytes)| bytes > limit) else {
@@ -93,7 +95,8 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     messages.warning(None, &warning);
 }
 
-/// Writes what was recorded: training or inference, the framework, and the number of tiles.
+/// Describes the recording in a phrase: training or inference, the framework, and the number of
+/// tiles.
 fn kind(model: &Model) -> String {
     let work = match model.backward_start {
         Some(_) => "training",

@@ -30,7 +30,7 @@ pub(super) struct Outputs<'a> {
     pub(super) tables: Vec<Table>,
     /// The tables of `--diagnose`; none if it was not requested.
     pub(super) diagnosis: Vec<Table>,
-    /// The result of the greedy search of the original tool, if that search was requested.
+    /// The split that the greedy search of the original tool found; `None` with another solver.
     pub(super) greedy: Option<Greedy>,
     pub(super) report: Report,
     pub(super) commands: Commands<'a>,
@@ -51,7 +51,8 @@ fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
-/// Returns the names that modules have in the model's code, as given by the options, for `--emit`.
+/// Returns the names of modules that `--module`, `--module-root`, `--module-in` and `--module-out`
+/// give, for `--emit`.
 fn module_names(options: &Options) -> ModuleNames<'_> {
     ModuleNames {
         root: options.modules.module_root.as_deref(),
@@ -62,8 +63,8 @@ fn module_names(options: &Options) -> ModuleNames<'_> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report: no tables, no greedy search, no earlier
-    /// report.
+    /// Creates the outputs of a run that has only a report and suggested commands: no tables, no
+    /// greedy search, no earlier report.
     pub(super) fn new(run: &'a Run, report: Report, commands: Commands<'a>) -> Self {
         Self {
             options: &run.options,
@@ -78,7 +79,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints all results: results for programs to `out`, results for people to standard error.
-    /// Returns the exit code, which is 3 if the report has no verdict.
+    /// Returns the exit code: 3 if the report has no verdict, else that of the verdict.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, (self.options.results.format, look), self.count());
@@ -117,7 +118,8 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
-    /// Returns the number of sections that this run prints on standard output.
+    /// Returns the number of results that this run prints on standard output. With several, each
+    /// gets a line with its name.
     fn count(&self) -> usize {
         let results = &self.options.results;
         let search = [results.solve, results.sweep, results.plan].map(usize::from);
@@ -241,8 +243,9 @@ impl<'a> Outputs<'a> {
         self.messages.sections(&self.report, is_wanted);
     }
 
-    /// Prints the changes since the earlier report of `--compare`. Returns `true` if the model
-    /// fitted before and no longer does.
+    /// Prints the changes since the earlier report of `--compare`: tables to `sections`, a summary
+    /// and warnings to standard error. Returns `true` if the model fitted before and no longer
+    /// does; `false` also without `--compare`.
     fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let Some(earlier) = &self.earlier else {
             return Ok(false);
@@ -263,11 +266,11 @@ impl<'a> Outputs<'a> {
         Ok(comparison.is_worse())
     }
 
-    /// Prints which share of the recorded memory of the fullest tile the operations explain. Warns
-    /// if the share is low.
+    /// Prints, with `-v`, which share of the recorded memory of the fullest tile the operations
+    /// explain. Warns instead if it is below 95 %.
     fn print_coverage(&self) {
-        /// Percentage of the fullest tile below which the operations explain too little, which is a
-        /// warning.
+        /// Percentage of the recorded memory of the fullest tile. If the operations explain less, a
+        /// warning says so.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, self.messages.look(), &[ScreenPart::Coverage]);
         let coverage = self.report.memory.coverage.iter();

@@ -123,7 +123,7 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     )))
 }
 
-/// Writes the command line of this run, with this profile in place of the folder.
+/// Writes the command line of this run, with `profile` in place of the folder that the user gave.
 fn command_with(options: &Options, profile: &Path) -> String {
     let folder = options.input.profile.to_string_lossy();
     let profile = profile.to_string_lossy();
@@ -135,8 +135,8 @@ fn command_with(options: &Options, profile: &Path) -> String {
     format!("popliner{}", words.collect::<String>())
 }
 
-/// Describes a profile: its number of IPUs and replicas, and whether it has lowered variables and
-/// was executed.
+/// Describes a profile in a phrase: its number of IPUs and replicas, and whether it has lowered
+/// variables and was executed.
 fn kind(profile: &Outline) -> String {
     let ipus = match (profile.ipus, profile.replicas) {
         (ipus, 0..=1) => counted(ipus, "IPU"),

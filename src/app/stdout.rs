@@ -20,7 +20,7 @@ struct Unprintable(io::Error);
 #[derive(Debug)]
 pub(super) struct ResultWriter<W>(pub(super) W);
 
-/// Returns the result of a write, or `instead` if the reader closed the pipe.
+/// Returns the result of a write; `Ok(instead)` if it failed because the reader closed the pipe.
 ///
 /// # Errors
 /// If standard output cannot be written to for another reason.
@@ -69,9 +69,10 @@ pub(super) struct Sections<'a, W> {
     format: Format,
     /// Style of tables that are aligned for people.
     look: TextStyle,
-    /// Whether there are several results, so that each gets its name.
+    /// Whether there are several results, so that a line with its name precedes each.
     has_names: bool,
-    /// In JSON: the name of each result so far, and its text.
+    /// In JSON: the name and the JSON text of each result so far, in the order of output. Empty in
+    /// other formats.
     values: Vec<(String, String)>,
 }
 
@@ -136,7 +137,8 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.write_all(bytes)
     }
 
-    /// Stores a result until [`finish`](Self::finish) writes all results as one JSON value.
+    /// Stores the result `name`, whose JSON text `write` writes, until [`finish`](Self::finish)
+    /// writes all results as one JSON value.
     fn keep_json(
         &mut self,
         name: &str,
@@ -185,7 +187,7 @@ impl<'a, W: Write> Sections<'a, W> {
 mod tests {
     use super::*;
 
-    /// A pipe that is closed after this number of writes.
+    /// A writer that accepts this number of writes and then fails, as a closed pipe does.
     struct Pipe(usize);
 
     impl Write for Pipe {

@@ -10,9 +10,10 @@ use super::keys::{
 };
 use super::take::{Skipped, Take, To, next_key};
 
-/// Stands for the index of a name in a context without a name.
+/// The value of [`ContextRecord::name`] for a context without a name.
 pub(super) const NO_NAME: u32 = u32::MAX;
-/// Replaces every index of a name that is too large for any string table.
+/// The value of [`ContextRecord::name`] for an index in the file that is `u32::MAX - 1` or more,
+/// which is too large for any string table.
 const FAR_NAME: u32 = u32::MAX - 1;
 
 /// A debug context as it is stored.
@@ -24,7 +25,7 @@ pub(super) struct ContextRecord {
     pub parent: u64,
     /// Index of the name in the string table, or [`NO_NAME`].
     pub name: u32,
-    /// Index of the first text of the context in `DebugInfo::fields`.
+    /// Index in `DebugInfo::fields` of the first text of the context.
     pub first_field: u32,
     /// Number of texts of the context, which are consecutive in `DebugInfo::fields`.
     pub field_count: u8,
@@ -50,19 +51,20 @@ impl ContextRecord {
     };
 }
 
-/// The context that is being read. One draft serves all contexts one after the other, so that its
-/// buffers are reused.
+/// The context that is being read: its record and its texts. One draft serves all contexts one
+/// after the other, so that its buffers are reused.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// The context without its texts.
+    /// The fields of the context other than its texts; `first_field` and `field_count` are not set
+    /// yet.
     pub record: ContextRecord,
     /// The kept texts of the context, concatenated.
     bytes: String,
     /// The key of each kept text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
-    /// Number of keys that are not texts, and of values of another type than in every intact file.
-    /// A negative number, a float, a boolean or null may stand for a missing value and is not
-    /// counted.
+    /// Number of keys that are not texts, and of the values of other keys than texts and attributes
+    /// that have an unexpected type. A negative number, a float, a boolean or null may stand for a
+    /// missing value and is not counted.
     pub mistyped: usize,
 }
 
@@ -91,8 +93,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Reads the entries of a map; `meaning` maps a key to its meaning, or to `None` if the value
-    /// is skipped. Returns the number of keys that are not texts.
+    /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key; a value
+    /// whose key has none is skipped. Returns the number of keys that are not texts.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,
@@ -116,7 +118,8 @@ impl Draft {
     }
 
     /// Stores the text from `start` to the end of `bytes` under `key`, replacing an earlier text of
-    /// the same key. Removes it instead if its value is not needed.
+    /// the same key. If the text is not needed ([`is_needed`]), removes it from `bytes` and keeps
+    /// the earlier text.
     fn store_text_from(&mut self, key: TextKey, start: usize) {
         if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);
@@ -158,7 +161,9 @@ impl Draft {
     }
 }
 
-/// Returns whether a text under this key is needed. Some keys matter only with certain values.
+/// Returns whether to keep the text `value` under `key`: outputs only if one is a gradient,
+/// `recompute` only if it is `YES`, `recomputetype` only if it is not `Checkpoint`, all other texts
+/// always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
         ContextField::Gradients => value.contains(GRADIENT),
@@ -168,7 +173,7 @@ fn is_needed(key: TextKey, value: &str) -> bool {
     }
 }
 
-/// Receives the value of one key of a context, or of its attributes, and stores it in the draft.
+/// Receives the value of `key`, a key of a context or of its attributes, and stores it in `draft`.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -229,7 +234,8 @@ impl Take for Value<'_> {
     }
 }
 
-/// Receives the items of a list, and appends them to `bytes` if they are texts.
+/// Receives the items of a list, and appends each text to `bytes`, separated by `/`. Items of other
+/// types only clear `only_texts`.
 struct JoinedTexts<'a> {
     bytes: &'a mut String,
     /// Text that precedes the next item: empty before the first item, then `/`.

@@ -123,8 +123,8 @@ impl Truncation {
         }
     }
 
-    /// Returns which data are missing, in the words of the message, such as `later contexts are
-    /// lost`.
+    /// Returns which data are missing, in the words that end the message, such as `later contexts
+    /// are lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -188,7 +188,8 @@ impl Anomalies {
         broken.into_iter().chain(second).chain(counts).collect()
     }
 
-    /// Returns warnings about harmless anomalies of a file that was read to its end.
+    /// Returns a warning if bytes other than a map follow the document, which are ignored; else
+    /// nothing. The file must have been read to its end.
     pub fn warnings(&self) -> Vec<Warning> {
         let trailing = self.trailing.map(|end| {
             Warning::new(format!(
@@ -201,8 +202,8 @@ impl Anomalies {
 }
 
 impl Damage {
-    /// Returns whether the damage may have changed or removed the name of any context, rather than
-    /// of a few known ones.
+    /// Returns whether the damage may have changed or removed the name of any context. If not, it
+    /// is known which contexts are affected.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Damage::Truncated(truncation) => truncation.string_table_lost,

@@ -14,14 +14,14 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Se
 pub(super) struct Collected {
     /// The contexts in the order of the file; ids may repeat.
     pub records: Vec<ContextRecord>,
-    /// The kept texts of all contexts, one context after the other: each with its meaning and its
-    /// number in `texts`.
+    /// The kept texts of all contexts, one context after the other: each the field that it fills
+    /// and the number of the text in `texts`.
     pub fields: Vec<(ContextField, u32)>,
-    /// The texts of contexts that are kept, each distinct text once.
+    /// The distinct texts to which `fields` refers by number.
     pub texts: Interner,
     /// The entries of the string table.
     pub names: Texts,
-    /// Buffers for the context that is being read.
+    /// The context that is being read; it is moved to `records` and `fields` once it is complete.
     draft: Draft,
     /// Whether the top-level key `contexts` was read.
     pub saw_contexts: bool,
@@ -45,8 +45,8 @@ impl<'de> Deserialize<'de> for Collected {
     }
 }
 
-/// Receives the top-level map. An error within the map ends the reading, but everything before it
-/// is kept.
+/// Receives the top-level map of a debug file. An error within the map ends the reading, but
+/// everything before it is kept, and `is_complete` stays false.
 impl Take for &mut Collected {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.is_complete = self.read(entries).is_ok();
@@ -54,7 +54,8 @@ impl Take for &mut Collected {
     }
 }
 
-/// A key of the top-level map that is read.
+/// A key of the top-level map of a debug file whose value is read; the values of other keys are
+/// skipped.
 #[derive(Clone, Copy)]
 enum DocumentKey {
     Contexts,
@@ -70,7 +71,8 @@ fn key(text: &str) -> Option<DocumentKey> {
 }
 
 impl Collected {
-    /// Reads the entries of the top-level map, and skips the values of unknown keys.
+    /// Reads the entries of the top-level map of a debug file, and skips the values of unknown
+    /// keys. Returns an error if the map is malformed, or once the file is refused.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = next_key(&mut entries, key, &mut 0)? {
             let is_again = match key {
@@ -90,7 +92,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Returns an error, which ends the reading, if the file is refused.
+    /// Returns an error, which ends the reading, if [`refusal`](Self::refusal) is set.
     fn go_on<E: Error>(&self) -> Result<(), E> {
         match self.refusal {
             Some(_) => Err(E::custom("refused")),
@@ -98,7 +100,7 @@ impl Collected {
         }
     }
 
-    /// Appends the context that was just read, with its texts. A context without an id is only
+    /// Appends the context in `draft` to `records`, with its texts. A context without an id is only
     /// counted.
     ///
     /// # Errors
@@ -127,8 +129,8 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends an entry of the string table. Refuses the file if there are more entries than can be
-    /// numbered.
+    /// Appends an entry of the string table to `names`. Sets `refusal` if there are more entries
+    /// than can be numbered.
     fn push_name(&mut self, name: &str) {
         if self.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
@@ -136,8 +138,8 @@ impl Collected {
     }
 }
 
-/// Receives the array of contexts. The contexts of a second array are added to those of the first:
-/// they are identified by ids, not by their indices.
+/// Receives the array of contexts and stores them. The contexts of a second array are added to
+/// those of the first: they are identified by ids, not by their indices.
 struct ContextArray<'a>(&'a mut Collected);
 
 impl Take for ContextArray<'_> {
@@ -155,8 +157,8 @@ impl Take for ContextArray<'_> {
     }
 }
 
-/// Receives one entry of the array of contexts. A context that cannot be read to its end is not
-/// added.
+/// Receives one entry of the array of contexts and stores the context. A context that cannot be
+/// read to its end is not stored; an entry that is no map is counted.
 struct ContextEntry<'a>(&'a mut Collected);
 
 impl Take for ContextEntry<'_> {
@@ -171,7 +173,8 @@ impl Take for ContextEntry<'_> {
     }
 }
 
-/// Receives the string table. A second table replaces the first one.
+/// Receives the string table, an array of texts, and stores its entries. A second table replaces
+/// the first one.
 struct StringTable<'a>(&'a mut Collected);
 
 impl Take for StringTable<'_> {
@@ -189,7 +192,7 @@ impl Take for StringTable<'_> {
     }
 }
 
-/// Receives one entry of the string table.
+/// Receives one entry of the string table and stores it as the next name.
 struct StringTableEntry<'a>(&'a mut Collected);
 
 impl Take for StringTableEntry<'_> {
@@ -197,7 +200,8 @@ impl Take for StringTableEntry<'_> {
         self.0.push_name(text);
     }
 
-    /// Stores an empty name for an entry that is no text, so that later entries keep their numbers.
+    /// Stores an empty name for an entry that is no text, so that later entries keep their numbers,
+    /// and counts the entry as mistyped.
     fn other(self) {
         self.0.anomalies.mistyped += 1;
         self.0.push_name("");

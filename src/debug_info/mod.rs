@@ -34,10 +34,10 @@ pub struct Position(u32);
 pub struct DebugInfo {
     /// The contexts in the order of the file, each id once.
     records: Vec<ContextRecord>,
-    /// The kept texts of all contexts, one context after the other: each with its meaning and its
-    /// number in `texts`.
+    /// The kept texts of all contexts, one context after the other: each the field that it fills
+    /// and the number of the text in `texts`.
     fields: Vec<(ContextField, u32)>,
-    /// The texts of contexts that are kept, each distinct text once.
+    /// The distinct texts to which `fields` refers by number.
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
     names: Texts,
@@ -47,7 +47,7 @@ pub struct DebugInfo {
     layers: u16,
     /// Signs of damage, the gravest first.
     damage: Vec<Damage>,
-    /// Warnings about harmless anomalies.
+    /// Warnings about anomalies that cost no data, such as bytes after the document.
     warnings: Vec<Warning>,
 }
 
@@ -159,7 +159,8 @@ impl DebugInfo {
         &self.damage
     }
 
-    /// Returns the warnings about harmless anomalies of the file.
+    /// Returns the warnings about anomalies of the file that cost no data, such as bytes after the
+    /// document.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }

@@ -238,15 +238,17 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) 
     deep.map(|place| records[place].id)
 }
 
-/// Stands in a list of parents for a parent that the file lacks.
+/// Stands in the list of the parents' indices for a parent that the file lacks.
 const NOWHERE: u32 = u32::MAX;
 /// Stands in a list of chain lengths for a context whose chain was not followed yet.
 const UNKNOWN: u32 = 0;
 /// Stands in a list of chain lengths for a context on the chain that is being followed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// Removes from the end of `way` the cycle that begins at `here`, marks its records, and stores the
-/// length of the cycle in `lengths`. Returns that length.
+/// Removes from `way` the cycle that begins at the last occurrence of `here` and reaches to its
+/// end. `way` has the indices of the contexts on the chain that is being followed, from child to
+/// parent. Marks the records of the cycle, and stores its length in `lengths` for each of them.
+/// Returns that length.
 fn close_cycle(
     records: &mut [ContextRecord],
     way: &mut Vec<u32>,

@@ -42,7 +42,7 @@ pub(super) trait Take: Sized {
     fn other(self) {}
 }
 
-/// Passes the next value of a decoder to the receiver in it.
+/// A serde seed that decodes the next value, of any type, and passes it to the receiver `.0`.
 pub(super) struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {
@@ -122,9 +122,9 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
     }
 }
 
-/// Reads the next key of a map. Returns `None` at the end of the map, else `Some` with the meaning
-/// of the key: the result of `meaning`, or `None` if the key is no text. Adds 1 to `no_texts` for a
-/// key that is no text.
+/// Reads the next key of a map. Returns `None` at the end of the map, `Some(None)` for a key that
+/// is no text or for which `meaning` returns `None`, and else `Some` with the result of `meaning`.
+/// Adds 1 to `no_texts` for a key that is no text.
 #[inline]
 pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
@@ -143,7 +143,8 @@ pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     Ok(next.map(|()| key))
 }
 
-/// Receives the key of a map entry, and stores its meaning in `key`.
+/// Receives the key of a map entry. Stores the result of `meaning` in `key`, or adds 1 to
+/// `no_texts` if the key is no text.
 struct MapKey<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,

@@ -54,9 +54,10 @@ impl Texts {
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     texts: Texts,
-    /// Hashes texts with a random key, so that no file can be crafted whose texts all collide.
+    /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
-    /// Maps the hash of a text to its number, or to that of the first text with this hash.
+    /// Maps the hash of a text to its number, or to the number of the first text with that hash if
+    /// several have it.
     by_hash: FxHashMap<u64, u32>,
 }
 

@@ -8,13 +8,14 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
 
-/// The cells of one row of a table. Methods identify a column by its index in `columns`.
+/// The cells of one row of a table in a profile. Methods identify a column by its index in
+/// `columns`, the columns that the scan reads.
 #[derive(Clone, Copy)]
 pub(super) struct Cells<'r> {
     pub(super) row: &'r Row<'r>,
     pub(super) table: &'static str,
     pub(super) columns: &'static [&'static str],
-    /// Number of bytes of texts and blobs that the scan may still read.
+    /// Number of bytes of texts and blobs that the scan of the table may still read, over all rows.
     pub(super) payload_left: &'r Cell<u64>,
 }
 
@@ -26,16 +27,17 @@ impl<'r> Cells<'r> {
         value.map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row, in a scan of ranges of rowids, which selects it after all
-    /// `columns`.
+    /// Returns the rowid of the row. Call it only in a scan whose statement selects the rowid after
+    /// all `columns`, as [`scan_ranges`](super::database::Database::scan_ranges) does.
     #[inline(always)]
     pub(super) fn rowid(&self) -> Result<i64, FileError> {
         let rowid = self.row.get(self.columns.len());
         rowid.map_err(sqlite(self.table))
     }
 
-    /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`. Rows of a damaged
-    /// file that share pages thus end in an error instead of filling the memory.
+    /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; an error if fewer
+    /// are left. Rows of a damaged file that share pages thus end in an error instead of filling
+    /// the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8], FileError> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return Err(FileError::new(format!(
@@ -132,7 +134,8 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the error that the cell has a `problem`. The error names the row by its first
+    /// Returns the error that the cell in `column` has the problem `problem`, a clause for the
+    /// message. The error names the table, the column, and the row by the value of its first
     /// column.
     pub(super) fn problem(&self, column: usize, problem: impl ToString) -> FileError {
         let key = match self.value(0) {
@@ -145,7 +148,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns a function that turns an error about the blob in `column` into one that names the
-    /// cell.
+    /// table, the column and the row.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError + '_ {
         move |error| self.problem(column, error)
     }
@@ -160,25 +163,26 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Decodes the run-length blob of the cell, which has one value for each of `tiles` tiles or is
-    /// empty.
+    /// Decodes the blob of the cell, a run-length list (see `encoding.rs`) with one value for each
+    /// of `tiles` tiles. An empty blob means 0 on all tiles.
     pub(super) fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
         TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// Decodes the blob of the cell, a plain list which has one value for each of `tiles` tiles or
-    /// is empty.
+    /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) with one value for each
+    /// of `tiles` tiles. An empty blob means 0 on all tiles.
     pub(super) fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
         TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// Decodes the blob of the cell, a plain list of at most `limit` numbers.
+    /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) of at most `limit`
+    /// numbers.
     pub(super) fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>, FileError> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
-    /// Returns the sum, tile by tile, of values that were decoded from column 1 and the columns
-    /// after it.
+    /// Returns the sum of `parts`, tile by tile; an error that names column 1 of the row if a sum
+    /// exceeds 32 bits. `parts` are values of cells of this row, from column 1 on.
     pub(super) fn sum<'b>(
         &self,
         parts: impl IntoIterator<Item = &'b TileBytes>,
@@ -187,7 +191,8 @@ impl<'r> Cells<'r> {
         sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    /// Returns the error that the cell holds a value of another type than `expected`.
+    /// Returns the error that the cell in `column` holds `found`, which has another type than
+    /// `expected`.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         let found = found.data_type();
         self.problem(

@@ -103,8 +103,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     Ok(executed)
 }
 
-/// Reads the executed steps: the index of their ids, and by position the program of each step, as a
-/// position in [`Programs::all`] or [`NO_PROGRAM`].
+/// Reads the executed steps. Returns the index of their ids and, by position in that index, the
+/// program of each step: a position in [`Programs::all`], or [`NO_PROGRAM`].
 fn read_step_programs(
     database: &Database,
     programs: &Programs,
@@ -185,8 +185,8 @@ fn read_estimates(
     Ok(Some(cycles.collect()))
 }
 
-/// Reads the cycles of the slowest tile in each row of `compilation_cycles_by_tile`, by id of the
-/// row. The slowest tile counts, since tiles wait for each other between two steps.
+/// Reads `compilation_cycles_by_tile`: by id of a row, the cycles of its slowest tile. That tile
+/// counts, since tiles wait for each other between two steps. Empty if the profile lacks the table.
 fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, FileError> {
     let table = "compilation_cycles_by_tile";
     if !database.has_table(table) {
@@ -197,10 +197,10 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, 
     })
 }
 
-/// Reads the estimate in each row of `table` that has one, by the key in its first column. The
-/// second column has the estimate: from format 3.2 on in the columns `ids`, as ids of rows of
-/// `compilation_cycles_by_tile`, one for each IPU; before in the columns `in_place`, as the cycles
-/// of each tile.
+/// Reads the estimates of cycles in `table`: by the key in its first column, for rows that have
+/// one. From format 3.2 on, the second column of `ids` lists a row of `compilation_cycles_by_tile`
+/// for each IPU, whose cycles `slowest` has by id. Before, the second column of `in_place` has the
+/// cycles of each of `tiles` tiles. The slowest IPU and the slowest tile count.
 fn estimates_in(
     database: &Database,
     table: &'static str,
@@ -224,8 +224,9 @@ fn estimates_in(
     Ok(cycles)
 }
 
-/// Returns the maximum of the cycles in the rows of `compilation_cycles_by_tile` that the list in
-/// the cell names, one for each IPU; `None` if the list is empty.
+/// Returns the cycles of the slowest IPU. The cell in `column` lists the id of a row of
+/// `compilation_cycles_by_tile` for each IPU, whose cycles `slowest` has by id. Returns `None` if
+/// the list is empty.
 fn slowest_ipu(
     row: &Cells<'_>,
     column: usize,
@@ -241,8 +242,9 @@ fn slowest_ipu(
     Ok(maximum)
 }
 
-/// Returns the cycles of the slowest tile in a run-length blob. The blob has one value for each
-/// tile (as all 21 blobs of the real profile) or is empty.
+/// Returns the cycles of the slowest tile in the cell in `column`, a run-length list (see
+/// `encoding.rs`) with one value for each of `tiles` tiles (as all 21 blobs of the real profile); 0
+/// if it is empty.
 fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, FileError> {
     let blob = row.blob(column)?;
     maximum(blob, tiles).map_err(row.bad_blob(column))
@@ -269,8 +271,8 @@ fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     }
 }
 
-/// Reads how often each loop (Repeat) runs its body, by position in [`Programs::all`]. Loops whose
-/// count is not fixed are left out.
+/// Reads how often each loop (Repeat) runs its body, by the position of the loop in
+/// [`Programs::all`]. Loops whose count is not fixed are left out.
 fn read_repeats(
     database: &Database,
     programs: &Programs,

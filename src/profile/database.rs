@@ -21,18 +21,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct Database {
     /// The file in the state in which it was opened.
     pub(super) source: ProfileFile,
-    /// Open connections that no scan uses at the moment.
+    /// Open connections that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
-    /// Counts the rows that are read, for progress bars.
+    /// Counts the rows of large tables that are read, for progress bars.
     rows: Task,
     /// The report format that the table `version_info` states.
     pub(super) version: FormatVersion,
 }
 
 impl Database {
-    /// Opens the profile at `path` such that nothing is written, neither to the file nor beside it
-    /// (see [`ProfileFile`]), and reads its report format.
+    /// Opens the profile at `path`, and reads its tables' names and its report format. Nothing is
+    /// written, neither to the file nor beside it (see [`ProfileFile`]). Rows read later count in
+    /// `progress`.
     pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, FileError> {
         Self::of(ProfileFile::find(path)?, progress)
     }
@@ -58,7 +59,8 @@ impl Database {
         self.schema.0.contains_key(table)
     }
 
-    /// Returns an error unless `table` is a table and has these columns.
+    /// Returns an error unless `table` is a table (no view or virtual table) and has all of
+    /// `columns`, none of them computed when it is read.
     pub(super) fn require(
         &self,
         table: &'static str,
@@ -96,7 +98,7 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the first of `columns` that the table has, up to the first column that it lacks.
+    /// Returns the longest prefix of `columns` whose columns the table all has.
     ///
     /// # Errors
     /// If the table lacks one of the first `required` columns.
@@ -112,18 +114,19 @@ impl Database {
         Ok(&columns[..required + more.count()])
     }
 
-    /// Opens a profile again that was read before.
+    /// Opens the profile `source` again, to read more of it.
     ///
     /// # Errors
-    /// If the file has changed since then.
+    /// If the file has changed since it was first opened.
     pub(super) fn open_again(source: &ProfileFile) -> Result<Self, FileError> {
         let found = ProfileFile::find(&source.path)?;
         source.check_same(&found)?;
         Self::of(found, &Progress::new())
     }
 
-    /// Calls `visit` with each row of `table` in rowid order. Errors name a row by its value in the
-    /// first of `columns`.
+    /// Calls `visit` with each row of `table` in rowid order, and ends at its first error. The
+    /// cells of the row are those of `columns`; errors name the row by its value in the first of
+    /// them.
     pub(super) fn scan(
         &self,
         table: &'static str,
@@ -225,7 +228,7 @@ impl Database {
         Ok(values)
     }
 
-    /// Returns whether the table has a row.
+    /// Returns whether `table`, which must exist, has at least one row.
     pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, FileError> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
@@ -234,8 +237,8 @@ impl Database {
         })
     }
 
-    /// Runs the statement `sql`, which selects `columns` of `table` first, and calls `visit` with
-    /// its rows until `visit` breaks.
+    /// Runs the statement `sql` with `parameters`, and calls `visit` with its rows until it returns
+    /// `Break` or an error. `sql` must select `columns` of `table` first, in this order.
     fn query(
         &self,
         table: &'static str,
@@ -283,8 +286,8 @@ impl Database {
     }
 }
 
-/// Number of ids that one statement looks up. More ids would exceed the limit on operations of a
-/// statement.
+/// Number of ids that [`Database::with_ids`] looks up in one statement. More ids would exceed the
+/// limit on operations of a statement.
 const LOOKED_UP: usize = 5000;
 
 /// Returns the SQL statement that reads `columns` of `table`, and then the expressions `more`, from
@@ -309,7 +312,7 @@ struct SchemaEntry {
 }
 
 impl Schema {
-    /// Reads the names of the tables, their columns, and the views of a file.
+    /// Reads the names of the tables and views of a file, and the columns of the tables.
     pub(super) fn read(connection: &Connection) -> Result<Self, FileError> {
         let mut schema = Self(FxHashMap::default());
         let read = schema.fill(connection);
@@ -317,8 +320,8 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Reads the entries. Views and virtual tables have no root page; their columns are not
-    /// queried, since that would run their definitions.
+    /// Adds all tables and views of the file. Views and virtual tables, which have no root page,
+    /// get no columns: to query their columns would run their definitions.
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden, \
                    (SELECT wr FROM pragma_table_list(t.name) WHERE schema = 'main') \

@@ -24,7 +24,7 @@ pub enum BlobError {
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// The blob has more values than this number, which the caller allows.
+    /// The blob has more values than this number, the limit that the caller sets.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
     /// The blob has this value for one tile, which exceeds 32 bits.
@@ -36,7 +36,8 @@ pub enum BlobError {
     WrongLength(usize, usize),
 }
 
-/// Iterates over the varints of a list.
+/// Iterates over the numbers in a list of varints: groups of 7 bits, the high bit marks the last
+/// byte.
 #[derive(Debug, Clone)]
 pub struct Varints<'a> {
     bytes: std::slice::Iter<'a, u8>,
@@ -81,12 +82,13 @@ pub struct ValueRun {
     pub value: u64,
 }
 
-/// Iterates over the runs of a run-length list without expanding them. Each literal value is a run
-/// of one value; empty runs are skipped.
+/// Iterates over the runs of a run-length list without expanding them. The list repeats a header
+/// `h` and `h >> 1` literal varints if `h` is odd, or one varint that counts `h >> 1` times. Each
+/// literal is a run of one value; empty runs are skipped.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
-    /// Number of literal values that follow.
+    /// Number of literal values that are still to be read before the next header.
     literals: u64,
 }
 
@@ -99,7 +101,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Reads the next value; the end of the blob is an error.
+    /// Reads the next varint; the end of the blob is an error.
     #[inline]
     fn value(&mut self) -> Result<u64, BlobError> {
         self.varints.next().unwrap_or(Err(BlobError::Truncated))

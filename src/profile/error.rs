@@ -3,11 +3,11 @@
 
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 
-/// The problem of an id that several rows have.
+/// The problem of an id that several rows have, in the words of [`cell`].
 pub(super) const DUPLICATE: &str = "duplicate id";
 
-/// Returns the error that a cell has a `problem`. `row` is the value of the first column that is
-/// read from its row.
+/// Returns the error that the cell of `table` in `column` has the problem `problem`, a clause for
+/// the message. `row` names its row: the value of the first column that is read from the table.
 pub(super) fn cell(
     table: &str,
     column: &str,
@@ -57,8 +57,8 @@ pub(super) fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }
 
-/// Returns the value that was read. After an error, returns the default, and adds the warning that
-/// `what` is left out.
+/// Returns the value of `read`. If it is an error, returns the default, and adds to `warnings` that
+/// `what`, a plural noun, are left out because of it.
 pub(super) fn or_warn<T: Default>(
     read: Result<T, FileError>,
     what: &str,

@@ -32,11 +32,12 @@ enum IdLookup {
 /// Stands in the array of positions for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of array entries for each row. With more, a sorted list is smaller.
+/// Maximum number of array entries for each row. A sorted list takes less memory than a larger
+/// array.
 const SPARSE: u64 = 4;
 
 impl Ids {
-    /// Indexes `ids`, which are in the order of their rows.
+    /// Indexes `ids`, the ids of all rows in the order of the rows.
     ///
     /// # Errors
     /// An id that two rows have.
@@ -56,8 +57,8 @@ impl Ids {
         }
     }
 
-    /// Indexes the ids in a column of a table, in the order of their rows. An error names the
-    /// column.
+    /// Indexes `ids`, the ids of all rows of `table` in the order of the rows. It is an error,
+    /// which names `table` and `column`, if two rows have one id.
     pub(super) fn of(
         table: &'static str,
         column: &'static str,
@@ -71,8 +72,8 @@ impl Ids {
         Self(IdLookup::Same(len))
     }
 
-    /// Stores the positions of ids up to `highest` in an array. Returns an id that two rows have as
-    /// the error.
+    /// Indexes `ids` by an array of `highest + 1` positions, at the index of the id. `highest` is
+    /// the largest id. Returns an id that two rows have as the error.
     fn array(ids: impl Iterator<Item = u64>, highest: usize) -> Result<Self, u64> {
         let mut array = vec![ABSENT; highest + 1];
         for (id, position) in ids.zip(0..) {
@@ -126,8 +127,9 @@ impl IdColumn {
         other.0.into_iter().for_each(|run| self.push_run(run));
     }
 
-    /// Returns the index of the ids, and the ids in the order of the rows unless they equal the
-    /// positions. An error names the column.
+    /// Returns the index of the ids, and the id of each row; `None` in place of the latter if each
+    /// id equals the position of its row. It is an error, which names `table` and `column`, if two
+    /// rows have one id.
     pub(super) fn index(
         self,
         table: &'static str,
@@ -146,8 +148,9 @@ impl IdColumn {
     }
 }
 
-/// Returns the position in `table` of the row whose id is in the cell. `ids` is the index of that
-/// table.
+/// Reads an id from the cell of `row` in `column`, and returns the position of the row of `table`
+/// with that id. `ids` is the index of `table`. An error, which names the cell, if there is no such
+/// row.
 #[inline]
 pub(super) fn position(
     ids: &Ids,
@@ -160,8 +163,8 @@ pub(super) fn position(
     ids.position(id).ok_or_else(unknown)
 }
 
-/// Returns the entry of `ipus` for IPU number `ipu`, which was read from the cell. Errors name the
-/// cell.
+/// Returns `ipus[ipu]`, the entry of IPU `ipu`. That number was read from the cell of `row` in
+/// `column`, which the error for a number beyond `ipus` names.
 pub(super) fn of_ipu<'a, T>(
     ipus: &'a mut [T],
     row: &Cells<'_>,

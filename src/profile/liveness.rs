@@ -9,8 +9,8 @@ use crate::message::FileError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 
-/// One liveness step: the execution of one program. The index of a step is its place in the order
-/// of ids.
+/// One liveness step: the execution of one program. The index of a step is its position in the list
+/// of all steps in ascending order of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// Id of the step (`depth_first_steps.id`).
@@ -26,7 +26,7 @@ pub(super) const STEPS: &str = "depth_first_steps";
 /// The table of the equivalence classes.
 const CLASSES: &str = "eq_classes";
 
-/// Reads the liveness steps in the order of their ids.
+/// Reads the liveness steps in ascending order of their ids.
 pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>, FileError> {
     let table = STEPS;
     let columns = &["id", "program_id", "parent_step_id"];
@@ -60,16 +60,18 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
 pub struct LiveClasses {
     /// By class: whether the class is live on every step.
     always_live: Vec<bool>,
-    /// By class: index of its first range in `ranges`; with the number of all ranges as one more
-    /// entry at the end.
+    /// By class: index of its first range in `ranges`, and at the end the number of all ranges. The
+    /// ranges of class `c` are `ranges[starts[c]..starts[c + 1]]`.
     starts: Vec<u32>,
-    /// Ranges of step indices on which classes are live (end exclusive), class by class.
+    /// Ranges of step indices on which classes are live (end exclusive), class by class; those of
+    /// one class are disjoint and ascending.
     ranges: Vec<(u32, u32)>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// Reads the classes, and the index of their ids. `steps` has the ids of all steps, ascending.
+    /// Reads the classes, and the index that maps the id of a class to its position. `steps` has
+    /// the ids of all steps, ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids), FileError> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -78,10 +80,10 @@ impl LiveClasses {
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Builds the classes, in the order of their positions. `always_live` says of each class
-    /// whether it is live on all `steps`. `ranges` has the live ranges of the other classes:
-    /// position of the class, first step index, and end (exclusive). Ranges that touch or overlap
-    /// are merged, so that no step of a class counts twice.
+    /// Builds the classes. `always_live` has one entry for each class: whether it is live on all
+    /// `steps` steps. `ranges` has the live ranges of classes, in any order: position of the class,
+    /// first step index, and end (exclusive). They do not matter for always-live classes. Ranges
+    /// that touch or overlap are merged, so that no step of a class counts twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let mut starts = vec![0];
@@ -150,7 +152,7 @@ impl LiveClasses {
     }
 
     /// Returns the largest sum of bytes that are live on one step, and the index of the first step
-    /// that has it. `all` has the position of the class and the bytes of each variable.
+    /// that has it. `all` has, for each variable, the position of its class and its bytes.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -171,8 +173,8 @@ impl LiveClasses {
     }
 }
 
-/// Appends a range to the ranges of one class, which start at index `first`; merges it with the
-/// last one if they touch or overlap. It must not begin before the ranges of that class.
+/// Appends the range `from..to` to `ranges`, or merges it with the last one if they touch or
+/// overlap. The ranges of its class start at index `first`, and none begins after `from`.
 fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)) {
     match ranges[first..].last_mut() {
         Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -192,7 +194,8 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Accepts ranges that are empty or lie beyond the last step.
+/// Builds the classes by [`LiveClasses::new`], without checks: the ranges may lie beyond the last
+/// step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -200,9 +203,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether the range of step ids `from..to` begins after the last of `steps`, or ends after
-/// the id that follows the last step. The end is not checked if ids have gaps, since the id that
-/// follows the last step is then unknown.
+/// Returns whether `from..to`, a range of step ids, begins after the last of `steps` (ids,
+/// ascending), or ends after the id that follows the last step. The end is not checked if ids have
+/// gaps, since the id that follows the last step is then unknown.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let ends = steps.first().zip(steps.last());
     ends.is_some_and(|(first, last)| {
@@ -211,8 +214,9 @@ fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     })
 }
 
-/// Reads the rows of `eq_class_step`: position of the class, first step index, and end (exclusive).
-/// The table holds ids of steps; an end is the id after the last step.
+/// Reads the live ranges of classes (`eq_class_step`): position of the class, first step index, and
+/// end (exclusive). The table holds ids of steps; an end is the id after the last step. `ids` is
+/// the index of the classes, `steps` the ids of all steps, ascending.
 fn read_ranges(
     database: &Database,
     ids: &Ids,

@@ -60,9 +60,11 @@ pub struct Profile {
     pub classes: LiveClasses,
     /// All lowered variables.
     pub variables: Variables,
-    /// The lowered variables that each compute set uses.
+    /// The lowered variables that each compute set uses. [`VariableLists::position`] finds the list
+    /// of a compute set by its id.
     pub compute_set_variables: VariableLists,
-    /// The lowered variables in each region set, which exchanges move.
+    /// The lowered variables in each region set, the regions that an exchange or a host copy moves.
+    /// [`VariableLists::position`] finds the list of a region set by its id ([`Program::regions`]).
     pub region_variables: VariableLists,
     /// The memory of each tile and of each category as the compiler recorded it.
     pub recorded: Recorded,
@@ -82,7 +84,7 @@ pub struct Profile {
 /// other data.
 #[derive(Debug, Default)]
 pub struct Statements {
-    /// Memory regions of each tile; `None` if the profile lacks them.
+    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
     pub regions: Option<Vec<Regions>>,
     /// By step, ascending: the step index, and the change of the bytes of not-always-live variables
     /// since the step before, summed over all tiles. Empty if the profile lacks them.
@@ -105,7 +107,8 @@ impl Profile {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Frees the variables of compute sets and region sets, and the labels of variables: a third of
+    /// Empties [`compute_set_variables`](Self::compute_set_variables),
+    /// [`region_variables`](Self::region_variables) and the labels of variables, to free a third of
     /// the memory of a large model.
     pub(crate) fn forget_users(&mut self) {
         self.compute_set_variables = VariableLists::default();
@@ -113,8 +116,9 @@ impl Profile {
         self.variables.label_of = Vec::new();
     }
 
-    /// Returns the lowered variables that these programs use, as lists of positions in
-    /// [`Variables`]; no list occurs twice. `programs` are positions in [`Programs::all`].
+    /// Returns the lowered variables that any of `programs` uses, as lists of positions in
+    /// [`Variables`]. No list is returned twice, but a variable may be in several lists. `programs`
+    /// are positions in [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
         let of_sets = of_sets.into_iter();
@@ -124,9 +128,9 @@ impl Profile {
         of_sets.chain(of_regions).collect()
     }
 
-    /// Returns the positions of the lists in `compute_set_variables`, and of the lists in
-    /// `region_variables`, that these programs use, each position once and ascending. `programs`
-    /// are positions in [`Programs::all`].
+    /// Returns the positions of the lists that any of `programs` uses, first of those in
+    /// `compute_set_variables`, then of those in `region_variables`: each position once, ascending.
+    /// `programs` are positions in [`Programs::all`].
     pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
         for &program in programs {

@@ -116,15 +116,16 @@ impl ProfileFile {
         Ok(connection)
     }
 
-    /// Returns the number of operations of SQLite after which a connection must have read more rows
-    /// than the file can hold. A row takes at least six bytes and some ten operations. Damaged
-    /// pages that refer to each other yield endless rows.
+    /// Returns the number of operations of SQLite's virtual machine after which a query is ended:
+    /// by then it has read more rows than the file can hold. A row takes at least six bytes and
+    /// some ten operations. Damaged pages that refer to each other yield endless rows.
     fn most_operations(&self) -> u64 {
         (1 << 24) + self.length.saturating_mul(8)
     }
 }
 
-/// Number of operations of SQLite between two checks of the budget of a connection.
+/// Number of operations of SQLite's virtual machine between two checks of
+/// [`ProfileFile::most_operations`].
 const OPERATIONS: u64 = 1 << 14;
 
 /// Configures a connection for an untrusted file: forbids code in the schema and writing to the

@@ -25,8 +25,9 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
-    /// Returns whether the program moves data between tiles or IPUs, from its first region set to
-    /// its last.
+    /// Returns whether the program is an exchange: it moves data between tiles or IPUs. Then the
+    /// first of its [region sets](super::Program::regions) is the source, and the last the
+    /// destination.
     pub fn is_exchange(&self) -> bool {
         match self {
             ProgramKind::DoExchange(_) => true,
@@ -44,14 +45,17 @@ impl ProgramKind {
 /// The rows of the `program_type_*` tables, by the id with which `programs.variant_index` refers to
 /// them.
 pub(super) struct Details {
-    /// By table and id of the row: the kind of program. Only for compute sets, exchanges and calls.
+    /// By table of a program type, then by id of a row: the kind of program. It has only the tables
+    /// of compute sets, exchanges and calls.
     kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
-    /// By table and id of the row: the ids of the region sets that the program moves.
+    /// By table of a program type, then by id of a row: the ids of the region sets that the program
+    /// moves.
     regions: RegionIds,
 }
 
 impl Details {
-    /// Reads the tables. `compute_sets` and `programs` are the indices of their ids.
+    /// Reads the tables. `tiles` is the number of tiles; `compute_sets` and `programs` map ids to
+    /// positions.
     pub(super) fn read(
         database: &Database,
         tiles: u32,
@@ -76,8 +80,9 @@ impl Details {
         })
     }
 
-    /// Returns the kind of the program in `row`, whose type has the name `kind`, and the ids of the
-    /// region sets that it moves. `variant_index` is in column 2 of the row.
+    /// Returns the kind of the program in `row` of `programs`, and the ids of the region sets that
+    /// it moves. `kind` is the name of its type, and `variant_index`, from column 2, the id of its
+    /// row in the table of that type. An error if the type has a table and that row is missing.
     pub(super) fn kind(
         &self,
         row: &Cells<'_>,
@@ -105,8 +110,9 @@ impl Details {
     }
 }
 
-/// Reads the body of each call: `program_type_call` names a function, and `function_programs` the
-/// program of the function. (Assumed: the real profile has no such rows.)
+/// Reads the body of each call, by id of the row of `program_type_call`: the row names a function,
+/// and `function_programs` the program of the function, a position by `programs`. Empty if there is
+/// no such table. (Assumed: the real profile has no such rows.)
 fn read_calls(
     database: &Database,
     programs: &Ids,
@@ -124,7 +130,8 @@ fn read_calls(
     })
 }
 
-/// Names of the tables of program types that say more about memory than the name of the type.
+/// The table of the programs that run a compute set. The tables below belong to the other program
+/// types that say more about memory than the name of the type.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -132,7 +139,8 @@ const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
 const CODE_COPY: &str = "program_type_code_copy";
 const CALL: &str = "program_type_call";
 
-/// Columns of the region sets that an exchange moves, after the id of the row.
+/// The column with the id of a row of an exchange, and the columns with the region sets that it
+/// moves.
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
@@ -148,7 +156,7 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),
 ];
 
-/// Ids of region sets, by the table of the program type and the id of its row.
+/// Ids of region sets, by the table of a program type, then by the id of its row.
 type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
 
 fn read_region_columns(database: &Database) -> Result<RegionIds, FileError> {

@@ -36,12 +36,13 @@ pub struct Program {
     pub kind: ProgramKind,
     /// Id of the program's row in the table of its type; `None` if the type has no table.
     pub(super) variant_index: Option<u64>,
-    /// The programs below it in order, as positions in [`Programs::all`].
+    /// The programs below it in the program tree, in the order in which they run, as positions in
+    /// [`Programs::all`].
     pub children: Box<[u32]>,
     /// Id of the debug context of the program; 0 for none.
     pub debug_id: u64,
-    /// Bytes of control code on each tile. Empty for a program with children, whose recorded bytes
-    /// include those of the children.
+    /// Bytes of control code on each tile. Empty for a program with children, whose record includes
+    /// the bytes of the children.
     pub control_code: TileBytes,
     /// Ids of the region sets that the program moves, for
     /// [`Profile::region_variables`](super::Profile::region_variables): the source and the
@@ -96,7 +97,7 @@ impl Programs {
         }
     }
 
-    /// Reads the tree with its compute sets, vertices and details.
+    /// Reads the program tree with its compute sets, vertices, and the tables of program types.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, FileError> {
         let tiles = target.num_tiles;
         let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
@@ -117,8 +118,8 @@ impl Programs {
     }
 }
 
-/// Indexes the ids of all programs. Refuses a profile of several compilations, whose programs share
-/// their ids.
+/// Returns the index that maps the id of a program to its position. Refuses a profile of several
+/// compilations, whose programs have the same ids.
 fn read_ids(database: &Database) -> Result<Ids, FileError> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
@@ -177,8 +178,8 @@ fn read_programs(
     })
 }
 
-/// Reads the names of the program types, with an index of their ids, which differ from file to
-/// file.
+/// Reads the names of the program types. Returns the index that maps the id of a type to the
+/// position of its name, since the ids differ from file to file.
 fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), FileError> {
     database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;

@@ -23,8 +23,8 @@ pub struct Recorded {
 pub struct RecordedCategory {
     /// Name of the category, such as `vertexCode`.
     pub name: String,
-    /// Bytes on each tile, overlapped or not: the sum of the lowered variables of the category
-    /// (checked).
+    /// Bytes on each tile, including bytes that share their address with other variables. They
+    /// equal the sum of the lowered variables of the category (checked).
     pub bytes: TileBytes,
     /// Bytes on each tile that share their address with other variables. All other bytes are the
     /// only ones at their address, so their sum over all categories is at most the total of the
@@ -102,17 +102,20 @@ impl RecordedTile {
     }
 }
 
-/// Largest position that a category of variables may have.
+/// Largest position that a category of variables may have in
+/// [`Variables::category_names`](super::Variables::category_names), since a position is stored in a
+/// byte.
 const MAX_CATEGORIES: usize = u8::MAX as usize;
 
 impl Recorded {
-    /// Returns the total bytes of the fullest tile; `None` if the profile lacks the table.
+    /// Returns the recorded total of the fullest tile in bytes; `None` if the profile has no
+    /// records of tiles.
     pub fn fullest(&self) -> Option<u64> {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the recorded memory of tiles and categories, and the memory regions of each tile,
-    /// which are `None` if the profile lacks them.
+    /// Reads the recorded memory of tiles and categories, and the bytes of each tile in its memory
+    /// regions, which are `None` if the profile lacks these columns.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -123,10 +126,11 @@ impl Recorded {
     }
 }
 
-/// The memory regions of one tile, in bytes.
+/// The bytes of one tile in its memory regions: interleaved, not interleaved, and beyond its
+/// memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Regions {
-    /// Bytes in all memory regions together, without gaps between variables.
+    /// Bytes in all three memory regions together, without gaps between variables.
     pub all: u64,
     /// Bytes that exceed the memory of the tile, including the gaps between variables.
     pub overflowed: u64,
@@ -147,12 +151,12 @@ const COLUMNS: &[&str] = &[
 ];
 const REQUIRED: usize = 4;
 
-/// The recorded memory of each tile, and the memory regions of each tile, which are `None` if the
-/// profile lacks them.
+/// The recorded memory of each tile, and the bytes of each tile in its memory regions, which are
+/// `None` if the profile lacks these columns.
 type Tiles = (Vec<RecordedTile>, Option<Vec<Regions>>);
 
-/// Reads the recorded memory of each tile. Without rows, there are no records; otherwise each tile
-/// must have a row.
+/// Reads the recorded memory of each tile, in the order of tiles. Empty if the table has no rows;
+/// else each tile must have a row.
 fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> {
     if !database.has_table(TILES) {
         return Ok((Vec::new(), None));

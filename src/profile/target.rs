@@ -77,8 +77,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// Returns the value that `read` makes of the only row of a table; an error if the table has no row
-/// or several.
+/// Returns the value that `read` makes of the only row of `table`, in which it reads `columns`. An
+/// error if the table has no row or several.
 fn only_row<T>(
     database: &Database,
     table: &'static str,

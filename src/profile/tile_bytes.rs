@@ -39,7 +39,7 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores the values of decoded `runs`, from tile 0 on.
+    /// Stores the values of decoded `runs`, one for each of `tiles` tiles, from tile 0 on.
     ///
     /// # Errors
     /// If there are more or fewer values than `tiles`, except that there may be none if `empty` is
@@ -84,7 +84,8 @@ impl TileBytes {
         fine.then(|| Self { runs: runs.into() })
     }
 
-    /// Returns the sum of `parts`, tile by tile, each multiplied by its factor.
+    /// Returns the sum of `parts`, tile by tile. Each part is a pair of numbers by tile and a
+    /// factor by which all of them are multiplied.
     ///
     /// # Errors
     /// The first tile whose sum exceeds 32 bits.
@@ -144,7 +145,7 @@ impl TileBytes {
         }
     }
 
-    /// Returns the sum of the numbers of `tiles`.
+    /// Returns the sum of the numbers of `tiles`, a range whose end is exclusive.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         let bytes_of = |run: &TileRun| {
             let (from, to) = (

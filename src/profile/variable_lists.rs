@@ -20,18 +20,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct VariableLists {
     /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
-    /// The members of all lists.
+    /// The members of all lists, as positions in [`Variables`], in the order of the file. A list is
+    /// in one or several runs of this array.
     members: Vec<u32>,
-    /// By list: index in `runs` of its first run; with the number of all runs as one more entry at
-    /// the end.
+    /// By list: index in `runs` of its first run, and at the end the number of all runs. The runs
+    /// of list `l` are `runs[starts[l]..starts[l + 1]]`.
     starts: Vec<u32>,
-    /// Runs of members of the same list: index in `members` of the first member, and of the member
-    /// after the last one.
+    /// Runs of members of one list, list by list: index in `members` of the first member, and of
+    /// the member after the last one.
     runs: Vec<(u32, u32)>,
 }
 
 impl Default for VariableLists {
-    /// Returns no list.
+    /// Returns an empty set of lists.
     fn default() -> Self {
         ListsBuilder::default().finish()
     }
@@ -48,13 +49,14 @@ impl VariableLists {
         self.len() == 0
     }
 
-    /// Returns the members of all lists, including repetitions.
+    /// Returns the members of all lists in the order of the file. A variable that is in several
+    /// lists occurs several times.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
 
-    /// Returns the position of the variable `var_id`, which column 1 of the row names. Errors name
-    /// the row.
+    /// Returns the position of the list of the compute set or region set with this id; `None` if it
+    /// has no list, and so no members.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
@@ -69,12 +71,12 @@ impl VariableLists {
     }
 }
 
-/// Collects the members of lists in the order of the rows.
+/// Collects lists from rows that name a list and a member, in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct ListsBuilder {
     members: Vec<u32>,
-    /// By run of members of the same list: the id of the list, and the index in `members` of the
-    /// first member.
+    /// Runs of members of one list: the id of the list, and the index in `members` of the first
+    /// member. A run ends where the next one begins.
     runs: Vec<(u64, u32)>,
 }
 
@@ -88,8 +90,7 @@ impl ListsBuilder {
         self.members.push(member);
     }
 
-    /// Returns whether the variable at position `member` was the last one that was added, to the
-    /// list with the id `id`.
+    /// Returns whether the last call of [`push`](Self::push) had the same `id` and `member`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         let is_of_list = self.runs.last().is_some_and(|&(last, _)| last == id);
         is_of_list && self.members.last() == Some(&member)
@@ -117,7 +118,7 @@ impl ListsBuilder {
         }
     }
 
-    /// Returns the lists, sorted by id.
+    /// Returns the lists in ascending order of their ids.
     pub(super) fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
         let ends = self.runs.iter().skip(1).map(|&(_, start)| start);
@@ -142,18 +143,18 @@ impl ListsBuilder {
     }
 }
 
-/// The rows of one range of `exchange_regions`.
+/// The lists and faults that were read from one range of rows of `exchange_regions`.
 #[derive(Default)]
 struct RegionRows {
     lists: ListsBuilder,
-    /// Variables with a region that ends beyond the variable, and variables that a region set lists
-    /// twice in a row.
+    /// Positions of the variables with a region that ends beyond the variable, and of those that a
+    /// region set lists twice in a row. A variable may occur several times.
     outside: Vec<u32>,
 }
 
-/// Reads the variables of each region set (`exchange_regions`). Also returns, ascending, the
-/// positions of the variables with a region that ends beyond the variable, or that a set lists
-/// twice in a row. A real profile has no such repetitions: set and variable are the table's key.
+/// Reads the variables of each region set (`exchange_regions`). Also returns the positions of the
+/// variables with a region that ends beyond the variable, or that a set lists twice in a row,
+/// ascending. A real profile has no such repetitions: set and variable are the table's key.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -185,8 +186,8 @@ pub(super) fn read_regions(
     Ok((ListsBuilder::join(lists).finish(), outside))
 }
 
-/// Returns the end of the last region in a list such as `[0,4),[8,12)`, here 12; `None` for a text
-/// of another form. It is parsed by hand, since there are millions of lists.
+/// Returns the end of the last region in a text such as `[0,4),[8,12)`, here 12; `None` for a text
+/// of another form. It is parsed by hand, since there are millions of such texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b")")?.iter().rev();
@@ -226,7 +227,7 @@ pub(super) fn read_compute_sets(
 }
 
 /// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
-/// error if there are more than variables in the profile.
+/// error if there are more of them than `variables` has.
 fn add_members(
     variables: &Variables,
     row: &Cells<'_>,
@@ -254,8 +255,8 @@ fn add_members(
     Ok(lists.len() - before)
 }
 
-/// Returns the position of the variable `var_id`, which column 1 of the row names. Errors name the
-/// row.
+/// Returns the position of the variable with the id `var_id`, which was read from column 1 of
+/// `row`. The error if there is no such variable names the row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32, FileError> {
     let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");

@@ -16,7 +16,8 @@ use crate::parallel::concatenated;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::take;
 
-/// Stands for the class of a variable that was never allocated to a tile.
+/// Stands in [`Variables::classes`] for the class of a variable that is never live, since it was
+/// never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// All lowered variables, as parallel arrays in the order of the file: a large model has 10^7 of
@@ -25,7 +26,7 @@ pub const NEVER_LIVE: u32 = u32::MAX;
 pub struct Variables {
     /// Maps the `var_id` of a variable to its position.
     ids: Ids,
-    /// The `var_id` of each variable; `None` if ids equal the positions.
+    /// The `var_id` of each variable; `None` if each equals the position of the variable.
     var_ids: Option<Vec<u64>>,
     /// The tile on which each variable lies.
     pub tiles: Vec<u16>,
@@ -46,7 +47,7 @@ pub struct Variables {
     pub labels: Vec<VariableLabel>,
 }
 
-/// The columns that are read from one range of rows.
+/// The columns of the table of variables, as they were read from one range of its rows.
 #[derive(Default)]
 struct VariableColumns {
     var_ids: IdColumn,
@@ -116,8 +117,8 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Concatenates the columns of all ranges, one column at a time, so that at most a few columns
-    /// are in memory twice.
+    /// Joins `parts`, the columns of all ranges in rowid order, and reads the labels from
+    /// `database`. Joins one column at a time, so that at most a few columns are in memory twice.
     fn join(
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
@@ -175,7 +176,8 @@ impl Variables {
     }
 }
 
-/// Takes one column out of all ranges and concatenates it. `of_part` returns the column of a range.
+/// Takes one column out of `parts`, the columns of each range, and concatenates it. `of_part`
+/// returns that column of a range.
 fn column<T: Copy + Send + Sync>(
     parts: &mut [VariableColumns],
     of_part: fn(&mut VariableColumns) -> &mut Vec<T>,
@@ -189,7 +191,7 @@ const LABELLED: &str = "variable";
 /// The table of categories of variables.
 pub(super) const CATEGORIES: &str = "var_categories";
 
-/// Reads the categories of variables: the index of their ids, and their names.
+/// Reads the categories of variables: the index that maps their ids to positions, and their names.
 pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), FileError> {
     let mut count = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
@@ -201,11 +203,11 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>),
     })
 }
 
-/// The name of a variable that has none in the profile.
+/// The text that stands for the name of a variable without a name in the profile.
 const NO_NAME: &str = "(no name in the profile)";
 
-/// Parts of the name of a variable: the id of its base name, the number of the vertex field for the
-/// prefix, and the suffix.
+/// Parts of the name of a variable, in this order: the id of its base name, the number of a vertex
+/// field, which gives the prefix (`None` for no prefix), and the suffix.
 type NameParts = (u64, Option<u64>, String);
 
 /// Fetches names of lowered variables from the file.
@@ -251,8 +253,8 @@ impl VariableNames {
     }
 }
 
-/// The ids under which the name and the debug contexts of a variable are stored: `name_base_id`,
-/// and `unlowered_var_id` unless it is NULL.
+/// The ids of the data that a label is made from: `name_base_id` for the name and, unless it is
+/// NULL, `unlowered_var_id` for the debug contexts.
 pub(super) type LabelKey = (u64, Option<u64>);
 
 /// The name and the debug contexts of a tensor, which all its lowered variables share, on all
@@ -268,11 +270,13 @@ pub struct VariableLabel {
     pub lacks_contexts: bool,
 }
 
-/// The distinct keys of labels, numbered from 1; 0 stands for no label.
+/// The distinct keys of labels, each with its number, from 1 in the order in which they were added;
+/// 0 stands for no label.
 #[derive(Debug, Default)]
 pub(super) struct LabelKeys {
     numbers: FxHashMap<LabelKey, u32>,
-    /// The last key and its number, since neighbouring rows mostly have the same key.
+    /// The key that was looked up last, and its number, since neighbouring rows mostly have the
+    /// same key.
     last: Option<(LabelKey, u32)>,
 }
 
@@ -290,8 +294,8 @@ impl LabelKeys {
         number
     }
 
-    /// Adds the keys of `other`. Returns, at the index of each number of `other`, the number of the
-    /// same key here.
+    /// Adds the keys of `other`. Returns a list with, at index `n`, the number here of the key that
+    /// has number `n` in `other`; index 0 has 0.
     pub(super) fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(u32, LabelKey)> =
             other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
@@ -300,7 +304,8 @@ impl LabelKeys {
         [0].into_iter().chain(numbers).collect()
     }
 
-    /// Reads the names and debug contexts of all labels, by number; label 0 is empty.
+    /// Reads the name and the debug contexts of each key. Returns the labels at the index of their
+    /// number; label 0 is empty.
     pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, FileError> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();

@@ -60,7 +60,8 @@ impl CommandLine {
     }
 }
 
-/// Returns whether the command line requests no result, or only a page in a file.
+/// Returns whether the command line requests no result, or only a page in a file (`--export-html`).
+/// The answer is then a verdict on one IPU, and a plan if the model does not fit.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // A page on standard output must be the only result there.
     let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));

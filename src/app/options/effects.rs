@@ -10,38 +10,48 @@ use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Command};
 use thiserror::Error;
 
-/// Options that request a result and need a profile that was compiled for one IPU.
+/// Clap ids of the options that request a result and need a profile of one IPU. Separated by
+/// spaces.
 pub(super) const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain check_splits \
      layers_per_ipu compare operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
-/// Group of options that affect only results about splits. The words after `on` are the options
-/// that request these results.
+/// Clap id of the group of options that affect only results about splits. The words after `on` are
+/// the clap ids of the options that request these results.
 pub(super) const ON_SPLITS: &str =
     "on solve emit sweep plan explain check_splits layers_per_ipu compare";
-/// Group of options that affect only results with the stages of a split. The words after `on` are
-/// the options that request these results.
+/// Clap id of the group of options that affect only results with the stages of a split. The words
+/// after `on` are the clap ids of the options that request these results.
 pub(super) const ON_STAGES: &str = "on solve emit plan explain check_splits layers_per_ipu compare";
-/// Group of options that affect only results with a fixed number of replicas. `--plan` is not among
-/// these: it derives the number of replicas from the number of IPUs.
+/// Clap id of the group of options that affect only results with a fixed number of replicas. The
+/// words after `on` request these results; `plan` is left out, since `--plan` derives the number of
+/// replicas from the number of IPUs.
 pub(super) const ON_REPLICAS: &str = "on solve emit explain check_splits layers_per_ipu compare";
-/// Group of options that affect only results with optimizer state that may be outside the IPUs.
+/// Clap id of the group of options that affect only results with optimizer state that may be
+/// outside the IPUs. The words after `on` are the clap ids of the options that request these
+/// results.
 pub(super) const ON_STREAMING: &str = "on optimizer_state plan";
-/// Group of options that affect only results in which bytes are compared with the limit of a tile.
+/// Clap id of the group of options that affect only results in which bytes are compared with the
+/// limit of a tile. The words after `on` are the clap ids of the options that request these
+/// results.
 pub(super) const ON_LIMITS: &str = "on solve emit sweep plan explain check_splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
-/// Group of options that affect only configurations of `--emit`, with the names of modules.
+/// Clap id of the group of options that affect only the configurations of `--emit` that name
+/// modules. The word after `on` is the clap id of the option that requests them.
 pub(super) const ON_EMIT: &str = "on emit";
-/// Group of options that affect only results that are printed as tables.
+/// Clap id of the group of options that affect only results that are printed as tables. The words
+/// after `on` are the clap ids of the options that request these results.
 pub(super) const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
      layer_breakdown memory_totals memory_affinity interlayer_communication diagnose list_layers \
      fit";
-/// Group of options that affect only results with a row for each tile.
+/// Clap id of the group of options that affect only the table with a row for each tile. The word
+/// after `on` is the clap id of the option that requests it.
 pub(super) const ON_TILES: &str = "on memory_totals";
-/// Group of options that affect only the verdict of `--fit` on a compiled profile.
+/// Clap id of the group of options that affect only the verdict on a compiled profile. The word
+/// after `on` is the clap id of the option that requests it.
 pub(super) const ON_FIT: &str = "on fit";
 
-/// All groups, in the order of `--help`.
+/// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
 const GROUPS: [&str; 9] = [
     ON_SPLITS,
     ON_STREAMING,
@@ -54,31 +64,34 @@ const GROUPS: [&str; 9] = [
     ON_FIT,
 ];
 
-/// Options of the original tool, which accepted them in any combination.
+/// Clap ids of the options of the original tool, which accepted them in any combination. Separated
+/// by spaces.
 const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_breakdown \
      memory_totals memory_affinity interlayer_communication layer_name_regex inputs_regex_layer_0 \
      save_to_file load_from_file verbose";
 
-/// Returns the clap groups to which options are added. The options of a group affect the same
-/// results.
+/// Returns a clap group for each id in [`GROUPS`]. Each option joins the group of the results that
+/// it affects, where it is declared.
 pub(super) fn groups() -> impl Iterator<Item = ArgGroup> {
     GROUPS
         .map(|id| ArgGroup::new(id).multiple(true))
         .into_iter()
 }
 
-/// A set of options, and the results or other options that they affect. All names are ids of clap.
+/// The options of one group, and the options that request the results that they affect. All names
+/// are ids of clap.
 #[derive(Debug)]
 pub struct Effect {
-    /// The options that have the effect.
+    /// The options that would be ignored without one of `on`.
     pub options: Vec<String>,
-    /// The options that are affected. At least one of them must be given.
+    /// The options that request the affected results. At least one of them must be given with any
+    /// of `options`.
     pub on: Vec<&'static str>,
 }
 
 impl Effect {
-    /// Returns the effects of all options that do not affect every result. `command` must be built,
-    /// so that its groups have their options.
+    /// Returns one effect for each group of options; options that affect every result are in no
+    /// group. `command` must be built, so that its groups have their options.
     pub fn all(command: &Command) -> Vec<Self> {
         let effects = GROUPS.iter().filter_map(|on| {
             let group = command.get_groups().find(|group| group.get_id() == on)?;
@@ -107,15 +120,16 @@ pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
 pub struct NoEffect {
     /// The option as it is written on the command line.
     pub option: String,
-    /// The options that it affects, as a list for the message.
+    /// The options that request the results that `option` affects, as a list for the message.
     pub on: String,
     /// Whether the original tool would have accepted the command line.
     pub is_original: bool,
 }
 
 impl NoEffect {
-    /// Finds the first option that affects no requested result. `is_plan` says that the command
-    /// line requests no result, and so gets a plan.
+    /// Returns the error about the first option that affects no requested result; `None` if there
+    /// is no such option. `is_plan` says that the command line requests no result, and so gets a
+    /// plan.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
         let is_given = |id: &str| is_given(matches, id) || is_plan && id == "plan";
         let (option, on) = Effect::all(command).into_iter().find_map(|effect| {
@@ -135,7 +149,8 @@ impl NoEffect {
     }
 }
 
-/// Writes the section of `--help` about options that affect only some results.
+/// Writes the section of `--help` that lists each group of options with the results that it
+/// affects. `command` must be built.
 pub(super) fn help(command: &Command) -> String {
     let mut text =
         "Options that act only on certain results, and are refused without one of them:\n"
@@ -147,12 +162,13 @@ pub(super) fn help(command: &Command) -> String {
     text
 }
 
-/// Writes an option as on the command line, from its clap id.
+/// Writes the option with the clap id `id` as on the command line: `--num-ipus` for `num_ipus`.
 fn written(id: &str) -> String {
     format!("--{}", id.replace('_', "-"))
 }
 
-/// Lists options in a sentence as on the command line, with the word `last` before the last option.
+/// Lists the options with the clap ids `ids` in a sentence, as on the command line, with the word
+/// `last` before the last option.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
     let names: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
     joined(&names, last)

@@ -16,7 +16,8 @@ impl Options {
         has_tools && self.wants_split() && self.search.solver == Solver::Ilp
     }
 
-    /// Returns the request of these options, which does not depend on the model.
+    /// Returns the request that these options make. It needs no model: what depends on the model,
+    /// such as the number of IPUs without `--num-ipus`, is chosen later.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         Request {

@@ -93,8 +93,9 @@ impl Ipus {
     }
 }
 
-/// Returns the number of replicas whose IPUs are listed, derived from `ipus_per_replica`; 1 if that
-/// column is missing. `ipus` is the number of listed IPUs.
+/// Returns the number of replicas whose IPUs are listed: `ipus`, the number of listed IPUs, divided
+/// by the column `ipus_per_replica`; 1 if that column is missing. An error unless the result is 1
+/// or all replicas.
 fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, FileError> {
     let mut of_replica = None;
     if target.num_replicas > 1 {

@@ -27,12 +27,13 @@ pub(super) fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
-/// Changes of live bytes, on one IPU or summed over all IPUs: each the step index and the number of
-/// bytes, negative if fewer bytes are live than at the step before.
+/// Changes of live bytes, on one IPU or summed over all IPUs: pairs of a step index and the change
+/// at that step in bytes, negative if fewer bytes are live than at the step before.
 pub(crate) type Deltas = Vec<(u32, i64)>;
 
-/// Reads the live bytes of each IPU. Returns `None` if the profile lacks them, and `None` with a
-/// warning if they contradict other tables. `steps` has the ids of all steps, ascending.
+/// Reads the live bytes of each IPU. `tiles` has the record of all tiles, `steps` the ids of all
+/// steps, ascending. Returns `None` if the profile lacks live bytes by IPU, and also, with a
+/// warning added to `warnings`, if they contradict other tables.
 ///
 /// Rows without an IPU are taken as sums over all IPUs. A real profile of one IPU has both kinds of
 /// rows. For several IPUs this is assumed, so the sums are checked.
@@ -65,9 +66,9 @@ pub(super) fn read(
     Ok(live.ok())
 }
 
-/// Reads the changes of live bytes on the only IPU, ascending by step index; none if the profile
-/// lacks the table. A profile of one IPU lists sums over all IPUs beside the rows of that IPU (a
-/// real profile has both).
+/// Reads the changes of live bytes in the profile of one IPU, ascending by step index: from the
+/// rows of IPU 0 or, if there are none, from the rows without an IPU, which are sums. Empty if the
+/// profile lacks the table.
 ///
 /// # Errors
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
@@ -101,8 +102,9 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, FileError> {
     Ok(steps)
 }
 
-/// Reads the changes in the rows without an IPU, and the changes of each IPU, both ascending by
-/// step.
+/// Reads all changes of live bytes. Returns the sums over all IPUs (the rows without an IPU), and
+/// then the changes of each IPU, all ascending by step. `steps` has the ids of the steps,
+/// ascending.
 fn read_deltas(
     database: &Database,
     ipus: Ipus,
@@ -125,7 +127,7 @@ fn read_deltas(
 }
 
 /// Calls `visit` with each row of [`TABLE`]: the row, its IPU (`None` for a sum over all IPUs), and
-/// its step index and bytes. `steps` has the ids of the steps, ascending.
+/// the pair of its step index and its change in bytes. `steps` has the ids of the steps, ascending.
 fn scan(
     database: &Database,
     steps: &[u64],
@@ -159,8 +161,8 @@ pub(crate) fn summed_by_step(mut deltas: Deltas) -> Deltas {
     sums
 }
 
-/// Returns the bytes that are live from each step on, from the changes on one IPU; an error if
-/// fewer than 0 bytes are live.
+/// Returns pairs of a step index and the bytes that are live from that step on, from `deltas`, the
+/// changes on `ipu`. An error, which names `ipu`, if fewer than 0 bytes are live at a step.
 fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
@@ -172,7 +174,8 @@ fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     deltas.iter().map(point).collect()
 }
 
-/// Checks that the rows for all IPUs, if there are any, are the sums over the rows of each IPU.
+/// Checks that `of_all`, the changes in rows without an IPU, are the sums of the changes of each
+/// IPU. An empty `of_all` is fine. The error names the first step that differs.
 fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     if of_all.is_empty() {
         return Ok(());
@@ -189,8 +192,9 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     }
 }
 
-/// Checks that at no step an IPU has more live bytes than the recorded peaks of its tiles add up
-/// to.
+/// Checks that at no step an IPU has more live bytes than the recorded not-always-live peaks of its
+/// tiles add up to. `curves` has, by IPU, the live bytes from each step on, as in
+/// [`LiveByIpu::ipus`].
 fn check_peaks(
     curves: &[Vec<(u32, u64)>],
     ipus: Ipus,

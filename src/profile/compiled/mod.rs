@@ -34,7 +34,7 @@ pub struct CompiledProfile {
     pub ipus: Ipus,
     /// The recorded memory of each tile (`memory_by_tile`), numbered across all IPUs.
     pub tiles: Vec<RecordedTile>,
-    /// The memory regions of each tile; `None` if the profile lacks them.
+    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
     pub regions: Option<Vec<Regions>>,
     /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
@@ -117,7 +117,9 @@ impl CompiledProfile {
         })
     }
 
-    /// Bytes beyond the memory of `tile`, including the gaps between variables.
+    /// Returns the bytes, including the gaps between variables, by which `tile` exceeds its memory;
+    /// 0 if it does not, or if the profile lacks memory regions. Tiles are numbered across all
+    /// IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
         let regions = self.regions.as_ref();
         regions.map_or(0, |regions| regions[tile].overflowed)

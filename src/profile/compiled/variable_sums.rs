@@ -75,24 +75,27 @@ pub type BytesByName = [u64; PipelineName::ALL.len()];
 pub struct VariableSums {
     /// Number of lowered variables.
     pub count: u64,
-    /// By IPU: the bytes of its variables with a purpose in a pipeline, by purpose. These variables
-    /// need not be live at the same time.
+    /// By IPU, then by purpose in a pipeline: the bytes of its variables whose names show that
+    /// purpose, summed over its tiles. These variables need not be live at the same time.
     pub named: Vec<BytesByName>,
     /// The names of the categories (`var_categories`).
     pub category_names: Vec<String>,
     /// The variables that are live at the peak of each chosen tile, one tile for each IPU, in the
     /// order of the IPUs.
     pub tiles: Vec<LiveOnTile>,
-    /// By tile: the total computed from its variables, with which the recorded one is compared.
+    /// By tile: the bytes that its variables take together at its peak, to compare with the
+    /// recorded total. On tiles that are not in `tiles`, the not-always-live part is taken from the
+    /// record.
     pub totals: Vec<u64>,
     /// Whether the profile has names of variables.
     pub has_names: bool,
 }
 
-/// The variables that are live on a tile at its peak, the first step at which most bytes are live.
+/// The variables that are live on a tile at its peak, the first step at which its not-always-live
+/// variables take most bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveOnTile {
-    /// Index of that step; `None` if every variable of the tile is always live.
+    /// Index of the peak step; `None` if every variable of the tile is always live.
     pub step: Option<u32>,
     /// Sums of the live variables: the category (a position in [`VariableSums::category_names`]),
     /// the purpose in a pipeline (`None` for no such purpose), and their bytes, which are not 0.
@@ -100,11 +103,11 @@ pub struct LiveOnTile {
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A variable on a chosen tile.
+/// A variable on one of the tiles whose live variables are listed.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
     tile: u32,
-    /// Position of its equivalence class.
+    /// Position of its equivalence class in [`LiveClasses`].
     class: u32,
     category: u8,
     name: Option<PipelineName>,
@@ -118,18 +121,19 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// Number of [`COLUMNS`] that every profile has; the last column names variables.
+/// Number of [`COLUMNS`] that every profile has. The last column, which names variables, may be
+/// missing.
 const REQUIRED: usize = 4;
 
 /// Sums over the rows of one range of the table of variables.
 #[derive(Default)]
 struct RangeSums {
     count: u64,
-    /// By IPU: bytes by purpose in a pipeline.
+    /// By IPU, then by purpose in a pipeline: bytes of its variables with that purpose.
     named: Vec<BytesByName>,
-    /// By tile: bytes of always-live variables.
+    /// By tile: bytes of its always-live variables.
     always: Vec<u64>,
-    /// The variables on chosen tiles.
+    /// The variables on the tiles whose live variables are listed.
     chosen: Vec<ChosenVariable>,
 }
 
@@ -150,7 +154,7 @@ pub(super) fn are_there(database: &Database) -> Result<bool, FileError> {
 }
 
 /// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
-/// tile, `chosen` one tile of each IPU, whose live variables are listed, and `steps` the ids of all
+/// tile, `chosen` for each IPU the tile whose live variables to list, and `steps` the ids of all
 /// steps, ascending.
 pub(super) fn read(
     database: &Database,
@@ -193,13 +197,13 @@ pub(super) fn read(
     }))
 }
 
-/// The tables in which each row of the table of variables is looked up.
+/// Adds the rows of the table of variables to sums, and has the tables in which they are looked up.
 struct Scan<'a> {
     ipus: Ipus,
     chosen: &'a [u32],
     category_ids: &'a Ids,
-    /// The purpose in a pipeline of each base name that shows one, by id of the name; `None` if the
-    /// profile does not name variables.
+    /// Maps the id of each base name that shows a purpose in a pipeline to that purpose; `None` if
+    /// the profile does not name variables.
     names: Option<&'a FxHashMap<u64, PipelineName>>,
     classes: &'a LiveClasses,
     class_ids: &'a Ids,
@@ -240,7 +244,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Adds up the sums of all ranges.
+    /// Adds up the sums of all ranges of the table, in the order of the ranges.
     fn join(&self, parts: Vec<RangeSums>) -> RangeSums {
         let mut all = RangeSums::new(self.ipus);
         for part in parts {
@@ -258,7 +262,8 @@ impl Scan<'_> {
     }
 }
 
-/// Reads the base names that show a purpose in a pipeline: the purpose by id of the name.
+/// Reads the base names of variables. Returns the purpose in a pipeline by id of the name, for the
+/// names that show one.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileError> {
     let names = database.rows(STRINGS, STRING_COLUMNS, |row| {
         let name = PipelineName::of(&row.text(1)?);
@@ -268,8 +273,9 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileE
     Ok(names.map(|(name, id)| (id, name)).collect())
 }
 
-/// Returns the peak bytes of the not-always-live variables among `rows`, which are on one tile, and
-/// all variables that are live at that peak.
+/// Returns the peak bytes of the not-always-live variables among `rows`, and the sums of all
+/// variables that are live at that peak, including always-live ones. `rows` are all variables of
+/// one tile.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let others = rows.iter().filter(|row| !classes.is_always_live(row.class));
     let (peak, step) = classes.peak(others.map(|row| (row.class, row.bytes)));
@@ -289,9 +295,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns the total of each tile, computed from its variables. `always` has the always-live bytes
-/// of each tile, `peaks` the peak of the other variables on each tile of `chosen`; on other tiles
-/// that peak is taken from the record in `tiles`.
+/// Returns the total of each tile, computed from its variables: its always-live bytes, from
+/// `always`, plus the peak of its other variables. `peaks` has that peak for each tile of `chosen`,
+/// in that order; on other tiles the peak is taken from the record in `tiles`.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let all = tiles.iter().zip(always);

@@ -14,10 +14,10 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
 
-/// Tables that several threads read, each thread a range of rowids. A table that spans fewer rowids
-/// than the number beside it is read as one range; rows of compute sets hold thousands of
-/// variables, so their number is lower. Reading these tables takes nearly all of the time, so only
-/// their rows count as progress.
+/// Tables that several threads read, each thread a range of rowids, with a number of rowids: a
+/// table that spans fewer is read as one range. The number is lower for compute sets, whose rows
+/// hold thousands of variables. Reading these tables takes nearly all of the time, so only their
+/// rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
@@ -28,9 +28,9 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// have other work too. More would waste memory, since the lists of each range have spare capacity.
 const RANGES: u64 = 16;
 
-/// The result of reading one range of a table.
+/// The result of reading one range of rowids of a table.
 struct ScannedRange<T> {
-    /// The value to which the rows of the range were added.
+    /// The rows of the range as `visit` collected them, from the default on.
     filled: T,
     /// Rowid of the first row at or after the start of the range; `None` if the table ends before
     /// it.
@@ -40,8 +40,9 @@ struct ScannedRange<T> {
 }
 
 impl Database {
-    /// Reads a large table in ranges of rowids, in parallel. `visit` adds each row to the `T` of
-    /// its range, which is the default at first. Returns the `T` of all ranges in rowid order.
+    /// Reads `columns` of a large table in ranges of rowids, in parallel. `visit` adds each row to
+    /// the `T` of its range, which is the default at first. Returns the `T` of all ranges in rowid
+    /// order; none if the table has no rows.
     pub(in crate::profile) fn scan_ranges<T: Default + Send>(
         &self,
         table: &'static str,
@@ -68,7 +69,9 @@ impl Database {
         values_in_order(table, parts)
     }
 
-    /// Reads the rows of one range of rowids, whose two ends are inclusive.
+    /// Reads the rows with rowids from `from` to `to` (inclusive), and the rowid of the row after
+    /// them. `sql` must select `columns` and the rowid of all rows from its parameter on,
+    /// ascending. `visit` adds each row to a `T`, which is the default at first.
     fn scan_range<T: Default>(
         &self,
         table: &'static str,
@@ -102,7 +105,8 @@ impl Database {
         })
     }
 
-    /// Reads a table without a selectable rowid as one range.
+    /// Reads `columns` of a table without a selectable rowid as one range: `visit` adds each row to
+    /// one `T`.
     fn scan_whole<T: Default>(
         &self,
         table: &'static str,
@@ -119,10 +123,10 @@ impl Database {
     }
 }
 
-/// Returns the values of all ranges in order.
+/// Returns the `filled` values of all ranges. `parts` has the results of the ranges in rowid order.
 ///
 /// # Errors
-/// If a range failed, or does not end at the row with which the next range begins.
+/// If a range failed, or if the row after it is not the first row of the next range.
 fn values_in_order<T>(
     table: &'static str,
     parts: Vec<Result<ScannedRange<T>, FileError>>,
