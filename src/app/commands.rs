@@ -149,8 +149,7 @@ impl<'a> Commands<'a> {
 
     /// Returns the lines to print after a search: commands for the configuration and the page of
     /// the best split; if it takes one IPU, a command for a plan on 4 IPUs; if no split fits,
-    /// commands with which the model fits. Empty unless the options request only `--solve` or
-    /// `--plan`.
+    /// commands with which the model fits. Empty if there is nothing to suggest, as after `--emit`.
     pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
         let results = &self.options.results;
         let split = report.split.as_ref();

@@ -48,8 +48,7 @@ impl Messages {
     }
 
     /// Writes the sections of `report` for which `is_wanted` returns `true` to standard error.
-    /// Sections that prove the answer ([`ScreenPart::Proof`](crate::report::ScreenPart::Proof)) are
-    /// only written with `-v`.
+    /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {
