@@ -63,8 +63,8 @@ pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Returns the metadata of the file that a new file at `path` would replace; `None` if there is
-/// none.
+/// Returns the metadata of the regular file at `path`, which a new file would replace; `None` if
+/// there is no file. An error if `path` is no regular file.
 fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
     match file_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -131,8 +131,8 @@ fn in_utf16(c: char) -> String {
     text
 }
 
-/// Returns `text` with each character replaced by the result of `escape`, or kept if `escape`
-/// returns `None`.
+/// Returns `text` with each character replaced by the result of `escape`; a character is kept if
+/// that is `None`.
 fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {

@@ -10,12 +10,12 @@
 pub struct Growing {
     /// The bound for small files.
     pub least: usize,
-    /// The bound for each item of the file. Each bound says what its items are.
+    /// The bound for each item of the file. The constants of this type say what their items are.
     pub each: usize,
 }
 
 impl Growing {
-    /// Returns the bound for a file with `count` items.
+    /// Returns the bound for a file with `count` items of the kind that the constant names.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -32,9 +32,9 @@ pub const TILES_OF_IPU: u32 = 1 << 12;
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
 /// Maximum memory of all tiles together, in bytes.
 pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
-/// Maximum number of variables listed in all compute sets together, for each lowered variable of
-/// the profile. A few bytes can name all variables in every row; in real models a variable is in a
-/// handful of compute sets.
+/// Maximum number of variables listed in all compute sets together; its items are the lowered
+/// variables of the profile. A few bytes can name all variables in every row; in real models a
+/// variable is in a handful of compute sets.
 pub const MEMBERS: Growing = Growing {
     least: 1 << 24,
     each: 256,
@@ -52,15 +52,15 @@ pub const CONTEXTS_ABOVE: usize = 1024;
 
 // --- The model ---
 
-/// Maximum number of visits to programs while the program tree is walked, for each program: a
-/// program is visited once for each path of calls to it, and nested calls can unfold without end.
-/// Real models have some 10^5 visits.
+/// Maximum number of visits to programs while the program tree is walked; its items are the
+/// programs. A program is visited once for each path of calls to it, and nested calls can unfold
+/// without end. Real models have some 10^5 visits.
 pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
 /// Maximum number of stored range costs: the number of ranges of layers times the number of stages
-/// that may follow. Splits into more stages are not searched.
+/// that may follow a range. Splits into more stages than this allows are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Maximum nesting depth of calls between programs.
@@ -75,44 +75,46 @@ pub const CYCLES: u64 = 1 << 62;
 /// Maximum length in bytes of the names and inputs of all operations together. A debug context
 /// contributes its texts once for each path of calls that leads to it.
 pub const TEXT: usize = 1 << 28;
-/// Maximum number of different use sets, for each variable of the profile. A use set contains all
-/// operation groups that use a variable; many variables share one. Real models have some 10^4.
+/// Maximum number of different use sets; its items are the variables of the profile. A use set
+/// contains all operation groups that use a variable; many variables share one. Real models have
+/// some 10^4.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
 };
-/// Maximum number of pairs of a variable and an operation group that uses it, over all variables,
-/// for each variable of the profile.
+/// Maximum number of pairs of a variable and an operation group that uses it; its items are the
+/// variables of the profile.
 pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
 /// Maximum number of pairs of a cluster of programs and a use set of its variables (all operation
-/// groups that use a variable), for each program of the profile.
+/// groups that use a variable); its items are the programs of the profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// Maximum number of runs of tiles in the code of all operation groups together, for each such run
-/// in the profile. Each program belongs to one group, so there are more only if many programs refer
-/// to few rows.
+/// Maximum number of runs of tiles in the code of all operation groups together; its items are such
+/// runs in the profile. Each program belongs to one group, so there are more only if many programs
+/// refer to few rows.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
 /// Maximum number of layers of a model. The ranges of more layers would not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of uses of variables by operation groups that the placement of operations, or the
-/// data flow, visits. Real models have some 10^6.
+/// Maximum number of pairs of a use set and an operation group in it that one computation visits:
+/// of the placement of operations, or of the data flow. Real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
-/// Maximum number of ends of all edges in the data flow between operations. Real models have some
-/// 10^5.
+/// Maximum number of targets of all edges in the data flow between operations: an edge leads from
+/// one operation to several. Real models have some 10^5.
 pub const FLOW: usize = 1 << 24;
-/// Maximum number of pairs of an operation group without a layer and a set of layers that share a
-/// variable with it. Real models have some 10^4.
+/// Maximum number of different pairs of an operation group without a layer and the set of layers of
+/// a use set in which the group is. Real models have some 10^4.
 pub const PAIRS: usize = 1 << 22;
-/// Maximum number of entries in all sets of layers together, counting what runs before and after
-/// the layers as two more layers. Real models have some 10^6.
+/// Maximum number of members in all different sets of layers that variables and operations belong
+/// to, counting In and Out (what runs before and after the layers) as layers. Real models have some
+/// 10^6.
 pub const PLACES: usize = 1 << 24;
 
 // --- Memory ---
@@ -120,8 +122,8 @@ pub const PLACES: usize = 1 << 24;
 /// Maximum number of entries, on one tile, that assign the bytes of a variable or of code to a
 /// range of layers: 128 MB. Models of 10^7 variables have some 10^5.
 pub const ENTRIES: usize = 1 << 23;
-/// Maximum product of the number of layers and the number of steps that can hold a peak, on one
-/// tile: 128 MB for each thread. Large models have some 10^6.
+/// Maximum product of the number of layers and the number of steps at which the bytes of a tile can
+/// reach a peak: 128 MB for each thread. Large models have some 10^6.
 pub const CELLS: usize = 1 << 25;
 
 // --- Saved files ---

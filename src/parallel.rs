@@ -28,7 +28,7 @@ pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Returns a list of `count` copies of `value`, filled by all threads.
+/// Returns a list of `count` copies of `value`. All threads fill it.
 pub(crate) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }

@@ -80,8 +80,8 @@ pub fn grouped_signed(number: impl Into<i128>) -> String {
     )
 }
 
-/// Writes `difference` as a percentage of `whole` with its sign, rounded to two decimals: `+1.25
-/// %`.
+/// Writes `difference` as a percentage of `whole` with its sign, rounded to two decimals, such as
+/// `+1.25 %`.
 pub fn signed_share(difference: i64, whole: u64) -> String {
     let scaled = u128::from(difference.unsigned_abs()) * 10_000;
     let whole = u128::from(whole.max(1));
@@ -94,8 +94,8 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
     format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
 }
 
-/// Escapes a name from a file with [`printable`], and cuts it after 160 characters, as a report
-/// shows it.
+/// Escapes a name from a file with [`printable`], as a report shows it. Of more than 160
+/// characters, only the first 160 are kept, followed by `…`.
 pub fn displayed(name: &str) -> String {
     const MAX_CHARACTERS: usize = 160;
     match name.char_indices().nth(MAX_CHARACTERS) {

@@ -24,7 +24,8 @@ pub struct Compilation {
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
-    /// Values of the profile that contradict each other, each with its verdict on the profile.
+    /// Numbers in the profile that contradict each other, or data that it lacks; each says whether
+    /// it rules out a verdict.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -54,7 +55,8 @@ impl Compilation {
         Self::read_with(profile, options, &Progress::new())
     }
 
-    /// Reads both files in parallel, and counts the rows and bytes read in `progress`.
+    /// Reads both files in parallel, and counts the rows and bytes read in `progress`. Errors are
+    /// those of [`read`](Self::read).
     pub(crate) fn read_with(
         path: &Path,
         options: &CompilationOptions,
@@ -133,8 +135,9 @@ impl Compilation {
     }
 }
 
-/// Returns the layers on each IPU, and warnings about the contexts. The layers are `None` if the
-/// profile lists no programs or there are no contexts.
+/// Returns the layers that run on each IPU, and warnings about the debug contexts. `of_debug` has
+/// the path and the contexts of the debug file, if it was read. The layers are `None` without it,
+/// or if the profile has no program tree.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,

@@ -61,7 +61,8 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns the names of the layers that the split names; nothing for numbers of layers.
+    /// Returns the names of the layers that the split names; none for
+    /// [`LayersPerIpu`](Self::LayersPerIpu).
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let names: &[String] = match self {
             Self::LastLayers(names) => names,
@@ -70,11 +71,13 @@ impl JudgedSplit {
         names.iter().map(String::as_str)
     }
 
-    /// Returns the stages of the split, and its number of IPUs.
+    /// Returns the stages of the split, and its number of IPUs, including IPUs that run nothing.
+    /// `requested` has the number of IPUs of the request, and the number of amounts in
+    /// `--mem-per-tile` (0 without the option).
     ///
     /// # Errors
-    /// If the layers are not in the order of the model, or an IPU would run nothing although
-    /// `requested` (the number of IPUs, and how many amounts of memory were given) rules
+    /// If a name is unknown, if the layers are not in the order of the model, if counts do not add
+    /// up to the layers of the model, or if an IPU would run nothing although `requested` rules
     /// that out.
     pub(super) fn plan(
         &self,
@@ -98,8 +101,9 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns the exclusive end position of the layers on each IPU. An IPU that runs nothing has
-    /// the same end as the IPU before it.
+    /// Returns, for each IPU from 0 on, the exclusive end position of its layers. An IPU that runs
+    /// nothing has the same end as the IPU before it. An error if a name is unknown or counts do
+    /// not add up.
     fn ends(&self, positions: &Positions) -> Result<Vec<usize>> {
         let names = match self {
             Self::LastLayers(names) => names,
@@ -110,17 +114,19 @@ impl JudgedSplit {
         ends.chain([Ok(positions.len())]).collect()
     }
 
-    /// Returns the numbers (from 0) of the IPUs that run nothing; nothing if the split is invalid.
+    /// Returns the numbers (from 0) of the IPUs that run nothing, ascending; none if the split is
+    /// invalid.
     pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
         let ends = self.ends(positions).unwrap_or_default();
         idle(&ends)
     }
 }
 
-/// Returns the exclusive end position of each IPU, from the number of layers on each IPU. Numbers
-/// that add up to the number of layers count layers, others count blocks (layers with one number in
-/// their names), as configuration files do. Operations before the layers run on the first IPU. Out,
-/// the operations after the layers, runs on the last IPU if it has a position of its own.
+/// Returns, for each IPU from 0 on, the exclusive end position of its layers. `counts` has the
+/// number of layers on each IPU, `None` for an even share. Numbers that add up to the number of
+/// layers count layers, others count blocks (layers with one number in their names), as
+/// configuration files do. In runs on the first IPU; Out, if it has a position of its own, runs on
+/// the last. An error if the numbers add up to neither.
 fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names.iter().map(String::as_str));
@@ -154,8 +160,9 @@ fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec
     Ok(ends)
 }
 
-/// Returns the number of layers on each IPU for a model of `layers` layers. IPUs with `None` share
-/// the remaining layers evenly; if there is a remainder, the first of them take one more each.
+/// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the fixed
+/// numbers; IPUs with `None` share the remaining layers evenly, and if there is a remainder, the
+/// first of them take one more each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
     let fixed = counts.iter().flatten();
     let left = fixed.fold(layers, |left, &count| left.saturating_sub(count));
@@ -166,8 +173,8 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the numbers of the IPUs that run nothing: their end position equals that of the IPU
-/// before.
+/// Returns the numbers (from 0) of the IPUs that run nothing. `ends` has the exclusive end position
+/// of each IPU; an IPU with the end of the IPU before runs nothing.
 fn idle(ends: &[usize]) -> Vec<usize> {
     let pairs = (1..).zip(ends.windows(2));
     pairs
@@ -176,9 +183,9 @@ fn idle(ends: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU runs nothing and the requested number of IPUs is smaller than the
-/// number of `ends`, or each IPU has its own amount of memory. An IPU that runs nothing still
-/// counts, and shifts later stages to IPUs with higher numbers.
+/// Returns an error if an IPU runs nothing although it counts: if `ipus`, the requested number of
+/// IPUs, is smaller than the number of `ends`, or if there are several `amounts` of memory, one for
+/// each IPU. `ends` has the exclusive end position of each IPU.
 fn check_idle((ipus, amounts): (Option<IpuCount>, usize), ends: &[usize]) -> Result<()> {
     let Some(ipu) = idle(ends).first().copied() else {
         return Ok(());

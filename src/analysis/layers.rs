@@ -24,11 +24,12 @@ pub struct Layers<'a> {
     pub placement: Placement,
     /// Warnings about layers that fit the model badly.
     pub warnings: Vec<Warning>,
-    /// A message with the number of layers and how they were found; `None` if the request says how
-    /// to find layers, or the default regex found them.
+    /// A message with the number of layers and how they were found. `None` if the request says how
+    /// to find layers, or if the default regex found them.
     pub note: Option<String>,
-    /// Whether modules replaced the layers of the default regex since one of these was over the
-    /// limit. Then only `--layer-name-regex auto` gives these layers again.
+    /// Whether the default regex found other layers at first, which were replaced by modules since
+    /// one of them was over the limit. Then only `--layer-name-regex auto` gives the present layers
+    /// again.
     pub are_switched: bool,
 }
 
@@ -50,8 +51,12 @@ impl Analysis {
         Ok(layers)
     }
 
-    /// Assigns operations and variables to the layers of `layering`. Operations at the ends of
-    /// modules that share a weight are first moved out of these layers.
+    /// Assigns operations and variables to the layers of `layering`. If modules at both ends of the
+    /// model share a weight, operations at their ends are first moved out of these layers. The
+    /// result has `note` as its [`note`](Layers::note).
+    ///
+    /// # Errors
+    /// If variables are shared by more distinct sets of layers than in any real model.
     fn placed(
         &self,
         mut layering: Layering,
@@ -83,7 +88,8 @@ impl Analysis {
     }
 }
 
-/// Determines the layers of a request, without assigning variables to them.
+/// Determines the layers of a request. Layers that it names as parts of a layer are made; if it
+/// names modules and the regex was not given, modules are the layers.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
@@ -108,17 +114,18 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 
 impl<'a> Layers<'a> {
     /// Returns the numbers (from 0) of the IPUs on which the split of `--layers-per-ipu` runs
-    /// nothing.
+    /// nothing, ascending; none if the request has no such split.
     pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
         let judged = request.judged.iter();
         let idle = judged.flat_map(|judged| judged.idle_ipus(&self.placement.positions));
         idle.collect()
     }
 
-    /// Returns finer layers if `result` has layers that are over the limit as stages of their own:
-    /// these layers are cut into their parts or, if the default regex found the layers, modules
-    /// replace all layers. Returns `None` if no layer is over the limit, or if there are no finer
-    /// layers.
+    /// Returns finer layers if `result` found layers that are over the limit as stages of their
+    /// own: these layers are cut into their parts or, if the default regex found the layers,
+    /// modules replace all layers. Returns `None` if no layer is over the limit except layers that
+    /// options name, if there are no finer layers, if `request` has a split to evaluate, and with
+    /// the greedy solver or the classic rules.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of the finer layers than in any real model.
@@ -162,8 +169,10 @@ impl<'a> Layers<'a> {
     }
 
     /// Returns the layers of `--layer-name-regex auto`, which come from modules, to replace those
-    /// of the default regex. Returns `None` if the request rules that out, or if there are no more
-    /// of them than of the present layers and none that overlaps a layer at `too_large` can be cut.
+    /// of the default regex. `too_large` has the positions of the layers over the limit. Returns
+    /// `None` if the request chose the layers or names layers that modules lack, if modules are the
+    /// layers already, or if they are no finer: no more of them, and none that overlaps a layer in
+    /// `too_large` can be cut.
     fn finer_modules(&self, too_large: &[usize], request: &Request) -> Option<Layering> {
         let (model, layering) = (self.model(), &self.layering);
         let is_default = matches!(request.layers.source, LayerSource::Best);
@@ -188,8 +197,8 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Returns a message that says how many layers modules gave, or that the flow of data gave the
-/// layers.
+/// Returns the note for layers that come from modules or, if the profile names no modules, from the
+/// flow of data: their number and how they were found. `modules` are the modules of `layering`.
 fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
@@ -205,7 +214,7 @@ fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     )
 }
 
-/// Returns an error if there are more layers than in any real model.
+/// Returns an error if there are more than [`limits::LAYERS`] layers.
 fn check_count(layering: &Layering) -> Result<()> {
     let layers = layering.len() - 1;
     if layers <= limits::LAYERS {
@@ -223,8 +232,8 @@ fn check_count(layering: &Layering) -> Result<()> {
     )))
 }
 
-/// Returns an error for `--untie` with a weight that no layers share, and for `--out-on` with the
-/// classic rules, which ignore it.
+/// Returns an error if `--untie` names a weight that no layers share, or if `--out-on` is given
+/// with the classic rules, which have no Out.
 fn check_ties(request: &Request, placement: &Placement) -> Result<()> {
     if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
         return Err(usage(
@@ -256,7 +265,8 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Returns the names in one text; of more than five, the first three and the last one.
+/// Lists names in one text, separated by commas; of more than five, only the first three and the
+/// last one.
 fn sample(names: &[String]) -> String {
     let shown = names.iter().map(|name| displayed(name));
     let shown: Vec<String> = shown.collect();
@@ -292,7 +302,8 @@ pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
 /// Maximum number of operation names in the error about missing layers.
 const NAMES_SHOWN: usize = 10;
 
-/// Returns text with up to [`NAMES_SHOWN`] distinct operation names, each on a line of its own.
+/// Returns a text with up to [`NAMES_SHOWN`] distinct operation names, each after a line break and
+/// two spaces.
 fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {

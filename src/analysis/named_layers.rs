@@ -58,8 +58,8 @@ impl LayerConstraint {
         [first].into_iter().chain(second).map(String::as_str)
     }
 
-    /// Returns the constraint with positions in the layer order instead of names; an error if a
-    /// name is unknown.
+    /// Returns the constraint with positions in the layer order in place of names. An error, which
+    /// names the option of the constraint, if the model has no layer of a name.
     pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
         let option = self.to_string();
         let at = |layer: &str| position(positions, layer, &option);
@@ -123,8 +123,8 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
 /// Maximum number of layer names in the error about an unknown layer.
 const NAMES_SHOWN: usize = 20;
 
-/// Returns the position of a layer, or of `In`, `Out` or `None`, in the layer order. If the model
-/// has no layer of that name, the error begins with `option`, which named it.
+/// Returns the position of the layer named `layer` (or `In`, `Out`, `None`) in the layer order. If
+/// the model has no layer of that name, the error begins with `option`, the option that named it.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
     if let Some(position) = positions.find(layer) {
         return Ok(position);
@@ -145,7 +145,8 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     )))
 }
 
-/// Describes a name that is not in the layer order; for `In`, `Out` and `None`, with the reason.
+/// Describes `layer`, a name that is not in the layer order, for an error; for `In`, `Out` and
+/// `None` with the reason, which `pseudo_layers` (which of them the layer order has) gives.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(

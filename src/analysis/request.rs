@@ -30,11 +30,11 @@ pub struct Request {
     /// How layers are found in the names of operations: by a regex, by modules, or by the better of
     /// both.
     pub layers: LayerOptions,
-    /// Whether layers that the default regex found stay even if one of them, as a stage of its own,
-    /// is over the limit. If false, modules replace all layers if they are finer.
+    /// Whether the layers of the default regex stay even if one of them, as a stage of its own, is
+    /// over the limit. If false, modules replace all layers in that case, if they are finer.
     pub keeps_layers: bool,
-    /// On which IPU Out (the operations after the last layer) runs, and which shared weights do not
-    /// bind layers.
+    /// On which IPU Out (the operations after the last layer) runs, and which shared weights may be
+    /// copied, so that the layers that share them may be in different stages.
     pub placement: PlacementOptions,
     /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU. If empty, all
     /// IPUs have the memory that the profile gives for a tile.

@@ -51,8 +51,11 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Runs the search of `request` in its pipeline. If no search is requested, the result has
-    /// none.
+    /// Runs the search of `request` with the memory of stages in its pipeline; `memory` is the
+    /// memory model without a pipeline. If the request needs no search, the `result` is `None`.
+    ///
+    /// # Errors
+    /// As [`split`](Self::split), and if the model has no layers.
     pub(crate) fn search<'l>(
         &'l self,
         memory: &MemoryModel<'l>,
@@ -83,7 +86,7 @@ impl<'a> Layers<'a> {
     }
 
     /// Turns an error of a search into an error of the command. Constraints or tied weights that
-    /// contradict each other count as wrong usage, which has an exit code of its own.
+    /// contradict each other count as wrong usage (exit code 2).
     fn refused(&self, error: SearchError) -> Error {
         match error {
             SearchError::Solve(
@@ -94,8 +97,8 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Returns the part of the report that says from which files, and with which options, it is
-    /// made.
+    /// Returns the part of the report about its origin: the files, the arguments of the command,
+    /// the layer regex and the memory model.
     fn provenance(&self, request: &Request) -> Provenance {
         Provenance {
             arguments: request.arguments.clone(),
@@ -111,8 +114,8 @@ impl<'a> Layers<'a> {
 pub(crate) struct SearchedLayers<'l> {
     /// The layers that were searched.
     pub(crate) layers: &'l Layers<'l>,
-    /// The memory model in the pipeline and with the place of the optimizer state of the best
-    /// split.
+    /// The memory model with the pipeline of the best split, or with the requested one without a
+    /// search.
     memory: MemoryModel<'l>,
     /// The result of the search; `None` if none was requested.
     pub(crate) result: Option<SearchResult<'l>>,

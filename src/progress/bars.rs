@@ -27,12 +27,14 @@ pub fn during<T>(progress: &Progress, quiet: bool, work: impl FnOnce(&Progress) 
     })
 }
 
-/// Returns whether to draw progress bars.
+/// Returns whether to draw progress bars: not if `quiet` is set, nor if standard error is no
+/// `terminal`.
 fn wanted(quiet: bool, terminal: bool) -> bool {
     terminal && !quiet
 }
 
-/// Waits for the end of the work, at most for `wait`. Returns whether the work still goes on.
+/// Waits until the work ends (`finished` is disconnected) or `wait` has passed. Returns whether the
+/// work still goes on.
 fn goes_on(finished: &Receiver<()>, wait: Duration) -> bool {
     finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
 }

@@ -7,7 +7,8 @@ use crate::model::{
 };
 use crate::profile::TileBytes;
 
-/// Returns an error with the number of liveness steps if the model has more than any real model.
+/// Returns an error with the number of liveness steps if it, or its product with the number of
+/// tiles, exceeds [`STEPS`] or [`STEPS_AND_TILES`].
 pub(super) fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     match steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
@@ -137,8 +138,8 @@ impl ModelChecks<'_> {
             && self.are_on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
     }
 
-    /// Are the cycles of program clusters in the order of operations, do all clusters exist, and
-    /// are the cycles of exchanges and of later programs at most the total?
+    /// Are the cycles by cluster of programs in the order of operations, do all clusters exist, and
+    /// are the cycles of exchanges and of later programs each at most the total of their entry?
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.0.cycles else {
             return true;

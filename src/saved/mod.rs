@@ -151,7 +151,7 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     Ok(file_of(&model))
 }
 
-/// Returns the bytes of a file that contains the encoded model: header, model, checksum.
+/// Returns the bytes of a saved file with `model`, the encoded model: header, model, checksum.
 fn file_of(model: &[u8]) -> Vec<u8> {
     let size = (HEADER + model.len() + CHECKSUM) as u64;
     let (version, size) = (VERSION.to_le_bytes(), size.to_le_bytes());
@@ -183,8 +183,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
     }
 }
 
-/// Returns an error if the magic or the version is wrong, or if `size`, the bytes of the file,
-/// differs from the size in its header.
+/// Returns an error if the magic or the version in `header`, the first bytes of a file, is wrong,
+/// or if `size`, the size of the file in bytes, differs from the size in the header.
 fn check_header(header: &[u8], size: u64) -> Result<(), SavedError> {
     let start = &header[..header.len().min(MAGIC.len())];
     if !MAGIC.starts_with(start) {

@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// The encoded variables of one tile, grouped by use (class and use set).
+/// The encoded groups of variables on one tile; the head of this file describes the encoding.
 struct Blob(Vec<u8>);
 
 impl Blob {
@@ -56,8 +56,9 @@ impl Serialize for Blob {
     }
 }
 
-/// Decodes the groups of all tiles, from the number of groups and the blob of each tile. Returns
-/// `None` if a blob is not what [`Blob::new`] writes.
+/// Decodes the groups of all tiles. `uses` has the class and the use set of each use, `tiles` the
+/// number of groups and the [`Blob`] of each tile. Returns `None` if a blob is not what
+/// [`Blob::new`] writes.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // A group takes at least two bytes, which bounds the memory that is reserved for a hostile
     // file.
@@ -77,8 +78,8 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     VariableGroups::from_numbered(uses, &counts, groups)
 }
 
-/// Fills `groups` with the groups of one tile, decoded from its blob. Returns `None` if the blob
-/// has fewer or more groups.
+/// Decodes `blob`, the [`Blob`] of one tile, into `groups`. Returns `None` if the blob has fewer or
+/// more groups than `groups`, or is malformed.
 fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
     let mut numbers = Varints::new(blob);
     let mut next = || u32::try_from(numbers.next()?.ok()?).ok();

@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
-/// Refuses debug contexts that are damaged or belong to other programs. If the user trusts them
-/// (`is_trusted`), warns instead. Returns the warnings. If damage affects only few bytes of
-/// `profile`, also returns it as a contradiction. Without a profile these bytes are unknown, and
-/// all damage is refused.
+/// Checks that the contexts of the debug file at `path` are intact and belong to `programs`.
+/// Returns warnings, each with the path. If damage affects only few bytes of `profile`, also
+/// returns it as a contradiction. Without a profile these bytes are unknown, and all damage is
+/// refused. If the user trusts the file (`is_trusted`), faults are only warned of.
 ///
 /// # Errors
 /// If the contexts are refused; the error names the file. A file without contexts is refused even
@@ -52,8 +52,8 @@ pub(crate) fn check_debug(
     Ok((all.collect(), found))
 }
 
-/// Refuses the contexts of another compilation, or returns a warning about them if the user trusts
-/// them.
+/// Returns a warning that the contexts belong to another compilation, if the user trusts them
+/// (`is_trusted`); else that error. `debug_match` has the counts that show it.
 fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
     let DebugMatch {
         ids,
@@ -79,12 +79,13 @@ fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
     )))
 }
 
-/// Judges a damaged `debug.cbor`. If the user trusts the file, returns a warning; else a
-/// contradiction with the bytes that depend on the damage, if these are too few to rule out a
-/// verdict.
+/// Judges a debug file with `damage`, which is not empty. Returns a warning if the user trusts the
+/// file (`is_trusted`); else a contradiction with the bytes of `profile` that depend on the damage,
+/// if these are too few to rule out a verdict.
 ///
 /// # Errors
-/// [`Incomplete::Debug`] if the file is not trusted, and the bytes are many or unknown.
+/// [`Incomplete::Debug`] if the file is not trusted, and the bytes are many, or unknown without a
+/// `profile`.
 fn judged_damage(
     profile: Option<&Profile>,
     (debug_info, damage): (&DebugInfo, &[Damage]),
@@ -112,8 +113,9 @@ fn judged_damage(
     }
 }
 
-/// Marks the programs that may count for the wrong layer: the context of the program, its name or
-/// an ancestor is missing, or the program is below a Call without its context, which says what the
+/// Returns, by program, whether it may count for the wrong layer: the context of the program or of
+/// its compute set is missing or has a missing ancestor, the context has another name than the
+/// compute set, or the program is below a Call of which this holds, since the Call says what the
 /// program stands for. With `all`, every context may be wrong.
 fn lacking(programs: &Programs, debug_info: &DebugInfo, all: bool) -> Vec<bool> {
     let is_broken = |id: u64| {
@@ -189,7 +191,8 @@ pub struct DebugMatch {
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Looks up all ids of contexts to which programs and compute sets refer, and counts.
+    /// Looks up the contexts to which `programs` and their compute sets refer in `debug_info`, and
+    /// counts.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let is_id = |id: &u64| *id != 0;
         let ids = programs.all.iter().map(|program| program.debug_id);

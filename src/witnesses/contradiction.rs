@@ -10,12 +10,12 @@ use std::cmp::Reverse;
 use std::fmt;
 use thiserror::Error;
 
-/// A contradiction is tolerated if its bytes are at most those of the fullest tile divided by this
-/// number.
+/// A contradiction rules out a verdict if its bytes, times this number, exceed those of the fullest
+/// tile.
 pub const TOLERATED: u64 = 100;
 
-/// A check of the files. Each value says what must hold. Names of the checks of earlier versions
-/// are read as the checks that replaced them.
+/// A check of the files. Each value says what must hold. In reports of earlier versions, names of
+/// checks that were replaced are read as the checks that replaced them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
@@ -27,9 +27,9 @@ pub enum Witness {
     /// recorded total of the tile.
     #[serde(alias = "always-live", alias = "not-always-live")]
     OneStage,
-    /// The recorded total of a tile is the sum of its memory regions, at least the bytes that are
-    /// live at the same time, at least the bytes that share no address, and at most the total with
-    /// gaps.
+    /// The recorded total of a tile is the sum of its memory regions; it is at least the bytes that
+    /// are live at the same time and at least the bytes at addresses that no other variable has,
+    /// and at most the recorded total with gaps.
     #[serde(
         alias = "live-in-total",
         alias = "regions",
@@ -42,12 +42,13 @@ pub enum Witness {
     /// The bytes of not-always-live variables that are live at a step, on all tiles together, are
     /// the recorded bytes.
     LiveBySteps,
-    /// Programs, compute sets and vertex types have at most the recorded bytes of code, and most of
-    /// these bytes.
+    /// Programs, compute sets and vertex types have at most the recorded bytes of code, and at
+    /// least half of them. Code that several programs may share, for exchange and control, may
+    /// exceed the record.
     #[serde(alias = "code-bytes")]
     Code,
-    /// Programs have steps, roots, contexts and vertices. The bytes of a contradiction are those
-    /// that programs without one of these use.
+    /// Programs have liveness steps, a root of the program tree, debug contexts and vertices. The
+    /// bytes of a contradiction are those of the programs that lack one of these.
     #[serde(
         alias = "steps",
         alias = "roots",
@@ -55,16 +56,17 @@ pub enum Witness {
         alias = "vertices"
     )]
     Programs,
-    /// Variables have users and contexts, and contain the regions that exchanges move. The bytes of
-    /// a contradiction are those of variables without one of these.
+    /// Variables have programs that use them and debug contexts, and contain the regions that
+    /// exchanges move. The bytes of a contradiction are those of the variables for which one of
+    /// these does not hold.
     #[serde(
         alias = "used",
         alias = "within-variables",
         alias = "variable-contexts"
     )]
     Variables,
-    /// `debug.cbor` has the contexts of programs and their parents. The bytes of a contradiction
-    /// are those that programs without these contexts use.
+    /// `debug.cbor` has the contexts of programs and the parents of these contexts. The bytes of a
+    /// contradiction are those that programs without these contexts use.
     DebugContexts,
 }
 
@@ -86,7 +88,7 @@ impl Witness {
         })
     }
 
-    /// Returns the name of the total of which [`Contradiction::share`] is a percentage, such as
+    /// Returns the name of the amount of which [`Contradiction::share`] is a percentage, such as
     /// `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
@@ -112,13 +114,15 @@ pub struct Contradiction {
     pub tile: Option<u32>,
     /// Number of tiles on which the numbers differ; 0 if the numbers are sums over all tiles.
     pub tiles: u32,
-    /// The number in the table, in bytes unless the check counts something else; or the bytes that
-    /// depend on the missing data.
+    /// The number in the table, in bytes unless the check counts something else. For missing data:
+    /// the bytes that depend on the data, on `tile`.
     pub recorded: u64,
-    /// The number that follows from the rest of the profile.
+    /// The number that follows from the rest of the profile, in the unit of `recorded`; 0 for
+    /// missing data.
     pub computed: u64,
-    /// The difference as a percentage of the fullest tile, or of the sum over all tiles, depending
-    /// on the check: rounded up, such as `98.3 %`.
+    /// The difference of `recorded` and `computed`, rounded up, such as `98.3 %`: as a percentage
+    /// of the fullest tile, of the most live bytes at a step (`live-by-steps`), or of all required
+    /// rows (`rows`).
     pub share: String,
     /// Upper bound on the bytes of any tile that may count for the wrong layer, or count too much
     /// or too little, because of the contradiction. 0 if every stage has a reserve for them, and in
@@ -130,7 +134,8 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// Creates a contradiction without numbers, rows and tiles.
+    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0, no row and
+    /// no tile.
     pub(super) fn new(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -140,8 +145,8 @@ impl Contradiction {
         }
     }
 
-    /// Creates the contradiction that `table` has no rows, although this many tiles or programs
-    /// need one.
+    /// Creates the contradiction that `table` has no rows, although `rows` tiles or programs need
+    /// one. It rules out a verdict.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -151,8 +156,9 @@ impl Contradiction {
         }
     }
 
-    /// Creates the contradiction that `table` lacks the data described by `row`. `by_tile` has the
-    /// bytes of each tile that depend on these data.
+    /// Creates the contradiction that `table` lacks data; `row` describes the data. `by_tile` has
+    /// the bytes on each tile that depend on the data; those of the worst tile, at most the total
+    /// of the fullest one, count.
     pub(super) fn lacking(
         witness: Witness,
         (table, row): (&str, String),
@@ -168,7 +174,7 @@ impl Contradiction {
         found.in_row(row)
     }
 
-    /// Sets the name of the row in the table.
+    /// Sets [`row`](Self::row).
     pub(super) fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }
@@ -215,7 +221,7 @@ pub(crate) struct TileComparison {
 }
 
 impl TileComparison {
-    /// Creates a pair of numbers that must agree.
+    /// Creates the comparison of two numbers that must agree, in bytes of `tile`.
     pub(crate) fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
         Self {
             tile,
@@ -230,8 +236,8 @@ impl TileComparison {
         self.recorded.abs_diff(self.computed)
     }
 
-    /// Returns the bytes that the difference may misplace: the difference, or 0 if the numbers need
-    /// not agree.
+    /// Returns the bytes that may count for the wrong layer because of the difference: the
+    /// difference, or 0 if the numbers need not agree.
     fn bytes(&self) -> u64 {
         if self.is_certain {
             self.difference()
@@ -241,13 +247,14 @@ impl TileComparison {
     }
 }
 
-/// Returns whether `bytes` exceed the tolerated share of `whole`.
+/// Returns whether `bytes` exceed the part of `whole` that is tolerated, `whole / TOLERATED`.
 fn is_refused(bytes: u64, whole: u64) -> bool {
     u128::from(bytes) * u128::from(TOLERATED) > u128::from(whole)
 }
 
-/// Returns a contradiction about the tile whose numbers differ most, the first one of a tie; `None`
-/// if all pairs agree. `fullest` has the bytes of the fullest tile.
+/// Returns the contradiction of the check `witness` about the tile whose numbers differ most, the
+/// first one of a tie; `None` if all `pairs` agree. Differences that misplace bytes come before
+/// others. `table` has the recorded numbers, `fullest` is the total of the fullest tile in bytes.
 pub(crate) fn worst(
     witness: Witness,
     table: &str,
@@ -291,9 +298,9 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Rules out a verdict if the bytes of all contradictions together could turn it: then marks all
-/// contradictions with bytes as refused. `free` has, for each verdict, the bytes that are left
-/// under the limit, negative if something does not fit.
+/// Marks all contradictions with bytes as refused if their bytes together could change a verdict.
+/// `free` has, for each verdict of the report, the bytes that are left under the limit, negative by
+/// the bytes over it.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all.iter().map(|contradiction| contradiction.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
@@ -311,7 +318,8 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
 /// Returns a warning for each contradiction.
 ///
 /// # Errors
-/// If the contradictions rule out a verdict and `is_allowed` is false.
+/// If a contradiction is refused and the user does not allow that (`is_allowed`,
+/// `--allow-incomplete`).
 pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, Incomplete> {
     if are_refused(all) && !is_allowed {
         let refused = all.iter().filter(|contradiction| contradiction.refused);
@@ -330,7 +338,7 @@ pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, In
     Ok(all.iter().map(warning).collect())
 }
 
-/// Returns the warning about a contradiction.
+/// Returns the warning about a contradiction, which differs for refused ones and for `debug.cbor`.
 fn warning(contradiction: &Contradiction) -> Warning {
     if contradiction.refused {
         return Warning::new(format!(

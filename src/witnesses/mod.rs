@@ -54,7 +54,7 @@ pub(crate) fn check_profile(
     found
 }
 
-/// Returns the contradictions within the profile of a compilation for several IPUs.
+/// Returns the contradictions within `profile`, which may be of a compilation for several IPUs.
 pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
     let recorded = (&profile.tiles[..], &profile.categories[..]);
     let mut found = check_record(recorded, profile.regions.as_deref(), &profile.target);

@@ -4,8 +4,8 @@ use super::contradiction::{Contradiction, TOLERATED, TileComparison, Witness, wo
 use crate::profile::{CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rustc_hash::FxHashSet;
 
-/// Returns the contradictions about programs: programs without steps, roots, contexts or vertices,
-/// and code that differs from the recorded bytes.
+/// Returns the contradictions about programs: programs without liveness steps, roots, debug
+/// contexts or vertices, and bytes of code that differ from the record.
 pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());
@@ -72,9 +72,9 @@ fn set_of<'a>(programs: &'a Programs, program: &Program) -> Option<&'a ComputeSe
     }
 }
 
-/// Returns, for each tile, the bytes of variables, code and state of the programs that are marked
-/// in `lack`. This is an upper bound on the bytes that may count for the wrong layer, since other
-/// programs may use the same variables.
+/// Returns, for each tile, the bytes of the variables, the code and the vertex state of the
+/// programs for which `lack` (by position) is true. This is an upper bound on the bytes that may
+/// count for the wrong layer, since other programs may use the same variables.
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -127,9 +127,10 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Marks the programs of steps whose parent step runs a program that does not have them as
-/// children, and the children of that program. There are none in a real profile. Steps below a Call
-/// are skipped, since it is unknown how they are nested.
+/// Returns, by program, whether a step shows that it is in the wrong place of the tree: its parent
+/// step runs a program that does not have it as a child. The children of that program are marked
+/// too. No program is marked in a real profile. Steps below a Call are skipped, since it is unknown
+/// how they are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -150,7 +151,8 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Marks the programs of steps to which no root of the program tree leads (none in a real profile).
+/// Returns, by program, whether it has a step although no root of the program tree leads to it
+/// (none in a real profile). `is_reached` says by program whether a root leads to it.
 fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
     let mut lack = vec![false; is_reached.len()];
     for step in &profile.steps {
@@ -159,7 +161,8 @@ fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
     lack
 }
 
-/// Marks the programs in `open`, and all programs that they reach through children and Calls.
+/// Returns, by program, whether it is one of `open` (positions) or is reached from one through
+/// children and Calls.
 pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -175,16 +178,16 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Bytes by which the recorded code of a tile may exceed the code of all programs without a
-/// message. A tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its
+/// Bytes of a tile by which the recorded code may exceed the code of all programs without a
+/// warning. A tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its
 /// exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
-/// contradiction about the tile with the largest difference, if there is one. The computed code may
-/// not exceed the record, except for exchange and control code, which may be shared, and must be
-/// most of it. How much code the compiler adds to larger models is unknown, so missing code is
-/// reported, but misplaces no bytes: every stage has a reserve for it.
+/// contradiction about the tile with the largest difference; `None` if all agree. The computed code
+/// may not exceed the record, except for exchange and control code, which programs may share. How
+/// much code the compiler adds to larger models is unknown, so missing code misplaces no bytes,
+/// since every stage has a reserve for it, unless more than half of all is missing.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -218,10 +221,10 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     Some(found.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
-/// Returns the bytes of code of this kind on each tile, of all programs, compute sets or vertex
-/// types, and whether everything that runs has code; `None` if the profile lacks it. Vertex state
-/// is complete in a real profile. The control code of programs with children is not known
-/// separately.
+/// Returns the bytes of code of `kind` on each of `tiles` tiles, and whether the profile gives code
+/// for everything that runs. Returns `None` for vertex state that the profile does not record.
+/// Vertex state has no allowance for unlisted code, so the flag is `false` for it. Control code
+/// leaves out programs with children, whose own part is unknown.
 fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let (mut sums, mut is_whole) = (vec![0; tiles], true);

@@ -4,8 +4,9 @@
 use super::contradiction::{Contradiction, TileComparison, Witness, worst};
 use crate::profile::{CATEGORIES, RecordedCategory, RecordedTile, Regions, TILES, Target};
 
-/// Compares the recorded total of each tile with `computed`, the total of its variables and code.
-/// Returns a contradiction about the tile with the largest difference, if there is one.
+/// Compares the recorded total of each tile with `computed`, the bytes that its variables and code
+/// take together. Returns a contradiction about the tile with the largest difference; `None` if all
+/// agree.
 pub(crate) fn recorded_totals(
     recorded: &[RecordedTile],
     computed: &[u64],
@@ -17,8 +18,9 @@ pub(crate) fn recorded_totals(
     worst(Witness::OneStage, TILES, fullest, pairs)
 }
 
-/// Returns the contradictions within the record of tiles and categories, including missing tables.
-/// `regions` has the memory regions of each tile, if the profile has them.
+/// Returns the contradictions within the record of tiles and categories: missing tables, and totals
+/// of tiles that contradict other columns. `regions` has the bytes of each tile in its memory
+/// regions, if the profile has them.
 pub(super) fn check_record(
     (tiles, categories): (&[RecordedTile], &[RecordedCategory]),
     regions: Option<&[Regions]>,
@@ -35,8 +37,9 @@ pub(super) fn check_record(
     found.into_iter().flatten().collect()
 }
 
-/// Returns a contradiction about the tile whose recorded total is furthest from the range that its
-/// parts allow; `None` if all totals are within their ranges.
+/// Returns a contradiction about the tile whose recorded total is furthest from the range that
+/// [`Witness::Total`] allows; `None` if all totals are within their ranges. `regions` has the bytes
+/// of each tile in its memory regions, if the profile has them.
 fn total(
     tiles: &[RecordedTile],
     categories: &[RecordedCategory],

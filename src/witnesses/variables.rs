@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the record, and
-/// variables that lack users, contexts or regions. `has_users` says whether any operation uses the
-/// variable at a position.
+/// variables that lack users or contexts, or do not contain their regions. `has_users` says whether
+/// any operation uses the variable at a position in [`Variables`].
 pub(super) fn check_variables(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
@@ -89,11 +89,11 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<us
     unused
 }
 
-/// Sums of the bytes of all lowered variables.
+/// Sums of the bytes of lowered variables: of all, or of a range of them.
 struct VariableTotals {
     /// By category (as in [`Variables::category_names`]), then by tile: bytes of its variables.
     categories: Vec<Vec<u64>>,
-    /// By equivalence class: bytes of its variables on all tiles.
+    /// By equivalence class: bytes of its variables, summed over all tiles.
     classes: Vec<u64>,
 }
 
@@ -134,7 +134,8 @@ impl VariableTotals {
     }
 
     /// Returns a contradiction about the category and tile whose variables differ most from the
-    /// record; `None` if all agree, as they do in a real profile.
+    /// record; `None` if all agree, as they do in a real profile, or if there is no record. `names`
+    /// has the names of the categories.
     fn by_category(&self, names: &[String], recorded: &Recorded) -> Option<Contradiction> {
         let fullest = recorded.fullest()?;
         if recorded.categories.is_empty() {
@@ -204,9 +205,10 @@ impl VariableTotals {
     }
 }
 
-/// Compares two lists of changes of live bytes. Returns the step at which the live bytes (the
-/// prefix sums) differ most, the first one of a tie; the recorded and the computed live bytes
-/// there; and the most bytes that are live at any step in either list.
+/// Compares two lists of changes of live bytes by step, ascending. Returns the step index at which
+/// the live bytes (the sums of the changes so far) differ most, the first one of a tie; the
+/// recorded and the computed live bytes there; and the most bytes that are live at any step in
+/// either list. `None` if both lists are empty.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
     let changes = recorded.iter().chain(computed);
     let mut steps: Vec<u32> = changes.map(|change| change.0).collect();
