@@ -106,8 +106,9 @@ pub const LAYERS: usize = 2048;
 /// Maximum number of pairs of a use set and an operation group in it that one computation visits:
 /// of the placement of operations, or of the data flow. Real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
-/// Maximum number of targets of all edges in the data flow between operations: an edge leads from
-/// one operation to several. Real models have some 10^5.
+/// Maximum number of ends of all different edges in the data flow between operations: an edge has
+/// one end where it starts, and one for each operation to which it leads. Real models have some
+/// 10^5.
 pub const FLOW: usize = 1 << 24;
 /// Maximum number of different pairs of an operation group without a layer and the set of layers of
 /// a use set in which the group is. Real models have some 10^4.

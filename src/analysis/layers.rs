@@ -51,9 +51,9 @@ impl Analysis {
         Ok(layers)
     }
 
-    /// Assigns operations and variables to the layers of `layering`. If modules at both ends of the
-    /// model share a weight, operations at their ends are first moved out of these layers. The
-    /// result has `note` as its [`note`](Layers::note).
+    /// Assigns operations and variables to the layers of `layering`. Operations at both ends of the
+    /// model that use a weight which several layers share are first moved to In or Out. The result
+    /// has `note` as its [`note`](Layers::note).
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -88,8 +88,9 @@ impl Analysis {
     }
 }
 
-/// Determines the layers of a request. Layers that it names as parts of a layer are made; if it
-/// names modules and the regex was not given, modules are the layers.
+/// Determines the layers of a request. If it names parts of a layer, the layer is cut into them. If
+/// it leaves the choice of layers to the tool and names layers that only modules have, modules are
+/// the layers.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);

@@ -114,8 +114,8 @@ impl<'a> Layers<'a> {
 pub(crate) struct SearchedLayers<'l> {
     /// The layers that were searched.
     pub(crate) layers: &'l Layers<'l>,
-    /// The memory model with the pipeline of the best split, or with the requested one without a
-    /// search.
+    /// The memory model in the pipeline of the best split, with its place of the optimizer state;
+    /// without a pipeline if no search was requested.
     memory: MemoryModel<'l>,
     /// The result of the search; `None` if none was requested.
     pub(crate) result: Option<SearchResult<'l>>,

@@ -42,9 +42,8 @@ pub enum Witness {
     /// The bytes of not-always-live variables that are live at a step, on all tiles together, are
     /// the recorded bytes.
     LiveBySteps,
-    /// Programs, compute sets and vertex types have at most the recorded bytes of code, and at
-    /// least half of them. Code that several programs may share, for exchange and control, may
-    /// exceed the record.
+    /// Programs, compute sets and vertex types have at most the recorded bytes of code, and nearly
+    /// all of them. Code for exchange and control, which programs may share, may exceed the record.
     #[serde(alias = "code-bytes")]
     Code,
     /// Programs have liveness steps, a root of the program tree, debug contexts and vertices. The

@@ -127,10 +127,10 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Returns, by program, whether a step shows that it is in the wrong place of the tree: its parent
-/// step runs a program that does not have it as a child. The children of that program are marked
-/// too. No program is marked in a real profile. Steps below a Call are skipped, since it is unknown
-/// how they are nested.
+/// Returns, by program, whether it may be in the wrong place of the program tree, since the parent
+/// of one of its steps runs a program that does not have it as a child. All children of that other
+/// program are marked too. No program is marked in a real profile. Steps below a Call are skipped,
+/// since it is unknown how they are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -184,10 +184,11 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
-/// contradiction about the tile with the largest difference; `None` if all agree. The computed code
-/// may not exceed the record, except for exchange and control code, which programs may share. How
-/// much code the compiler adds to larger models is unknown, so missing code misplaces no bytes,
-/// since every stage has a reserve for it, unless more than half of all is missing.
+/// contradiction about the tile with the largest difference; `None` if none exceeds the allowances.
+/// The computed code may not exceed the record, except for exchange and control code, which
+/// programs may share. How much code the compiler adds to larger models is unknown, so missing code
+/// misplaces no bytes, since every stage has a reserve for it, unless more than half of it is
+/// missing or `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
