@@ -40,7 +40,8 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
     ]
 }
 
-/// The code of an operation group or of a cluster of its programs, with the positions that need it.
+/// The code of an operation group, or of a cluster of it (its programs that use variables of the
+/// same use sets), with the positions that need it.
 pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
 /// Adds up the code in `placed` by kind and by the positions that need it, including the code of
@@ -104,8 +105,8 @@ fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     &runs[..runs.partition_point(|run| run.from < tiles.end)]
 }
 
-/// Returns the code of each operation group with the positions that need it. A group whose clusters
-/// of programs belong to different positions has one entry for each cluster.
+/// Returns the code of each operation group with the positions that need it. A group with clusters
+/// (programs that use variables of the same use sets) has one entry for each cluster instead.
 pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {

@@ -14,7 +14,8 @@ use std::ops::Range;
 pub struct RangeCosts {
     /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
     least: Vec<Vec<u64>>,
-    /// The bytes of ranges by the number of stages after them; `None` without a pipeline.
+    /// The bytes of ranges for each number of stages after them, which `least` bounds; `None`
+    /// without a pipeline.
     pipeline: Option<ByDepth>,
 }
 
@@ -91,7 +92,7 @@ impl RangeCosts {
         self.least.len()
     }
 
-    /// Do the bytes of a range depend on the number of stages after it?
+    /// Do the bytes of a range depend on the number of stages after it? So they do in a pipeline.
     pub fn is_by_depth(&self) -> bool {
         self.pipeline.is_some()
     }
@@ -104,9 +105,10 @@ impl RangeCosts {
     }
 
     /// Returns the bytes on the fullest tile of the stage with the positions `range` (end
-    /// exclusive) and `after` stages after it. Returns `None` if these bytes exceed the limit that
-    /// the table was computed for, or if no split has such a stage: a range has no stage after it
-    /// if and only if it ends with the last position.
+    /// exclusive) and `after` stages after it. Without a pipeline, `after` has no effect. Returns
+    /// `None` if the bytes exceed the limit that the table was computed for; in a pipeline also if
+    /// no split has such a stage: a range has no stage after it if and only if it ends with the
+    /// last position.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
         let Some(by_depth) = &self.pipeline else {
@@ -131,14 +133,15 @@ impl RangeCosts {
         from + self.least[from].len()
     }
 
-    /// Returns the lower bounds on the bytes of the ranges that start at `from`: index `n` is for
-    /// the range `from..from + n + 1`. They never fall from one index to the next.
+    /// Returns the lower bounds on the bytes of the ranges that start at the position `from`: index
+    /// `n` is for the range `from..from + n + 1`. They never fall from one index to the next. Empty
+    /// if the table has no range from there.
     pub fn least_from(&self, from: usize) -> &[u64] {
         self.least.get(from).map_or(&[], Vec::as_slice)
     }
 
-    /// Iterates over all ranges that can fit, each with the lower bound on its bytes; by start, the
-    /// shortest first.
+    /// Iterates over all ranges in the table, each with the lower bound on its bytes; by start, and
+    /// from each start the shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.least.iter().enumerate().flat_map(|(from, row)| {
             row.iter()

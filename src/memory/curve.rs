@@ -148,8 +148,8 @@ impl MemoryModel<'_> {
         is_live
     }
 
-    /// Returns the positions whose stages count variables of this use set, in ascending order;
-    /// empty if every stage counts them.
+    /// Returns the positions that count variables with the use set `set`, in ascending order: a
+    /// stage with any of them has their bytes. Empty if every stage counts them, or none.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
     }

@@ -67,7 +67,8 @@ pub struct MemoryModel<'a> {
     /// The positions of each [`PlaceSet`], whether it comes from the placement, from code or from
     /// pipelines.
     sets: Arc<PlaceSets>,
-    /// The bytes of code by kind and by the positions that need them.
+    /// The bytes of code by [`CodeKind`](crate::profile::CodeKind) and by the positions that need
+    /// it.
     code: Arc<[CodeItem]>,
     /// The bytes that every stage needs whatever its positions, and the fragmentation of each tile.
     overhead: Arc<Overhead>,

@@ -16,7 +16,8 @@ use crate::wording::counted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The constraints. The first contradicts the second or, if there is no second, the number of
-    /// IPUs or of layers. All others are conditions of the contradiction.
+    /// IPUs or of positions. All others are part of the contradiction too, such as further required
+    /// cuts.
     pub constraints: Vec<Constraint>,
     /// A sentence for the user that says why the constraints contradict each other.
     pub reason: String,

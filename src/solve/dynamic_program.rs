@@ -240,7 +240,8 @@ impl<'a> StagePass<'a> {
     }
 
     /// Returns the ranges, by start, that may be a stage with `after` stages after it: they are
-    /// within the highest limit and the caps, and obey the constraints on cuts.
+    /// within the highest limit of any IPU and [`StagePass::caps`], and obey the constraints on
+    /// cuts.
     fn candidates(&self, after: usize) -> CandidatesByStart {
         let starts = 0..self.checked.layers();
         starts

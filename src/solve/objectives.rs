@@ -17,9 +17,11 @@ pub enum Objective {
     /// The sum of the squared peaks of all stages in bytes squared, which is lowest for even
     /// stages.
     Squares,
-    /// The bytes that all cuts between stages send.
+    /// The bytes of the variables that cross cuts between stages, over all tiles and summed over
+    /// all cuts.
     CutBytes,
-    /// The cycles of the slowest stage, including the operations that it recomputes.
+    /// The cycles that the slowest stage takes for one micro-batch, including the operations that
+    /// it recomputes.
     Cycles,
     /// The list of cut positions, compared from the first cut on. It decides between splits that
     /// are equal in all other objectives.

@@ -63,10 +63,11 @@ pub struct Score {
     pub stages: usize,
     /// The sum of the squared peaks of all stages, in bytes squared.
     pub squares: u128,
-    /// The bytes that all cuts send. Each single cut may send up to 2^64 - 1 bytes.
+    /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. Each
+    /// single cut has up to 2^64 - 1 bytes.
     pub cut_bytes: u128,
-    /// The cycles of the slowest stage, including recomputation; `None` if the profile has no
-    /// cycles.
+    /// The cycles that the slowest stage takes for one micro-batch, including recomputation; `None`
+    /// if the profile has no cycles.
     pub slowest_cycles: Option<u128>,
     /// The time of a step of the pipeline; `None` if the profile has no cycles.
     pub step: Option<StepTime>,

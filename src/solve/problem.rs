@@ -13,9 +13,9 @@ use crate::time::StageTimes;
 /// The maximum number of bytes that a stage may take on each tile of its IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// One limit for all IPUs.
+    /// One limit for all IPUs, in bytes on each tile.
     Same(u64),
-    /// One limit for each IPU, from IPU 0.
+    /// One limit for each IPU, from IPU 0, in bytes on each tile.
     ByIpu(&'a [u64]),
 }
 
@@ -27,8 +27,9 @@ pub struct Problem<'a> {
     /// The bytes on the fullest tile of every range of positions as a stage, which in a pipeline
     /// depend on the number of stages after it. A range without an entry exceeds every limit.
     pub costs: &'a RangeCosts,
-    /// The bytes that are sent over a cut at each boundary: `cut_bytes[i]` for a cut between
-    /// positions `i` and `i + 1`. There is one entry fewer than there are positions.
+    /// The bytes, over all tiles, of the variables that cross a cut at each boundary:
+    /// `cut_bytes[i]` for a cut between positions `i` and `i + 1`. There is one entry fewer than
+    /// there are positions.
     pub cut_bytes: &'a [u64],
     /// The cycles of each range of positions as a stage; `None` if the profile has no cycles.
     pub times: Option<&'a StageTimes>,
@@ -235,7 +236,7 @@ pub enum SolveError {
     #[error("{0}: there are {1} layers, and no cut after the last; name an earlier layer")]
     NoSuchPosition(Origin, usize),
     /// The constraints contradict each other, so no split obeys all of them, whatever the memory.
-    /// With a minimal set of constraints that contradict each other.
+    /// With the contradiction that was found first.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
     /// Peaks are so high that the sum of their squares could overflow 128 bits. With the range of

@@ -14,7 +14,7 @@ pub struct Solution {
     /// The values of the plan in all objectives, computed again from its stages in integers.
     pub score: Score,
     /// For each objective, in the order of the goal, the optimum of the integer program and that of
-    /// the dynamic program.
+    /// the dynamic program. Empty if only one of them was run.
     pub proofs: Vec<ObjectiveProof>,
     /// Proofs that no plan has a lower peak or fewer cycles of its slowest stage, in the order of
     /// the goal. Objectives whose optimum equals the lowest value of any range need none.

@@ -9,7 +9,8 @@ use crate::memory::steps::StepSums;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// Bytes by lane (tile), with the positions whose stages count them.
+/// The bytes of some variables by lane (tile), with the positions that count them: a stage with any
+/// of these positions has the bytes.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// The bytes of weight updates on up to `N` neighbouring tiles, by lane (tile). The buffers are
