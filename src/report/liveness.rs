@@ -159,8 +159,8 @@ pub struct TileAtSteps {
     /// Bytes at each chosen step of the variables that no layer uses, and that count in every
     /// stage.
     pub in_every_stage: Vec<u64>,
-    /// The largest variables of the tile, the largest first: usually the 20 largest at each chosen
-    /// step and the 10 largest of each layer.
+    /// The largest variables of the tile, the largest first: the 20 largest at each chosen step and
+    /// the 10 largest of each layer. The list may be cut on other tiles than the fullest one.
     pub variables: Vec<VariableAtSteps>,
 }
 

@@ -53,10 +53,11 @@ pub struct TileTotals {
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
-    /// Bytes of the category, summed over all tiles.
+    /// Bytes of the category, summed over all tiles of the profile or, in the facts about an IPU,
+    /// of this IPU.
     pub all_tiles: u64,
-    /// Bytes of the category on the tile with the most recorded bytes; `null` if the totals of
-    /// tiles are unknown.
+    /// Bytes of the category on the tile with the most recorded bytes among these tiles; `null` if
+    /// the totals of tiles are unknown.
     pub fullest_tile: Option<u64>,
 }
 
@@ -94,8 +95,8 @@ pub struct TileVariables {
     /// The numbers of the tiles whose variables are listed, the fullest first: all tiles, or the
     /// 2,000 fullest ones.
     pub tiles: Vec<u32>,
-    /// The distinct names and categories of the listed variables, to which `largest` refers by
-    /// index. Several tiles can have variables of one name.
+    /// The distinct kinds of the listed variables (name, category, and whether always live), to
+    /// which `largest` refers by index. Several tiles can have variables of one kind.
     pub kinds: Vec<VariableKind>,
     /// For each tile of `tiles`, its largest variables, the largest first and equal ones in the
     /// order of the profile. Each is an index of `kinds` and the bytes of the variable.
@@ -143,7 +144,8 @@ pub struct Execution {
     pub layers: Vec<LayerCycles>,
     /// The cycles of each stage of the split, in order; empty without a split.
     pub stages: Vec<StageCycles>,
-    /// Cycles of compute sets and exchanges that are assigned to no layer.
+    /// Cycles, in one run of the program, of compute sets and exchanges that are assigned to no
+    /// layer.
     pub unplaced: u64,
     /// The part of `unplaced` that exchanges between tiles take.
     pub unplaced_exchange: u64,
@@ -167,7 +169,7 @@ pub enum ExecutionSource {
 pub struct LayerCycles {
     /// The name of the layer; `null` for the first position of the layer order.
     pub name: Option<String>,
-    /// Cycles of the layer's compute sets and exchanges.
+    /// Cycles of the layer's compute sets and exchanges in one run of the program.
     pub cycles: u64,
     /// The time of the layer's cycles in milliseconds; `null` if the profile lacks the target's
     /// clock.
@@ -184,7 +186,7 @@ pub struct LayerCycles {
 pub struct StageCycles {
     /// The number of the stage, from 0.
     pub stage: u32,
-    /// Cycles of the stage's layers, each counted once.
+    /// Cycles of the stage's layers in one run of the program.
     pub cycles: u64,
     /// Cycles that the stage takes for one micro-batch in the pipeline, with recomputation and
     /// without the weight update; `null` without a pipeline.

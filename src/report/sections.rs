@@ -11,7 +11,7 @@ use serde::Serialize;
 /// A section of a report, which several forms of output can have.
 #[derive(Debug)]
 pub struct Section {
-    /// The name of the section in one word.
+    /// The name of the section in one word, such as `tied-weights`.
     pub id: &'static str,
     /// The heading of the section.
     pub title: &'static str,
@@ -123,7 +123,7 @@ impl Section {
 /// A section of a report as data, for the page and for other readers of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct SectionData {
-    /// The name of the section in one word.
+    /// The name of the section in one word, such as `tied-weights`.
     id: &'static str,
     /// The heading of the section.
     title: &'static str,

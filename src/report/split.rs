@@ -88,8 +88,9 @@ pub struct FullestTile {
     pub free: i64,
     /// The predicted bytes on the tile by what they hold, such as variables or code.
     pub parts: Parts,
-    /// The code that every stage needs, by kind, as far as it is part of the tile's overhead. All
-    /// other fields are 0. `null` for the classic memory model.
+    /// The code and vertex state that every stage needs, whatever its layers are, by kind, as far
+    /// as they are part of the tile's overhead; other kinds of contents are 0. `null` for the
+    /// classic memory model.
     pub overhead_code: Option<TileParts>,
     /// The first step at which live variables of the stage take the most bytes on the tile; `null`
     /// if the stage has no steps.
@@ -126,7 +127,8 @@ pub struct Cut {
     pub after_stage: u32,
     /// The name of the last layer before the cut; `null` for the first pseudo-layer.
     pub layer_before: Option<String>,
-    /// The name of the first layer after the cut.
+    /// The name of the first layer after the cut; never `null`, since the first pseudo-layer is
+    /// before every cut.
     pub layer_after: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each variable
     /// counts once. Variables between stages further away count too.

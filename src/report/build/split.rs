@@ -79,8 +79,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers are, by kind
-    /// of code; `None` by the classic rules, which do not count this code.
+    /// Returns the bytes of code and vertex state on `tile` that every stage needs, whatever its
+    /// layers are, by kind; `None` by the classic rules, which do not count them.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;

@@ -9,10 +9,10 @@ use std::cmp::Reverse;
 /// Upper bound on the numbers (categories times tiles) in a map of tiles: some 4 MB of JSON. All
 /// categories of 16 IPUs stay below it.
 const MAX_NUMBERS: usize = 1_000_000;
-/// Upper bound on variables listed for each tile.
+/// Upper bound on variables listed for each tile of a map of tiles.
 pub(super) const MAX_VARIABLES: usize = 10;
-/// Upper bound on tiles whose variables are listed: all tiles of one IPU, or the fullest of
-/// several.
+/// Upper bound on tiles of a map whose variables are listed: all tiles of one IPU, or the fullest
+/// of several IPUs.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {

@@ -61,8 +61,8 @@ pub(super) struct Lines<'a> {
     /// The text at the beginning of each line if the lines are notes, empty in a form without
     /// comments; `None` for lines to paste.
     mark: Option<&'static str>,
-    /// The item at each position of the layer order, or an empty string, which lines that are added
-    /// later have as [`Line::items`].
+    /// The items (see [`Line::items`]) that lines with lists get when they are added, one for each
+    /// position of the layer order.
     pub(super) items: Vec<String>,
     pub(super) all: Vec<Line>,
 }
@@ -89,9 +89,9 @@ impl<'a> Lines<'a> {
         self.push(text, Some(position), None, None);
     }
 
-    /// Returns whether [`begin`](Self::begin) would add a line for this position. Always true if
-    /// the lines are for every split; otherwise whether a stage of the split other than the first
-    /// begins there, compared with `begins`.
+    /// Returns whether [`begin`](Self::begin) adds a line for these arguments. If the lines are for
+    /// every split, it always does; if they are for one split, only if `begins` is right about this
+    /// split: whether a stage other than the first begins at the position.
     pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
         let source = self.source;
         source.most_stages.is_some() || source.split.begins_at(position) == begins

@@ -110,9 +110,9 @@ impl StageAgainst {
         })
     }
 
-    /// Returns the kind of contents that contributes most to the difference on the fullest tile:
-    /// the one with the largest difference of the same sign, the first one of a tie. `None` if the
-    /// fullest tile is as full as predicted.
+    /// Returns the kind of contents that contributes most to `difference`: of the kinds whose
+    /// difference has the same sign as `difference`, the one with the largest, the first one of a
+    /// tie. `None` if the fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<PartAgainst> {
         let sign = self.difference.signum();
         let parts = self.parts().rev();

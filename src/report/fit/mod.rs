@@ -219,8 +219,9 @@ pub struct StageAgainst {
     /// Recorded bytes that stay free below the limit on the IPU's fullest tile, below 0 if it is
     /// exceeded.
     pub free: i64,
-    /// The predicted bytes on the fullest tile by what they hold. Accumulators count as variables,
-    /// as in `recorded_parts`, if the profile of one IPU already has them.
+    /// The predicted bytes on the fullest tile by what they hold. Here and in `recorded_parts`,
+    /// stash and accumulators count as variables if the compilation has no names of variables;
+    /// accumulators also if the prediction added none, since the profile of one IPU has them.
     pub predicted_parts: TileParts,
     /// The recorded bytes on the fullest tile by what they hold.
     pub recorded_parts: TileParts,

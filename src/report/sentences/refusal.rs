@@ -206,7 +206,7 @@ fn without(relaxation: &RelaxationFacts) -> String {
 }
 
 /// Compares the split that the user gave with the best split by the bytes on their fullest tiles
-/// and by time; `None` if none was given.
+/// and by the time of a step; `None` if none was given.
 pub(in crate::report) fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let fits = match given.best.fits {

@@ -16,8 +16,8 @@ const MAX_STEPS: usize = 400;
 /// The lowest number to which [`MAX_STEPS`] is halved while the fullest tile has too many listed
 /// variables.
 const MIN_STEPS: usize = 25;
-/// If the fullest tile has more listed variables than this, half the number of steps is drawn,
-/// since each listed variable takes some 110 bytes of the page.
+/// While the fullest tile has more listed variables than this, the number of drawn steps is halved,
+/// down to [`MIN_STEPS`], since each listed variable takes some 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
 /// Upper bound on variables listed for each drawn step on each tile, the largest first.
 const LARGEST_OF_STEP: usize = 20;
