@@ -175,7 +175,13 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
         rows.insert(own);
     }
     let expected = undominated(&all);
-    let wrong: Vec<&Row> = rows.difference(&expected).collect();
+    // The answer comes first. Of equally fast splits it has the fewest stages, not the lowest peak.
+    let answer = plan.first().map(|found| row(case, found));
+    let is_slower = |one: &Row, other: &Row| is_as_fast(other, one) && !is_as_fast(one, other);
+    let is_answer =
+        |row: &Row| Some(*row) == answer && !all.iter().any(|other| is_slower(row, other));
+    let wrong = rows.difference(&expected).filter(|row| !is_answer(row));
+    let wrong: Vec<&Row> = wrong.collect();
     assert!(wrong.is_empty(), "{at}: {wrong:?} {rows:#?} {expected:#?}");
     for missing in expected.difference(&rows) {
         let group = |row: &&Row| (row.0, row.1) == (missing.0, missing.1);
