@@ -181,8 +181,8 @@ mod tests {
     use crate::model::{Layering, Positions, PseudoLayers};
     use std::fs;
 
-    /// Returns the positions of layers 0 to 3 with Out as the last position, with Out in the position
-    /// of In, and with None.
+    /// Returns the positions of layers 0 to 3 with Out as the last position, with Out in the
+    /// position of In, and with None.
     pub(super) fn orders() -> [Positions; 3] {
         let names = ["", "0", "1", "2", "3"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());

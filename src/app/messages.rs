@@ -70,7 +70,7 @@ impl Messages {
         }
     }
 
-    /// Writes lines that the user may copy, such as commands, unless `-q` is set.
+    /// Writes lines that the user may copy, such as commands, to standard error; nothing with `-q`.
     pub fn lines(&self, lines: &[String]) {
         for line in lines {
             self.verbatim(line);

@@ -26,7 +26,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 
 /// Prints how much memory the model needs on one IPU, as the compiler recorded it, and whether it
 /// fits. Returns `true` if that is the whole answer: the model fits, and the options request
-/// neither a number of IPUs nor a result with a report.
+/// neither a number of IPUs, nor an export, a comparison or `--explain`.
 ///
 /// # Errors
 /// If the reserve leaves no memory of a tile.

@@ -108,7 +108,8 @@ impl MemoryModel<'_> {
     }
 
     /// Compares the predicted bytes of each kind of code with the recorded bytes, in the order of
-    /// [`CodeKind`]. Kinds that the profile does not record are left out.
+    /// [`CodeKind`]. `explaining` says which operations the prediction counts. Kinds that the
+    /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {

@@ -155,12 +155,13 @@ pub struct ProgramCluster {
 /// Sentinel in place of the index of a cluster: the program is in no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
-/// Divides the programs of each operation group into clusters by the use sets of their variables.
-/// Returns the clusters of each group (none if all its programs use the same sets), and for each
-/// program the index of its cluster in its group, or [`NO_CLUSTER`].
+/// Divides the programs of each operation group into clusters: programs of a cluster use variables
+/// with the same list of use sets (which operation groups use a variable). Returns the clusters of
+/// each group (none if all its programs are alike), and for each program of the profile the index
+/// of its cluster in its group, or [`NO_CLUSTER`]. The code of clusters is taken from `budget`.
 ///
 /// # Errors
-/// If there are more use sets in clusters than in any real model, or as for [`of_all`].
+/// If clusters have more use sets than [`limits::SETS_OF_CLUSTERS`], or as for [`of_all`].
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],

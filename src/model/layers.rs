@@ -257,8 +257,9 @@ impl Layering {
         self.layers.iter().zip(&self.notes).map(by_name).collect()
     }
 
-    /// Returns the index of the layer that the tensor id or name in a variable's label contains;
-    /// `None` if it contains no layer or several.
+    /// Returns the index of the layer that the tensor id in a variable's label gives, or else the
+    /// name: by the only match of the layer regex, or by the path of the layer's module. `None` if
+    /// neither gives exactly one layer.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,

@@ -32,8 +32,8 @@ impl TileBytes {
         Self::collect(Runs::new(blob), tiles, blob.is_empty())
     }
 
-    /// Decodes a plain list with one value for each of `tiles` tiles. An empty blob means 0 on all
-    /// tiles.
+    /// Decodes a list of varints, one for each of `tiles` tiles, without the run lengths of
+    /// [`TileBytes::from_rle`]. An empty blob means 0 on all tiles.
     pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
         let values = Varints::new(blob).map(|v| v.map(|value| ValueRun { count: 1, value }));
         Self::collect(values, tiles, blob.is_empty())

@@ -66,7 +66,8 @@ pub struct Peak {
 /// Consecutive steps of the program that run one layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Band {
-    /// The name of the layer that the steps run; `null` for the first pseudo-layer.
+    /// The name of the layer whose operations run at these steps; `Out` after the layers; `null`
+    /// before them, and in the classic model for operations without a layer.
     pub layer: Option<String>,
     /// The first step of the band.
     pub from: u32,
@@ -98,7 +99,7 @@ pub struct LiveVariable {
     pub name: String,
     /// The category of the variable in the profile, such as `variable` or `vertexCode`.
     pub category: String,
-    /// The size of the variable in bytes.
+    /// The size of the lowered variable (the part of a tensor on one tile) in bytes.
     pub bytes: u64,
     /// The layers that the variable is assigned to, in order. Empty if no layer uses the variable,
     /// which then counts in every stage.

@@ -124,9 +124,9 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tied_weights(report))
 }
 
-/// Makes the section that compares a split that the user gave with the best one. Except on a
-/// terminal, which has them in the verdict, it also names the constraints that the given split
-/// breaks.
+/// Makes the section that compares the split of the user (`--check-splits`) with the best split;
+/// empty if the report has no such split. Except on a terminal, which has them in the verdict, it
+/// also names the constraints that the user's split breaks.
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
@@ -220,8 +220,8 @@ pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tried(report))
 }
 
-/// Makes the section of the configurations of `--plan`: sentences, and their table. A terminal has
-/// the table on standard output, so it is left out there.
+/// Makes the section of the configurations of `--plan`: sentences, and their table; empty if the
+/// report has no plan. A terminal has the table on standard output, so it is left out there.
 pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || tables::plan_table(report));
     let lines = lines(sentences::plan(report)).into_iter();

@@ -1,5 +1,6 @@
-//! Tables of a model, its split, a sweep and a plan. Each has all columns in the order of the CSV form, and a list
-//! of columns for people. New columns come last, so that programs may use indices of columns.
+//! Tables of a model, its split, a sweep and a plan. Each has all columns in the order of the CSV
+//! form, and a list of columns for people. New columns come last, so that programs may use indices
+//! of columns.
 
 use super::cell::Cell;
 use super::fields::{FilledColumn, fields, items};

@@ -116,12 +116,12 @@ impl WhatIf {
         self.ranges(boundaries.len()).map(bytes).collect()
     }
 
-    /// Fills in the bytes of ranges between `all` boundaries, which are positions, and of cuts
-    /// there. If there would be more than `max_numbers` bytes of ranges, keeps only boundaries near
-    /// the cuts of `split` (the end of each stage) and of the best splits, and removes best splits
-    /// with other cuts. `None` if `split` by itself needs too many numbers, or if `bytes_of` (for a
-    /// start, an end and a number of stages after) or `cut_bytes_of` (for a boundary) lacks a
-    /// number.
+    /// Fills in the bytes of all ranges between `all` boundaries (positions, ascending), and the
+    /// bytes that cuts at these boundaries send. If the list of bytes of ranges would be longer
+    /// than `max_numbers`, keeps only as many boundaries around the cuts of `split` (the end of
+    /// each stage) and of the best splits as it allows, and removes best splits that cut elsewhere.
+    /// `None` if `split` by itself needs a longer list, or if `bytes_of` (for a start, an end and a
+    /// number of stages after) or `cut_bytes_of` (for a boundary) lacks a number.
     pub(super) fn between(
         self,
         all: &[u32],

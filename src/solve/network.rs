@@ -58,7 +58,8 @@ struct LevelRanges {
 /// A network whose edges are ranges of positions that may be stages. A path from node 0, where no
 /// position is in a stage, to [`Network::sink`], where all positions are, is a split. An edge is
 /// *open* until it is removed. In the compact network, nodes are boundaries between positions; in
-/// the layered network, there is a node for each boundary on each level.
+/// the layered network, there is a node for each boundary and each number of stages before it, as
+/// constraints on single stages or IPUs need.
 #[derive(Debug, Clone)]
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,

@@ -1,5 +1,5 @@
-//! The objectives by which splits are compared, and the order in which they count. `plan.rs` computes
-//! the values of a whole split, and `checked_problem.rs` those of one stage.
+//! The objectives by which splits are compared, and the order in which they count. `plan.rs`
+//! computes the values of a whole split, and `checked_problem.rs` those of one stage.
 
 use clap::ValueEnum;
 use schemars::JsonSchema;

@@ -128,8 +128,8 @@ pub struct Pipeline {
     pub accumulator: Accumulator,
     /// The place of optimizer state between two updates.
     pub state: StatePlace,
-    /// The number of replicas of the model among which optimizer state may be shared; 0 if `state`
-    /// is on the chip, without sharding.
+    /// The number of replicas of the model, at least 1; with sharding, each keeps an equal share of
+    /// the optimizer state. 0 if `state` is on the chip without sharding, where it has no effect.
     pub replicas: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Sentences about the pipeline of the stages and the time of its step, about the memory that other pipelines would need,
-//! and about another micro-batch.
+//! Sentences about the pipeline of the stages and the time of its step, about the memory that other
+//! pipelines would need, and about another micro-batch.
 
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;

@@ -1,5 +1,5 @@
-//! Which tensors a stage stashes and in how many copies, and which tensors it transfers: the role of
-//! the stage in a flow. `additions.rs` sums their bytes.
+//! Which tensors a stage stashes and in how many copies, and which tensors it transfers: the role
+//! of the stage in a flow. `additions.rs` sums their bytes.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
