@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use popliner::profile::encoding::{
-    ValueRun, Runs, decode_list, encode_diff_rle, encode_list, encode_rle,
+    Runs, ValueRun, decode_list, encode_diff_rle, encode_list, encode_rle,
 };
 
 fuzz_target!(|data: &[u8]| {
@@ -19,7 +19,10 @@ fuzz_target!(|data: &[u8]| {
     let Some(values) = expanded(blob, limit) else {
         return;
     };
-    assert_eq!(expanded(&encode_rle(&values), limit).as_ref(), Some(&values));
+    assert_eq!(
+        expanded(&encode_rle(&values), limit).as_ref(),
+        Some(&values)
+    );
     let sums = values.iter().scan(0u64, |sum, value| {
         *sum = sum.checked_add(*value)?;
         Some(*sum)

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use popliner::debug_info::{DebugInfo, ContextField};
+use popliner::debug_info::{ContextField, DebugInfo};
 
 const FIELDS: [ContextField; 9] = [
     ContextField::Api,
