@@ -133,8 +133,8 @@ impl<'a> Commands<'a> {
     }
 
     /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
-    /// configuration and the page of its split, and a plan for twice as many IPUs, unless each IPU
-    /// has its own limit. `report` says which framework the configuration is for.
+    /// configuration and the page of its split, and a command for a plan on twice the IPUs, unless
+    /// each IPU has its own limit. `report` says which framework the configuration is for.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
         let exactly = self.exact_ipus().unwrap_or(0);

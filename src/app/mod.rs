@@ -41,8 +41,8 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::ResultWriter;
 
-/// Runs the command with these arguments, the first of which is its name, and returns its exit
-/// code. Results go to standard output, everything else to standard error.
+/// Runs the command with these arguments and returns its exit code. The first argument is the name
+/// of the command. Results go to standard output, everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line = match CommandLine::parse_from(arguments) {
         Ok(line) => line,

@@ -16,7 +16,7 @@ pub(super) struct CodeItem {
     pub(super) bytes: Vec<TileSum>,
 }
 
-/// A run of tiles `from..to` (end exclusive), on each of which there are `bytes` bytes; never 0.
+/// Consecutive tiles `from..to` (end exclusive) with `bytes` bytes on each tile; never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileSum {
     pub(super) from: u32,

@@ -6,8 +6,8 @@ use super::lanes::{self, ByLane};
 use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Items, such as the bytes of a variable, each of which belongs to several layers. A range of
-/// layers has an item once if it contains any of the item's layers.
+/// Items, such as the bytes of a variable, that belong to several layers each. A range of layers
+/// counts an item once if it contains any of the item's layers.
 ///
 /// An item has an entry for each of its layers. The entry for a layer applies to ranges that start
 /// after the item's previous layer: they gain the item when they grow to this layer.

@@ -24,7 +24,7 @@ impl MemoryModel<'_> {
     /// of the operation that runs it or, if several operations overlap, to the layer of the
     /// shortest one. Steps of no layer belong to a run if they are between steps of its layer;
     /// otherwise to none. If there are more than 600 runs, all steps are cut into at most 600 equal
-    /// stretches, each of which goes to the layer that has most of its steps.
+    /// stretches instead, and a stretch belongs to the layer with most of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);

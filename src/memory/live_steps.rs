@@ -122,10 +122,10 @@ impl MemoryModel<'_> {
     /// Visits the liveness of the variables of a use in stages, in parts, since they may be live at
     /// different steps in different stages. `number` is that of the use in [`CountedUses`].
     ///
-    /// A call of `visit` gets the condition, a set of positions of which a stage must have one, and
-    /// a position that it must have too (if any); and the half-open step ranges at which the
-    /// variables are live in such a stage (`None` for all steps). There is no call for variables
-    /// that are off the chip in both passes.
+    /// `visit` gets a set of positions, a further position (if any), and half-open step ranges
+    /// (`None` for all steps). In stages that contain any position of the set, and the further
+    /// position, the variables are live at these steps. There is no call for variables that are off
+    /// the chip in both passes.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,

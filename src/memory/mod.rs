@@ -95,8 +95,8 @@ impl<'a> MemoryModel<'a> {
     /// compilation.
     ///
     /// # Errors
-    /// If code or variables are shared by so many distinct sets of layers that these have more than
-    /// 2^24 layers in all; no real model comes near this.
+    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
+    /// all; no real model comes near this.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();

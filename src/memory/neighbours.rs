@@ -23,7 +23,7 @@ pub(super) fn at_once(tiles: u32) -> u32 {
 }
 
 /// Buffers of a thread, reused from tile to tile: for neighbouring tiles side by side, for a single
-/// tile, and for a single tile with so many bytes that sums do not fit in 32 bits.
+/// tile with sums of 32 bits, and for a single tile whose sums need 64 bits.
 #[derive(Default)]
 pub(super) struct BuffersByWidth<SideBySide, Single, Wide> {
     pub(super) side_by_side: SideBySide,

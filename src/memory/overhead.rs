@@ -41,8 +41,8 @@ struct Fragmentation {
 
 impl Fragmentation {
     /// Returns the fragmentation, in bytes and rounded up, of a stage that takes `bytes` bytes of
-    /// the tile without it. It never falls as `bytes` grows, and is all of it if the stage takes at
-    /// least as many bytes as the whole model.
+    /// the tile without it. The share never falls as `bytes` grows. A stage that takes at least the
+    /// bytes of the whole model has the whole fragmentation.
     fn share(self, bytes: u64) -> u64 {
         if self.bytes == 0 || bytes >= self.rest {
             return self.bytes;

@@ -2,7 +2,7 @@
 
 use super::code::OperationGroup;
 use super::cycles::OperationCycles;
-use super::flow::Flow;
+use super::flow::DataFlow;
 use super::operations::{Operation, OwnedProgram};
 use super::recording::{Label, Recording, TensorKind};
 use super::use_sets::UseSets;
@@ -50,7 +50,7 @@ pub struct Model {
     /// say which operations they replaced have no entry.
     pub calls: Vec<u32>,
     /// The graph of the variables through which data flows from operations to later ones.
-    pub flow: Flow,
+    pub flow: DataFlow,
     /// By index of the vertex type in the profile: bytes of its code on each tile.
     pub vertex_code: Vec<TileBytes>,
     /// The programs that own vertex state or exchange code, each with its operation group.

@@ -20,7 +20,7 @@ use std::collections::hash_map::Entry;
 /// A graph of the data that flows through the program. A node is a run of consecutive steps of one
 /// operation or call; an edge is variables that one node writes and later nodes use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct DataFlow {
     /// The nodes, in the order of their first steps.
     pub nodes: Vec<FlowNode>,
     /// The edges, ascending by `from`, then by `to`. Variables with the same producer and consumers
@@ -45,10 +45,10 @@ pub struct FlowNode {
 /// Variables that one node writes and later nodes use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes the variables, as an index into [`Flow::nodes`]; [`NO_NODE`] if it is
+    /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if it is
     /// unknown, as for variables that the host writes.
     pub from: u32,
-    /// The nodes that use the variables, as indices into [`Flow::nodes`], ascending; all after
+    /// The nodes that use the variables, as indices into [`DataFlow::nodes`], ascending; all after
     /// `from` if it is known.
     pub to: Box<[u32]>,
     /// Bytes of the variables over all tiles; a variable with several live ranges counts several
@@ -138,7 +138,7 @@ impl FlowUses {
         classes: &LiveClasses,
         uses: &[VariableUse],
         is_weight: impl Fn(u32) -> bool,
-    ) -> Result<Flow, FileError> {
+    ) -> Result<DataFlow, FileError> {
         let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);
@@ -175,7 +175,7 @@ impl FlowUses {
             .map(|((from, to), bytes)| FlowEdge { from, to, bytes })
             .collect();
         edges.sort_unstable_by(|a, b| (a.from, &a.to).cmp(&(b.from, &b.to)));
-        Ok(Flow {
+        Ok(DataFlow {
             nodes: self.nodes,
             edges,
             parameters,

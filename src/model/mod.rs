@@ -39,7 +39,7 @@ pub use code::{GroupCode, OperationGroup, ProgramCluster};
 pub use contents::Model;
 pub(crate) use contents::SetBytes;
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
-pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
+pub use flow::{DataFlow, FlowEdge, FlowNode, NO_NODE};
 pub use layer_cycles::{CyclesByLayer, NoClock, NoCycles, PassCycles};
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};
 pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};

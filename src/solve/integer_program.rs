@@ -29,7 +29,7 @@ use super::solution::BottleneckProof;
 
 /// The best plan, and proofs that its peak, or the cycles of its slowest stage, cannot be lower.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ProvenPlan {
     pub plan: Plan,
     /// The proofs, in the order of the objectives. There is none for an objective in which no range
     /// that may be a stage has a lower value.
@@ -41,7 +41,7 @@ pub(super) struct Answer {
 ///
 /// # Errors
 /// If the solver gives no proof, or contradicts exact sums.
-pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, SolveError> {
+pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<ProvenPlan>, SolveError> {
     if checked.layers() == 0 {
         return Ok(None);
     }
@@ -64,7 +64,7 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, Solv
 
 /// The result of searching one network for the best plan.
 enum Outcome {
-    Found(Answer),
+    Found(ProvenPlan),
     None,
     /// The best paths of the network have more stages than there are IPUs. For the compact network,
     /// the layered one must be searched instead, which counts stages.
@@ -99,7 +99,7 @@ fn search(mut network: Network<'_>) -> Result<Outcome, SolveError> {
     let stages = network.earliest_path();
     let plan = Plan::new(stages, checked.layers())
         .ok_or_else(|| SolveError::unproven(main, "the best ranges do not form a split"))?;
-    Ok(Outcome::Found(Answer { plan, proofs }))
+    Ok(Outcome::Found(ProvenPlan { plan, proofs }))
 }
 
 /// Does a path from the first node to the last exist that has no more edges than there may be
@@ -205,7 +205,7 @@ mod tests {
     use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
-    fn answer(costs: &RangeCosts, ipus: usize, limit: u64) -> Option<Answer> {
+    fn answer(costs: &RangeCosts, ipus: usize, limit: u64) -> Option<ProvenPlan> {
         let cut_bytes = vec![0; costs.layers() - 1];
         let problem = Problem::new(costs, &cut_bytes, ipus, limit);
         solve(&CheckedProblem::new(&problem).unwrap()).unwrap()

@@ -87,8 +87,8 @@ impl Contexts {
     }
 }
 
-/// Plants the contexts of `model`, and more contexts of the same kind until there are about as many
-/// as `settings` request.
+/// Plants the contexts of `model`, and further contexts of the same kind up to about the number that
+/// `settings` request.
 pub fn build(settings: &Settings, model: &Model) -> Contexts {
     let needed = build_padded(settings, model, 0);
     let missing = settings.contexts.saturating_sub(needed.list.len());

@@ -92,8 +92,8 @@ pub struct Classes {
 
 const MAX_VARIANTS: u32 = 64;
 
-/// Derives the classes from the uses of the groups, and splits them by tile until there are as many
-/// as `settings` request.
+/// Derives the equivalence classes from the uses of the groups, and splits classes by tile up to the
+/// number of classes that `settings` request.
 pub fn build(settings: &Settings, tree: &Tree, groups: &[Group]) -> Classes {
     let steps = tree.steps.len() as u32;
     let mut classes = fixed(tree, steps);

@@ -204,7 +204,7 @@ pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
     }
 }
 
-/// Gives the operations more stages, until these make about as many steps as are `missing`.
+/// Gives the operations further stages, whose programs add about `missing` steps to the program.
 pub fn lengthen(settings: &Settings, model: &mut Model, missing: usize) {
     let calls = match settings.outlined {
         Outlined::PerCall => model.calls.len(),

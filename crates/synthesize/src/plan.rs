@@ -60,8 +60,8 @@ pub fn build(settings: Settings) -> Plan {
     plan
 }
 
-/// Plans the groups. There are as many as make the requested number of variables, and at least
-/// those that the model needs if the number is given by layer.
+/// Plans the groups of variables: enough for the requested number of variables. If that number is
+/// given for each layer, the groups that the model needs are planned in any case.
 fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> Vec<Group> {
     let planted = |density| placed::build(settings, model, tree, density);
     let needed = planted(NEEDED);

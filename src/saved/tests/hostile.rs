@@ -5,7 +5,7 @@ use super::models::{full, target};
 use crate::memory::MemoryModel;
 use crate::memory::testing::share;
 use crate::model::{
-    ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Flow, Label, LayerOptions,
+    ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, DataFlow, Label, LayerOptions,
     LayerOrder, LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup,
     VariableGroups, WorkCycles,
 };
@@ -106,7 +106,7 @@ fn empty_lists_are_refused_or_harmless() {
         &|model| model.labels.clear(),
         &|model| model.calls.clear(),
         &|model| model.vertex_code.clear(),
-        &|model| model.flow = Flow::default(),
+        &|model| model.flow = DataFlow::default(),
         &|model| model.recorded.tiles.clear(),
         &|model| model.recorded.categories.clear(),
         &|model| model.cycles = None,

@@ -2,10 +2,10 @@
 
 use crate::message::Warning;
 use crate::model::{
-    ClusterCycles, CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak,
-    Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup,
-    OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets, VariableGroup,
-    VariableGroups, WorkCycles,
+    ClusterCycles, CycleSource, DataFlow, FlowEdge, FlowNode, Framework, GroupCode, Label,
+    MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles,
+    OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets,
+    VariableGroup, VariableGroups, WorkCycles,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -230,7 +230,7 @@ fn recorded(tile: u64) -> RecordedTile {
 
 /// A flow with a tensor between two operations, a tensor from outside, and a weight that both
 /// operations use.
-fn flow(weight: u32) -> Flow {
+fn flow(weight: u32) -> DataFlow {
     let node = |first, operations: &[u32]| FlowNode {
         first,
         operations: operations.into(),
@@ -240,7 +240,7 @@ fn flow(weight: u32) -> Flow {
         to: to.into(),
         bytes,
     };
-    Flow {
+    DataFlow {
         nodes: vec![node(0, &[0]), node(1, &[1, 2]), node(4, &[])],
         edges: vec![edge(0, &[1, 2], 9), edge(NO_NODE, &[1], 1 << 40)],
         parameters: vec![(weight, [0, 1].into())],

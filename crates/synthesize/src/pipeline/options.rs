@@ -115,8 +115,8 @@ pub struct ProfileForm {
     /// Whether the profile lists the tiles of all replicas, one replica after the other, rather
     /// than those of the first. The target counts the tiles of all replicas in both cases.
     pub lists_replicas: bool,
-    /// Adds an execution: two runs, in each of which every operation runs once on
-    /// each of its IPUs, then everything is exchanged between neighbours.
+    /// Adds a recorded execution of two runs. In a run, every operation runs once on each of its
+    /// IPUs; then neighbouring IPUs exchange all tensors.
     pub execution: bool,
 }
 

@@ -122,9 +122,9 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Writes an execution: two runs, in each of which every compute set runs once, and then
-    /// everything is exchanged between neighbours. It takes the same cycles in all replicas. Returns the cycles of each
-    /// IPU of a replica.
+    /// Writes an execution of two runs. In a run, every compute set runs once; then neighbouring
+    /// IPUs exchange all tensors. All replicas take the same cycles. Returns the cycles of each IPU
+    /// of a replica.
     pub fn execute(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
         let sets = self.sets.iter();
         let sets = sets.map(|&(set, ipu)| ([ipu; 2], self.cycles_of_set(set, ipu)));

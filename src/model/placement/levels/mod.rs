@@ -20,7 +20,7 @@ pub(super) enum Reach {
     Unknown,
     /// This level (In, a layer or Out) and no other.
     At(Level),
-    /// All levels that share a parameter, an index into [`Flow::parameters`](crate::model::Flow).
+    /// All levels that share a parameter, an index into [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(u32),
     /// No single level: the operation works on variables of several levels.
     Several,
@@ -70,7 +70,7 @@ pub(super) struct Levels<'a> {
     incoming: Vec<Vec<u32>>,
     /// By node: the parameters that it uses, as indices into the parameters of the flow.
     parameters: Vec<Vec<u32>>,
-    /// By parameter of [`Flow::parameters`](crate::model::Flow): its level, at first by its name.
+    /// By parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level, at first by its name.
     parameter_found: Vec<Reach>,
     /// By parameter: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,

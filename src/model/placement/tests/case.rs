@@ -3,9 +3,9 @@
 
 use crate::model::placement::*;
 use crate::model::{
-    Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource, Layering,
-    Model, NO_NODE, NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind, UseSets,
-    VariableGroup, VariableGroups, testing,
+    DataFlow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource,
+    Layering, Model, NO_NODE, NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind,
+    UseSets, VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
@@ -154,8 +154,8 @@ impl Case {
 
     /// Builds the flow of data: each operation is a node, a function body only in its first call.
     /// The first user of a variable writes it, except for inputs of the host.
-    pub(super) fn flow(&self, set_of: &[u32]) -> Flow {
-        let mut flow = Flow {
+    pub(super) fn flow(&self, set_of: &[u32]) -> DataFlow {
+        let mut flow = DataFlow {
             nodes: (0u32..)
                 .zip(self.in_order())
                 .map(|(first, operation)| FlowNode {
@@ -163,7 +163,7 @@ impl Case {
                     operations: [operation].into(),
                 })
                 .collect(),
-            ..Flow::default()
+            ..DataFlow::default()
         };
         for (variable, (users, class, bytes, name)) in self.variables.iter().enumerate() {
             let all = self.in_order().into_iter();
