@@ -97,8 +97,8 @@ class SplitOptions(_OfBoth, total=False):
     ``reserve`` also in per cent (``"5%"``); ``pin`` and ``layers_per_ipu`` count IPUs
     and layers. Layers are given by name, ``"In"`` and ``"Out"`` among them.
     ``max_step_ms`` is in milliseconds, ``ipu_link_bandwidth`` and
-    ``streaming_bandwidth`` in GB (1,000,000,000 bytes) a second; ``micro_batch`` and
-    ``at_micro_batch`` count samples, ``micro_batches`` and ``replicas`` count what they say.
+    ``streaming_bandwidth`` in GB (1,000,000,000 bytes) a second; ``micro_batch`` counts
+    samples, ``micro_batches`` and ``replicas`` count what they say.
     """
 
     num_ipus: Union[None, int, Literal["auto"]]
@@ -116,7 +116,6 @@ class SplitOptions(_OfBoth, total=False):
     # The time of a step.
     micro_batches: Optional[int]
     micro_batch: Optional[int]
-    at_micro_batch: Optional[int]
     replicas: Optional[int]
     ipu_link_bandwidth: Union[None, int, float]
     streaming_bandwidth: Union[None, int, float]

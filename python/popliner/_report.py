@@ -14,7 +14,6 @@ from ._values import (
     BestSplit,
     Bytes,
     Cut,
-    Estimate,
     LayerMemory,
     Layers,
     Plan,
@@ -124,7 +123,6 @@ class SplitReport(Report):
     - ``too_large``: the layers that are over the limit by themselves
     - ``unplaced``: names of layers that the search gave up on
     - ``refusal``: why nothing fits
-    - ``estimate``: for which micro-batch all is estimated, with ``at_micro_batch``
     - ``step``: what a step takes with its number of micro-batches, where the profile has
       cycles
     - ``sweep``: the best split for each number of IPUs, with ``sweep=True``
@@ -138,7 +136,6 @@ class SplitReport(Report):
     too_large: Tuple[LayerMemory, ...]
     unplaced: Layers
     refusal: Optional[Refusal] = None
-    estimate: Optional[Estimate] = None
     step: Optional[Step] = None
     sweep: Optional[Sweep] = None
     plan: Optional[Plan] = None

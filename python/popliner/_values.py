@@ -288,20 +288,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """For which micro-batch the bytes and cycles of a report are an estimate.
-
-    - ``recorded_micro_batch``: the samples of a micro-batch of the profile
-    - ``micro_batch``: the samples that all is estimated for
-    - ``largest_micro_batch``: the most samples that fit by the same estimate, if any do
-    """
-
-    recorded_micro_batch: int
-    micro_batch: int
-    largest_micro_batch: Optional[int] = None
-
-
-@dataclass(frozen=True)
 class OverLimit:
     """Layers that are over the limit together.
 

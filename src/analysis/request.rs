@@ -191,10 +191,7 @@ impl Request {
         let step = &self.options.step;
         let option = first_true(&[
             (step.micro_batches.is_some(), "--micro-batches"),
-            (
-                step.micro_batch.is_some() && self.options.at_micro_batch.is_none(),
-                "--micro-batch",
-            ),
+            (step.micro_batch.is_some(), "--micro-batch"),
             (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
             (step.max_nanoseconds.is_some(), "--max-step-ms"),
         ]);
@@ -265,7 +262,6 @@ impl Request {
             (self.judged.is_some(), "a split to compare with"),
             (self.options.sweep, "--sweep"),
             (self.options.plan, "--plan"),
-            (self.options.at_micro_batch.is_some(), "--at-micro-batch"),
             (matches!(ipus, IpuCount::UpTo(_)), "--num-ipus auto"),
             (limits > 1, "several amounts of --mem-per-tile"),
         ]);

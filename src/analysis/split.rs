@@ -153,10 +153,6 @@ impl<'l> SearchedLayers<'l> {
         let result = result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
-        // Names come with the bytes in the profile, not with bytes estimated for another
-        // micro-batch.
-        let is_recorded = result.is_none_or(|result| result.estimate.is_none());
-        let lookup = lookup.as_ref().filter(|_| is_recorded);
         let of_files = layers.analysis.warnings.iter();
         let warnings = of_files.map(|(_, warning)| warning);
         let warnings = warnings.chain(&layers.warnings).cloned();
@@ -172,7 +168,7 @@ impl<'l> SearchedLayers<'l> {
             provenance: layers.provenance(request),
             warnings: warnings.chain(self.warnings()).collect(),
         };
-        let report = Report::new(inputs, lookup);
+        let report = Report::new(inputs, lookup.as_ref());
         let mut report = report.with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             what_if.memories = request.memories(bytes_per_tile);

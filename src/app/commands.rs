@@ -179,13 +179,9 @@ impl<'a> Commands<'a> {
         let pipeline = report.pipeline.iter();
         let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
         let others = others.chain(&refusal.on_more_ipus);
-        let others = others.filter(|other| other.fits);
-        let others = others.map(|other| other.options.as_str());
-        let changes = refusal.advice.iter().flat_map(|advice| &advice.changes);
-        let halved = changes.filter(|change| change.is_enough);
-        let halved = halved.map(|_| "--micro-batch 2 --at-micro-batch 1");
-        let commands = others.chain(halved).map(|changed| self.changed(changed));
-        let lines = commands.map(|command| format!("  this fits:      {command}"));
+        let lines = others
+            .filter(|other| other.fits)
+            .map(|other| format!("  this fits:      {}", self.changed(&other.options)));
         with_head(lines.collect())
     }
 

@@ -99,7 +99,7 @@ impl MemoryModel<'_> {
     /// bytes. `None` if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
-        let variables = self.uses.data();
+        let variables = self.uses.data;
         let code = |tile: u32| -> u64 {
             let kinds = self.model.recorded_code.iter();
             let code: u64 = kinds.map(|bytes| u64::from(bytes.get(tile))).sum();

@@ -15,11 +15,8 @@ use std::sync::Arc;
 /// then those of variables with code.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
-    /// The uses of variables with data, with their recorded bytes.
-    data: &'a VariableGroups,
-    /// The uses of `data` with bytes estimated for another micro-batch, which then replace the
-    /// recorded bytes; `None` if nothing is estimated.
-    estimated: Option<Arc<VariableGroups>>,
+    /// The uses of variables with data.
+    pub(super) data: &'a VariableGroups,
     /// The uses of variables with code; `None` in the full memory model, where the recorded bytes
     /// of code count instead.
     code: Option<&'a VariableGroups>,
@@ -44,7 +41,6 @@ impl<'a> CountedUses<'a> {
         let (data, code) = (&model.variables, &model.code_variables);
         let mut uses = Self {
             data,
-            estimated: None,
             code: has_code.then_some(code),
             known: Arc::default(),
         };
@@ -56,25 +52,10 @@ impl<'a> CountedUses<'a> {
         uses
     }
 
-    /// Returns the uses of variables with data, with estimated bytes if another micro-batch is
-    /// estimated, otherwise with recorded bytes.
-    pub(super) fn data(&self) -> &VariableGroups {
-        self.estimated.as_deref().unwrap_or(self.data)
-    }
-
-    /// Returns the uses with the bytes of `data` in place of the recorded ones. `data` must have
-    /// the same uses in the same order.
-    pub(super) fn with_data(&self, data: VariableGroups) -> Self {
-        Self {
-            estimated: Some(data.into()),
-            ..self.clone()
-        }
-    }
-
     /// Iterates over all uses in the order of their numbers, with their bytes over all tiles.
     pub(super) fn all(&self) -> impl Iterator<Item = &VariableUse> {
         let code = self.code.map_or(&[][..], VariableGroups::uses);
-        self.data().uses().iter().chain(code)
+        self.data.uses().iter().chain(code)
     }
 
     /// Returns the class and the counting positions of the use with this number (see
@@ -87,14 +68,14 @@ impl<'a> CountedUses<'a> {
     /// Returns the number of the use of data with this class and use set; `None` if no variable
     /// with data has both.
     pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
-        self.data().number(class, set)
+        self.data.number(class, set)
     }
 
     /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
     /// may come several times.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let code = self.code.map(|code| code.on_tile(tile));
-        self.data().on_tile(tile).chain(code.into_iter().flatten())
+        self.data.on_tile(tile).chain(code.into_iter().flatten())
     }
 
     /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
@@ -112,7 +93,7 @@ impl<'a> CountedUses<'a> {
     /// list.
     pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
-        let data = self.data();
+        let data = self.data;
         let first = data.uses().len() as u32;
         [(0, data.uses_on_tile(tile)), (first, code)]
     }

@@ -15,7 +15,6 @@ mod entering;
 mod lanes;
 mod layer_spans;
 mod live_steps;
-mod micro_batch;
 mod neighbours;
 mod overhead;
 mod pipeline;
@@ -35,7 +34,6 @@ pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
-pub use micro_batch::MicroBatchScale;
 pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,

@@ -137,33 +137,6 @@ proptest! {
     }
 
     #[test]
-    fn another_micro_batch_is_as_if_it_was_recorded(plain in plain(), times in 1u64..6) {
-        let mut larger = plain.clone();
-        for variable in &mut larger.variables {
-            let all = [(0, STEPS)];
-            let ranges = plain.classes[variable.class as usize].as_deref().unwrap_or(&all);
-            let is_live = |step| ranges.iter().any(|&(from, to)| from <= step && step < to);
-            let lasts = is_live(0) && is_live(STEPS - 1);
-            if !lasts && !variable.users.is_empty() {
-                variable.bytes = variable.bytes.saturating_mul(times as u32);
-            }
-        }
-        let [(model, layering), (other, _)] = [plain.model(), larger.model()];
-        let ranges = ranges(plain.layers);
-        for place in [classic, full] {
-            let (placement, of_other) = (place(&model, &layering), place(&other, &layering));
-            let scale = MicroBatchScale { recorded: 1, wanted: times };
-            let estimated = memory(&model, &placement).at_micro_batch(scale);
-            let recorded = memory(&other, &of_other);
-            for (peak, expected) in estimated.stages(&ranges).iter().zip(recorded.stages(&ranges)) {
-                prop_assert_eq!(&peak.tiles, &expected.tiles);
-            }
-            prop_assert_eq!(estimated.cut_bytes(), recorded.cut_bytes());
-            prop_assert_eq!(costs(&estimated, u64::MAX), costs(&recorded, u64::MAX));
-        }
-    }
-
-    #[test]
     fn a_stage_never_shrinks_when_a_layer_is_added(
         plain in plain(),
         recorded in proptest::array::uniform4(by_tile(12)),

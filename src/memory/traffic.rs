@@ -49,7 +49,7 @@ impl MemoryModel<'_> {
         let new = || Flows::new(at, self.pipeline, self.end_of_passes());
         let flows = self.flows.clone().unwrap_or_else(new);
         let mut changes = vec![[0i128; 2]; flows.places as usize];
-        for (number, variable) in (0u32..).zip(self.uses.data().uses()) {
+        for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
                 changes[first as usize][pass] += i128::from(variable.bytes);
                 changes[last as usize][pass] -= i128::from(variable.bytes);

@@ -111,18 +111,6 @@ impl VariableGroups {
         })
     }
 
-    /// Returns the groups with other sizes: `bytes(number, old)` returns the new bytes on a tile of
-    /// the variables with class and use set `uses[number]`, which were `old`.
-    pub fn with_bytes(&self, bytes: impl Fn(u32, u32) -> u32) -> Self {
-        let mut changed = self.clone();
-        changed.uses.iter_mut().for_each(|sum| sum.bytes = 0);
-        for group in &mut changed.groups {
-            group.bytes = bytes(group.number, group.bytes);
-            changed.uses[group.number as usize].bytes += u64::from(group.bytes);
-        }
-        changed
-    }
-
     /// Returns a copy without the groups of variables that no operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();

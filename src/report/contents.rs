@@ -13,7 +13,7 @@ use super::what_if::WhatIf;
 use crate::escape::printable;
 use crate::message::Warning;
 use crate::model::{PseudoLayers, WeightTie};
-use crate::search::{Estimate, free_bytes};
+use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, are_refused, judge, refuse_close};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,9 +57,6 @@ pub struct Report {
     pub pipeline: Option<PipelineFacts>,
     /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
     pub split: Option<Split>,
-    /// The micro-batch for which all bytes and cycles of stages and steps are estimated
-    /// (`--at-micro-batch`); `null` if the micro-batch is the profile's.
-    pub estimate: Option<Estimate>,
     /// The proof that the split is the best; `null` if no split was requested.
     pub proof: Option<Proof>,
     /// Why no split fits, and what would help; `null` if a split fits or none was requested.
@@ -198,7 +195,6 @@ mod tests {
     #[test]
     fn a_report_with_all_sections_reads_back() {
         let report = Report {
-            estimate: Some(Estimate::default()),
             ..testing::report()
         };
         let json = serde_json::to_value(&report).unwrap();

@@ -86,4 +86,4 @@ pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};
-pub use crate::search::{Advice, AdviceFor, Change, Estimate, OverLimit};
+pub use crate::search::{Advice, AdviceFor, Change, OverLimit};

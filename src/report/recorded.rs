@@ -22,7 +22,7 @@ pub struct RecordedMemory {
     /// profile does not have them.
     pub categories: Vec<CategoryBytes>,
     /// How much of the recorded bytes of the fullest tile the memory model explains; `null` if no
-    /// bytes were recorded, or if the report is an estimate for another micro-batch.
+    /// bytes were recorded.
     pub coverage: Option<CoverageFacts>,
     /// The recorded bytes of each tile by category and by variable; `null` unless a page was
     /// requested and the profile has the bytes of tiles.
@@ -251,9 +251,7 @@ impl CategoryBytes {
 impl Inputs<'_> {
     pub(super) fn recorded(&self, of_tiles: Option<TileVariables>) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
-        // An estimate for another micro-batch cannot be compared with recorded bytes.
-        let is_recorded = self.search.is_none_or(|search| search.estimate.is_none());
-        let coverage = self.memory.coverage().filter(|_| is_recorded);
+        let coverage = self.memory.coverage();
         let is_page = self.detail >= Detail::Page;
         let tile_map = is_page.then(|| TileMap::new(tiles, categories, of_tiles));
         RecordedMemory {
@@ -286,14 +284,9 @@ impl Inputs<'_> {
     }
 
     /// Returns the cycles of each layer and of each stage of the split; `None` if the profile has
-    /// no cycles. If the report is an estimate for another micro-batch, so are the cycles.
+    /// no cycles.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
-        let estimate = self.search.and_then(|search| search.estimate);
-        let cycles = match estimate {
-            Some(estimate) => estimate.scale().cycles(cycles),
-            None => cycles,
-        };
         let milliseconds = |count: u64| {
             let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
             Some(count as f64 * 1e3 / clock as f64)

@@ -5,7 +5,7 @@ use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{Phrase, Sentence, names, nearly_full};
 use super::sentences;
 use super::table::{Form, Table};
-use super::{Estimate, NO_VERDICT, Report, tables};
+use super::{NO_VERDICT, Report, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,9 +75,6 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
         if split.fits && !report.is_in_time() {
             sentence += ", but a step takes too long";
         }
-        if report.estimate.is_some() {
-            sentence += ", by an estimate";
-        }
         let in_time = fits.map(|fits| fits && report.is_in_time());
         blocks.push(Block::Verdict(in_time, Some(sentence.into())));
         let too_large = sentences::too_large(report).into_iter();
@@ -94,10 +91,6 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
 
 pub(super) fn categories(report: &Report, _: Form) -> Vec<Block> {
     table_if(report.fit.is_some(), || fit_tables::categories(report))
-}
-
-pub(super) fn estimate(report: &Report, _: Form) -> Vec<Block> {
-    lines(report.estimate.iter().flat_map(Estimate::sentences))
 }
 
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
@@ -262,10 +255,7 @@ impl Report {
         match &self.fit {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),
             Some(fit) => of_fit::verdict(fit),
-            None => match self.estimate {
-                Some(estimate) => estimate.of_heading(&sentences::verdict(self)),
-                None => sentences::verdict(self),
-            },
+            None => sentences::verdict(self),
         }
     }
 }

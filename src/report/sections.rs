@@ -68,12 +68,11 @@ macro_rules! sections {
 }
 
 /// All sections of a report, in the order in which forms show them.
-pub(super) static SECTIONS: [Section; 24] = sections![
+pub(super) static SECTIONS: [Section; 23] = sections![
     "verdict" "Verdict" Verdict PEOPLE verdict;
     "split" "Split" Table ALL split;
     "ipus" "IPUs" Table ALL ipus;
     "categories" "Categories" Document CSV categories;
-    "estimate" "Estimate" Answer PEOPLE estimate;
     "step" "Step" Answer PEOPLE step_of;
     "pipeline" "Pipeline" Answer PEOPLE pipeline;
     "proof" "Proof" Proof SCREENS proof;

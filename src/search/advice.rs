@@ -6,8 +6,7 @@ use super::error::SearchError;
 use super::pipeline_costs::PipelineCosts;
 use super::shown_split::ShownSplit;
 use crate::memory::{
-    MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
-    StatePlace,
+    MemoryModel, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
 };
 use crate::model::{Framework, LayerNames};
 use crate::progress::Progress;
@@ -28,9 +27,6 @@ pub struct Advice {
     /// Bytes that the change frees on the fullest tile. An upper bound unless the change is an
     /// option of `popliner`.
     pub frees: u64,
-    /// Whether some split on the same number of IPUs fits after this change. Only tried for half
-    /// the micro-batch; `false` for all other changes.
-    pub is_enough: bool,
 }
 
 /// A change of the pipeline or the model that frees memory, the most certain first.
@@ -48,8 +44,6 @@ pub enum Change {
     SerializedWeight,
     /// Lower the available memory proportion of operations, so that they need fewer temporaries.
     MemoryProportion,
-    /// Halve the number of samples in a micro-batch; the freed bytes are an estimate.
-    HalfMicroBatch,
     /// Use 16 bits instead of 32 for weights and their state.
     HalfPrecision,
 }
@@ -155,18 +149,11 @@ fn changes(
     }
     let reducible = memory.reducible(stage, fullest);
     let (weight, of_weight) = reducible.by_weight.unzip();
-    let half = MicroBatchScale {
-        recorded: 2,
-        wanted: 1,
-    };
-    let at_half = memory.at_micro_batch(half);
     all.extend([
         (Change::SerializedWeight, of_weight.unwrap_or(0) / 2),
         (Change::MemoryProportion, reducible.temporaries),
-        (Change::HalfMicroBatch, less_in(&at_half)),
         (Change::HalfPrecision, reducible.wide / 2),
     ]);
-    let is_enough = costs.request().options.at_micro_batch.is_none() && costs.fits_in(at_half)?;
     let worthwhile = all
         .into_iter()
         .filter(|(_, frees)| *frees > bytes / MIN_SHARE);
@@ -174,7 +161,6 @@ fn changes(
         weight: weight
             .clone()
             .filter(|_| change == Change::SerializedWeight),
-        is_enough: is_enough && change == Change::HalfMicroBatch,
         change,
         frees,
     });

@@ -29,7 +29,7 @@ pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use plan::Front;
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
-pub use result::{Answer, Estimate, Refused, SearchResult};
+pub use result::{Answer, Refused, SearchResult};
 pub use shown_split::ShownSplit;
 
 use crate::memory::MemoryModel;
@@ -39,33 +39,15 @@ use crate::solve;
 use open_pipelines::{ChosenPipeline, OpenPipelines};
 
 /// Searches for the best split by the goal of `request`, in the best of the pipelines that the
-/// request leaves open, for the micro-batch that it asks for. `memory` is the model in the usual
-/// pipeline of its framework. That no split fits is a result, not an error.
+/// request leaves open. The optimizer state is in one place after the other, among the places that
+/// the request leaves open, until a split fits; if none fits in any place, the answer is that of
+/// the first place. `memory` is the model in the usual pipeline of its framework. That no split
+/// fits is a result, not an error.
 ///
 /// # Errors
 /// If the request contradicts itself, two ways of computing a number disagree, or layers share
 /// variables in more combinations than in any real model.
 pub(crate) fn search<'a>(
-    memory: &MemoryModel<'a>,
-    placement: &Placement,
-    request: SearchRequest,
-    progress: &Progress,
-) -> Result<SearchResult<'a>, SearchError> {
-    let Some(scale) = request.scale() else {
-        return in_states(memory, placement, request, progress);
-    };
-    let estimated = memory.at_micro_batch(scale);
-    let found = in_states(&estimated, placement, request.at(scale), progress)?;
-    Ok(SearchResult {
-        estimate: Some(Estimate::new(scale, memory, &found.costs)?),
-        ..found
-    })
-}
-
-/// Answers `request` with the optimizer state in one place after the other, among the places that
-/// the request leaves open, until a split fits. If none fits in any place, the answer is that of
-/// the first place.
-fn in_states<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
     request: SearchRequest,
@@ -132,7 +114,6 @@ fn in_pipelines<'a>(
         sweep,
         open_pipelines: open.len(),
         plan: plan.transpose()?,
-        estimate: None,
         costs,
     })
 }

@@ -4,10 +4,10 @@
 use super::error::SearchError;
 use super::few_tiles::PeakOnFewTiles;
 use super::request::{IpuCount, SearchRequest, Solver, of_ties};
-use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
+use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Goal, Limits, Problem};
+use crate::solve::{self, Constraint, Limits, Problem};
 use crate::time::StageTimes;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -334,22 +334,6 @@ impl<'a> PipelineCosts<'a> {
             self.ipus = fewest.map_or(most, |stages| self.supported(stages).min(most));
         }
         Ok(())
-    }
-
-    /// Returns whether the split that the user gave fits in the model `memory`; if the user gave
-    /// none, whether any split on `self.ipus` IPUs fits.
-    pub(super) fn fits_in(&self, memory: MemoryModel<'a>) -> Result<bool, SearchError> {
-        if let Some(plan) = &self.request().given {
-            let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
-            return Ok(self.are_within_limits(&peaks));
-        }
-        let mut other = self.with(memory, None);
-        other.up_to = self.request().highest_limit();
-        compute_costs(&mut [&mut other], self.ipus, &Progress::new())?;
-        Ok(solve::fits(&Problem {
-            goal: Goal::Peak,
-            ..other.problem()
-        })?)
     }
 
     /// Returns the positions that exceed the highest limit as stages of their own, each as a range.

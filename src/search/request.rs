@@ -2,7 +2,7 @@
 //! from the model.
 
 use crate::escape::shell;
-use crate::memory::{MicroBatchScale, PipelineOptions};
+use crate::memory::PipelineOptions;
 use crate::message::BadValue;
 use crate::model::{CyclesByLayer, Placement, Positions, WeightTie};
 use crate::solve::{Constraint, Goal, Limits, Plan, TiedWeight};
@@ -24,9 +24,6 @@ pub struct SearchOptions {
     pub pipeline: PipelineOptions,
     /// Numbers that the time of a step depends on, besides cycles of layers.
     pub step: StepOptions,
-    /// Number of samples in a micro-batch for which to estimate the answer; `step` has the number
-    /// in the profile. `None` for the micro-batch of the profile.
-    pub at_micro_batch: Option<u64>,
     /// Whether to compute a split. Otherwise only the results that the other fields request are
     /// computed.
     pub split: bool,
@@ -66,22 +63,6 @@ impl SearchRequest {
     /// Returns the highest limit of any IPU: maximum bytes of a stage on each tile.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
-    }
-
-    /// Returns the micro-batch of the profile and the requested one, in samples; `None` if the
-    /// request asks for no other micro-batch, or if that of the profile is unknown.
-    pub fn scale(&self) -> Option<MicroBatchScale> {
-        let options = &self.options;
-        let (recorded, wanted) = options.step.micro_batch.zip(options.at_micro_batch)?;
-        Some(MicroBatchScale { recorded, wanted })
-    }
-
-    /// Returns the request for the wanted micro-batch of `scale`: cycles are converted to it, and
-    /// it becomes the micro-batch of the step options.
-    pub(super) fn at(mut self, scale: MicroBatchScale) -> Self {
-        self.cycles = self.cycles.map(|cycles| scale.cycles(cycles));
-        self.options.step.micro_batch = Some(scale.wanted);
-        self
     }
 }
 

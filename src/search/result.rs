@@ -1,5 +1,4 @@
-//! The result of a search; if it is for another micro-batch than the profile's, with the estimate
-//! that it rests on.
+//! The result of a search.
 
 use super::advice::{AdviceFor, OverLimit};
 use super::candidate::Candidate;
@@ -9,10 +8,8 @@ use super::pipeline_costs::PipelineCosts;
 use super::plan::Front;
 use super::request::{IpuCount, SearchRequest};
 use super::shown_split::ShownSplit;
-use crate::memory::{MemoryModel, MicroBatchScale, RangeCosts, StageMemory};
+use crate::memory::{RangeCosts, StageMemory};
 use crate::solve::{self, Greedy, Infeasible, Solution};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The answer to a [`SearchRequest`]: the best split, or why none fits, with the costs of ranges
@@ -42,9 +39,6 @@ pub struct SearchResult<'a> {
     pub open_pipelines: usize,
     /// The best configurations (IPUs, pipeline and split); `None` unless requested.
     pub plan: Option<Front>,
-    /// The micro-batch of the profile and the one to which bytes and cycles are converted; `None`
-    /// if the answer is for the micro-batch of the profile.
-    pub estimate: Option<Estimate>,
 }
 
 /// The answer of the solver: the best split, or why none fits.
@@ -206,106 +200,5 @@ impl SearchResult<'_> {
         positions.sort_unstable();
         positions.dedup();
         positions
-    }
-}
-
-/// The search for the largest micro-batch tries at most this number of samples.
-const MAX_SAMPLES: u64 = 1 << 20;
-
-/// All bytes and cycles of stages are estimates for another micro-batch than the profile's. Only a
-/// compilation can confirm them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "EstimateFacts")]
-pub struct Estimate {
-    /// Number of samples in a micro-batch of the profile.
-    pub recorded_micro_batch: u64,
-    /// Number of samples in the micro-batch for which bytes and cycles are estimated.
-    pub micro_batch: u64,
-    /// Largest number of samples in a micro-batch, at most 1,048,576, with which the given split
-    /// fits by the same estimate; without a given split, any split on as many IPUs. `null` if not
-    /// even one sample fits.
-    pub largest_micro_batch: Option<u64>,
-}
-
-impl Estimate {
-    /// Finds the largest micro-batch that fits, for an answer that was computed with `costs`.
-    /// `scale` has the micro-batch of the profile and that of the answer; `memory` is the model
-    /// with the micro-batch of the profile.
-    pub(super) fn new<'a>(
-        scale: MicroBatchScale,
-        memory: &MemoryModel<'a>,
-        costs: &PipelineCosts<'a>,
-    ) -> Result<Self, SearchError> {
-        let answered = costs.pipeline();
-        let usual = memory.pipeline();
-        let usual = usual.with_state(answered.state, answered.replicas);
-        let open = usual.open(costs.request().options.pipeline, memory.is_training());
-        let open = open.into_iter().map(|other| memory.in_pipeline(other));
-        let open = open.collect::<Result<Vec<_>, _>>()?;
-        let fits = |samples: u64| -> Result<bool, SearchError> {
-            let scale = MicroBatchScale {
-                wanted: samples,
-                ..scale
-            };
-            for memory in &open {
-                if costs.fits_in(memory.at_micro_batch(scale))? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        Ok(Self {
-            recorded_micro_batch: scale.recorded,
-            micro_batch: scale.wanted,
-            largest_micro_batch: largest(scale.wanted, fits)?,
-        })
-    }
-
-    /// Returns the micro-batch of the profile and that of the answer.
-    pub fn scale(self) -> MicroBatchScale {
-        MicroBatchScale {
-            recorded: self.recorded_micro_batch,
-            wanted: self.micro_batch,
-        }
-    }
-}
-
-/// Returns the largest number from 1 to [`MAX_SAMPLES`] for which `fits` is true, beginning the
-/// search at `start`; `None` if it is false for 1. If `fits` is true for a number, it must be true
-/// for all smaller ones.
-fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Option<u64>, E> {
-    // The largest number known to fit, and a larger one that is not.
-    let (mut fitting, mut beyond) = (0, start.clamp(1, MAX_SAMPLES));
-    while fits(beyond)? {
-        fitting = beyond;
-        if beyond == MAX_SAMPLES {
-            return Ok(Some(fitting));
-        }
-        beyond = beyond.saturating_mul(2).min(MAX_SAMPLES);
-    }
-    while beyond - fitting > 1 {
-        let middle = fitting + (beyond - fitting) / 2;
-        match fits(middle)? {
-            true => fitting = middle,
-            false => beyond = middle,
-        }
-    }
-    Ok(Some(fitting).filter(|&count| count > 0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_largest_that_fits_is_found_from_anywhere() {
-        for start in [1, 2, 3, 7, 50, u64::MAX] {
-            for most in [0, 1, 2, 6, 7, 100, MAX_SAMPLES - 1, MAX_SAMPLES, u64::MAX] {
-                let found = largest(start, |count| Ok::<_, ()>(count <= most));
-                let expected = Some(most.min(MAX_SAMPLES)).filter(|&count| count > 0);
-                assert_eq!(found, Ok(expected), "{start} {most}");
-            }
-        }
-        assert_eq!(largest(4, |_| Err::<bool, _>("no")), Err("no"));
     }
 }

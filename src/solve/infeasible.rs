@@ -202,7 +202,7 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
 ///
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
-pub fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
+fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     Ok(dynamic_program::solve(&checked).is_some())
 }

@@ -25,7 +25,6 @@ VALUES = {
 #: What an option acts on, where that is not the result of the function itself.
 COMPANY = {
     "split": {
-        "at_micro_batch": ["--micro-batch=1"],
         "format": ["--sweep"],
         "module": ["--emit=keras"],
         "streaming_bandwidth": ["--plan"],

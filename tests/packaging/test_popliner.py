@@ -254,7 +254,7 @@ class Schema(unittest.TestCase):
 
     #: What the module calls otherwise.
     OTHER_NAMES = {"RecordedTile": "RecordedTileFacts", "Relaxation": "RelaxationFacts",
-                   "Estimate": "EstimateFacts", "Plan": "PlanFacts",
+                   "Plan": "PlanFacts",
                    "Step": "StepFacts"}
     #: Made of several parts of the document.
     OF_DOCUMENT = {"Report", "SplitReport", "FitReport"}

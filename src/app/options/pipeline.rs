@@ -53,18 +53,10 @@ pub struct TimeArgs {
           group = ON_SPLITS)]
     pub micro_batches: Option<u64>,
 
-    /// Samples in a micro-batch of the profile, for samples a second and --at-micro-batch
+    /// Samples in a micro-batch of the profile, for samples a second
     #[arg(long, value_name = "B", value_parser = value_parser!(u64).range(1..=MAX_BATCHES),
           group = ON_STAGES)]
     pub micro_batch: Option<u64>,
-
-    /// Estimate everything for a micro-batch of B samples instead of the profile's
-    /// (--micro-batch). Activations and cycles scale with the samples; weights, state and code
-    /// stay. Also prints the largest micro-batch that fits. Only a compilation proves the
-    /// estimate
-    #[arg(long, value_name = "B", requires = "micro_batch",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_STAGES)]
-    pub at_micro_batch: Option<u64>,
 
     /// How many replicas of the model run side by side: for samples a second, and to shard the
     /// optimizer state

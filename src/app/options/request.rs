@@ -26,7 +26,6 @@ impl Options {
                 solver: self.search.solver,
                 pipeline: self.pipeline.options(self.time.replicas),
                 step: self.time.options(),
-                at_micro_batch: self.time.at_micro_batch,
                 split: self.wants_split(),
                 sweep: self.results.sweep,
                 plan: self.results.plan,

@@ -98,7 +98,6 @@ impl Report {
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
             pipeline: inputs.pipeline(search),
-            estimate: search.estimate,
             proof: split.map(answer::proof),
             split: split.map(|search| inputs.split(search, named)),
             refusal: inputs.refusal(search, named),

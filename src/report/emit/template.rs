@@ -113,7 +113,6 @@ impl FormSource<'_> {
             "sharded" => state.is_some_and(|state| state.is_sharded()),
             "replicated" => self.replicas() > 1,
             "verdict" => self.report.has_verdict(),
-            "estimate" => self.report.estimate.is_some(),
             "unplaced" => !self.split.unplaced.is_empty(),
             "vit" => self.is_vit(),
             "keras" => self.is_keras(),
@@ -138,14 +137,6 @@ impl FormSource<'_> {
         Some(text)
     }
 
-    /// Returns the sentence with this index (0 or 1) about the estimate for another micro-batch;
-    /// `None` if the report is no estimate.
-    fn estimate(self, number: usize) -> Option<String> {
-        let sentences = self.report.estimate?.sentences();
-        let sentence = sentences.into_iter().nth(number)?;
-        Some(self.full_sentence(sentence))
-    }
-
     fn value(self, name: &str, stages: usize) -> Option<String> {
         let forward_stages = self.forward_stages(stages);
         Some(match name {
@@ -162,8 +153,6 @@ impl FormSource<'_> {
             "auto-stage" if self.out_returns(stages) => "AutoIncrement".to_string(),
             "auto-stage" => "SameAsIpu".to_string(),
             "no-verdict" => NO_VERDICT.to_string(),
-            "estimate" => self.estimate(0)?,
-            "largest-micro-batch" => self.estimate(1)?,
             "limit" => grouped(self.split.limit),
             "pipeline" => {
                 self.full_sentence(sentences::pipeline_name(self.report.pipeline.as_ref()?))

@@ -1,8 +1,8 @@
 // The report as its schema has it: written by `BLESS=1 cargo test json_schema::`.
 declare namespace Json {
-  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
+  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
-  type Advice = { change: Change; frees: number; is_enough: boolean; weight?: string | null; };
+  type Advice = { change: Change; frees: number; weight?: string | null; };
   type AdviceFor = { bytes: number; changes: Advice[]; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
@@ -14,7 +14,7 @@ declare namespace Json {
   type CategoryBytes = { all_tiles: number; fullest_tile?: number | null; name: string; };
   type CategorySum = { bytes: number; name: string; };
   type Cell = null | string | boolean | number | Record<string, string | null> | (string | null)[] | ((string | null)[])[] | [number, number];
-  type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-micro-batch" | "half-precision";
+  type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-precision";
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines: Line[]; notes: string; problem?: string | null; text?: string | null; };
@@ -24,7 +24,6 @@ declare namespace Json {
   type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves: Move[]; };
   type CutElsewhere = { ipus?: number | null; recorded: ((string | null)[])[]; stages: number[]; };
   type DocumentFormat = "popliner-report";
-  type EstimateFacts = { largest_micro_batch?: number | null; micro_batch: number; recorded_micro_batch: number; };
   type Execution = { layers: LayerCycles[]; other: number; source: ExecutionSource; stages: StageCycles[]; total: number; unplaced: number; unplaced_exchange: number; };
   type ExecutionSource = "executed-steps" | "compile-time-estimates";
   type Files = { debug?: string | null; profile: string; saved_model: boolean; };

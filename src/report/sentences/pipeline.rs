@@ -5,8 +5,8 @@ use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
 use crate::report::step::three_digits;
-use crate::report::{BestSplit, Estimate, PipelineFacts, Report, StageUpdate, StepFacts};
-use crate::wording::{counted, grouped};
+use crate::report::{BestSplit, PipelineFacts, Report, StageUpdate, StepFacts};
+use crate::wording::counted;
 
 /// Says which pipeline the split runs in and who chose it, which bytes are less exact because of
 /// how the profile was recorded, and whether the weight update decides the peak.
@@ -217,33 +217,6 @@ fn time(alternative: &BestSplit) -> Option<String> {
     Some(format!(
         ", and a step of {batches} takes {time} ms{streamed}"
     ))
-}
-
-impl Estimate {
-    /// Adds to the heading of a report that its numbers are an estimate for another micro-batch.
-    pub(in crate::report) fn of_heading(self, heading: &str) -> String {
-        format!(
-            "{heading}, by an estimate for micro-batches of {}",
-            grouped(self.micro_batch)
-        )
-    }
-
-    /// Returns two sentences: that the numbers are an estimate for another micro-batch, and the
-    /// largest micro-batch that fits by the same estimate.
-    pub(in crate::report) fn sentences(&self) -> [String; 2] {
-        let [wanted, recorded] = [self.micro_batch, self.recorded_micro_batch].map(Count);
-        let largest = match self.largest_micro_batch.map(Count) {
-            Some(largest) => {
-                format!("the largest micro-batch that fits, by the same estimate, is {largest}")
-            }
-            None => "not even a micro-batch of 1 fits, by the same estimate".to_string(),
-        };
-        let estimate = format!(
-            "this is an estimate for micro-batches of {wanted}, and the profile was recorded with \
-             {recorded}: compile it to be sure"
-        );
-        [estimate, largest]
-    }
 }
 
 /// Says how long a step of the split takes, what makes it up, and whether that is within

@@ -59,7 +59,7 @@ fn over_limit(range: &OverLimit) -> String {
 }
 
 /// Returns the ways to make the model fit if no split does, one sentence for each, with the option
-/// to type: other pipelines, more IPUs, half the micro-batch, more memory, or dropped constraints.
+/// to type: other pipelines, more IPUs, more memory, or dropped constraints.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let mut lines = Vec::new();
     let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);
@@ -72,15 +72,6 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String>
         }
         None => {}
     }
-    let advice = refusal.advice.iter();
-    let enough = advice.flat_map(|advice| &advice.changes);
-    lines.extend(enough.filter(|change| change.is_enough).map(|change| {
-        let (frees, option) = (
-            Amount(change.frees),
-            code("--micro-batch 2 --at-micro-batch 1"),
-        );
-        format!("with half the micro-batch it fits, by an estimate: this frees {frees} ({option})")
-    }));
     // A tile cannot have more memory than the target. Beyond that, the bytes over the limit say
     // enough.
     let target = report.provenance.target.bytes_per_tile;
@@ -129,7 +120,7 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<String> {
             Change::StateOffChip => "--optimizer-state off-chip",
             Change::Checkpoints => "--recompute layer",
             Change::Interleaved => "--schedule tf-interleaved",
-            _ => return !change.is_enough,
+            _ => return true,
         };
         !tried.contains(&option)
     };
@@ -183,7 +174,6 @@ fn frees(advice: &Advice) -> String {
             let option = code("availableMemoryProportion");
             format!("a lower {option} (0.6 by default, not below 0.05) frees at most {bytes}")
         }
-        Change::HalfMicroBatch => format!("half the micro-batch frees, by an estimate, {bytes}"),
         Change::HalfPrecision => {
             format!("16 bits instead of 32 for weights and state free at most {bytes}")
         }

@@ -102,7 +102,6 @@ pub(crate) fn report() -> Report {
             layer(Some("2"), 1, 700_024),
             layer(Some("Out"), 1, 400),
         ],
-        estimate: None,
         split: Some(Split {
             fewest_ipus: None,
             limits: Some(vec![limit, limit - 1000]),

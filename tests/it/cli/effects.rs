@@ -48,7 +48,6 @@ impl Earlier {
             "objective" => "fewest",
             "micro_batches" => "30",
             "micro_batch" | "replicas" => "4",
-            "at_micro_batch" => "3",
             "ipu_link_bandwidth" => "0.5",
             "max_step_ms" => "1",
             "pin" => "1=0",
@@ -112,9 +111,6 @@ fn what_is_wrong(
     if result == "emit" && option != "module" {
         alone.push(given("module"));
     }
-    if option == "at_micro_batch" {
-        alone.push(given("micro_batch"));
-    }
     // With as many IPUs as stages, constraints change the best split. With more, objectives differ
     // and Out has a stage of its own.
     let ipus = match option {
@@ -147,12 +143,7 @@ fn what_is_wrong(
         }
         _ => (now.code, &*now.out) == (2, ""),
     };
-    let named = match option {
-        // Both options are ineffective, and the first one is named.
-        "at_micro_batch" => "micro_batch",
-        option => option,
-    };
-    let name = format!("--{}", named.replace('_', "-"));
+    let name = format!("--{}", option.replace('_', "-"));
     (!is_right || !now.err.contains(&name)).then_some("is not refused")
 }
 

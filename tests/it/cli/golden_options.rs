@@ -86,8 +86,6 @@ pub const FEW: &str = r"
     poplar-mlp/wrong-regex: --layer-breakdown --layer-name-regex=(Layer
     training-pipeline/emit-state: --num-ipus=4 --optimizer-state=sharded-off-chip --replicas=4
         --emit=examples --emit=optimum --emit=pipeline-splits --module=model.layer[{}]
-    training-pipeline/estimate: --num-ipus=4 --micro-batch=8 --at-micro-batch=9 --solve
-        --emit=layers-per-ipu --export-markdown=- --quiet
     popart-bert-inference/kib: --solve --num-ipus=3 --units=KiB
     popart-bert-inference/mib: --solve --num-ipus=3 --units=MiB
     popart-bert-inference/classic-forms: --solve --num-ipus=4 --memory-model=classic --sweep --explain

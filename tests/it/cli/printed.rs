@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Options, which `/` separates.
 const OPTIONS: &str = "--plan / --solve / --sweep / --explain / --num-ipus=2 / --num-ipus=4 / \
     --num-ipus=8 / --num-ipus=auto / --objective=fewest / --objective=time / --objective=peak / \
-    --replicas=2 / --at-micro-batch=2 --micro-batch=4 / --memory-model=classic / --solver=greedy / \
+    --replicas=2 / --micro-batch=4 / --memory-model=classic / --solver=greedy / \
     --optimizer-state=off-chip / --optimizer-state=sharded-off-chip / --streaming-bandwidth=5 / \
     --pin=1=0 / --cut-after=1 / --no-cut-after=1 / --together=0,1 / --mem-per-tile=200000 / \
     --mem-per-tile=600000 / --mem-per-tile=1500000 / --reserve=5% / --micro-batches=30 / \

@@ -116,8 +116,6 @@ const WRONG_IN_TRAINING: &str = "
         possible values: auto, none, popart
     --solve --optimizer-state=sharded
         state can only be shared by several replicas
-    --solve --at-micro-batch=9
-        --micro-batch <B>
 ";
 
 #[test]

@@ -68,14 +68,13 @@ fn report(fixture: &str, options: &str) -> Value {
 }
 
 /// Runs whose reports have different sections.
-const RUNS: [&str; 8] = [
+const RUNS: [&str; 7] = [
     "",
     "--layer-name-regex=nowhere",
     "--solve --num-ipus=4",
     "--solve --num-ipus=1 --solver=greedy",
     "--solve --num-ipus=4 --sweep --plan --explain",
     "--solve --num-ipus=1 --explain",
-    "--solve --micro-batch=4 --at-micro-batch=2",
     "--solve --memory-model=classic",
 ];
 

@@ -14,7 +14,7 @@ fn bytes(report: &Value, advice: &Value) -> u64 {
 #[test]
 fn options_free_what_is_said() {
     let mut checked = 0;
-    for split in ["3,3", "2,2,2"] {
+    for split in ["3,3", "2,2,2", "1,3,2"] {
         let question = format!(
             "--solve --layers-per-ipu={split} --mem-per-tile=150000 --schedule=popart {DEFAULT_REGEX}"
         );
@@ -27,7 +27,6 @@ fn options_free_what_is_said() {
                 "state-off-chip" => "--optimizer-state=off-chip --recompute=stage",
                 "checkpoints" => "--recompute=layer",
                 "interleaved" => "--schedule=tf-interleaved --recompute=stage",
-                "half-micro-batch" => "--micro-batch=2 --at-micro-batch=1 --recompute=stage",
                 _ => continue,
             };
             let (_, changed) = report(TRAINING, &format!("{question} {options}"));
@@ -39,10 +38,10 @@ fn options_free_what_is_said() {
     assert!(checked >= 5, "{checked}");
 }
 
-/// The commands after a refusal fit, and so does a smaller micro-batch that is said to be enough.
+/// The commands after a refusal fit.
 #[test]
 fn what_is_called_enough_fits() {
-    let mut kinds = [0; 3];
+    let mut kinds = [0; 2];
     for question in [
         "--num-ipus=4 --recompute=none",
         "--num-ipus=3 --recompute=stage",
@@ -55,7 +54,7 @@ fn what_is_called_enough_fits() {
         for (_, command) in lines.filter_map(|line| line.split_once("this fits:")) {
             let words = command.split_whitespace().skip(1);
             popliner(words.map(|word| word.trim_matches('\''))).exits(0);
-            let options = ["--num-ipus=", "--optimizer-state=", "--at-micro-batch="];
+            let options = ["--num-ipus=", "--optimizer-state="];
             for (count, option) in kinds.iter_mut().zip(options) {
                 *count += usize::from(command.contains(option));
             }

@@ -3,7 +3,6 @@
 mod advice;
 mod bert_large;
 mod facts;
-mod micro_batch;
 mod objectives;
 mod pipelines;
 mod plan;

@@ -56,7 +56,7 @@ impl<'a> Again<'a> {
             .filter(|(operation, placed)| placed.reason.is_own() && operation.pass != Pass::Update);
         let ends = in_passes.filter_map(|(operation, _)| Some(operation.window?.1 + 1));
         self.end = ends.max().unwrap_or(u32::MAX);
-        let mut uses = 0..self.memory.uses.data().uses().len() as u32;
+        let mut uses = 0..self.memory.uses.data.uses().len() as u32;
         if !uses.any(|number| self.flows().accumulators_of(number, &[4]).is_some()) {
             return;
         }

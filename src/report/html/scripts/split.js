@@ -7,7 +7,6 @@ const buildSplit = (parent) => {
   addTriedSplit(tried);
   addChosenStage(parent);
   const stages = addPart(parent, 'stages', 'Stages as they were searched');
-  addSentences(stages, 'estimate');
   addSentences(stages, 'pipeline');
   addTablesOf(stages, 'split', undefined, { choose: (_, ipu) => choose({ ipu }) });
   if (report.given) addSentences(addPart(parent, 'given', 'Beside the best'), 'given');
