@@ -1,11 +1,36 @@
-//! Writes files completely or not at all.
+//! Writes files completely or not at all, also if a signal ends the process.
 
-use crate::interrupt;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 use thiserror::Error;
+
+/// Locked while a temporary file exists. An interrupted process runs no destructors, so the file
+/// would remain if the process ended then.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Locks [`WRITING`]. A poisoned lock is taken too: the panic has removed the file.
+fn writing() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Exit code of an interrupted process, as in shells.
+const INTERRUPTED: i32 = 130;
+
+/// Makes Ctrl-C, SIGTERM and SIGHUP end the process with exit code 130, after the file that is
+/// being written, if any, is complete. A process that was started with one of these signals
+/// ignored, as by `nohup`, keeps the system's handling of all of them.
+///
+/// # Errors
+/// If a signal is ignored, or the system refuses to install a handler or to start its thread.
+pub fn end_on_signals() -> Result<(), ctrlc::Error> {
+    ctrlc::try_set_handler(|| {
+        let _no_file_is_incomplete = writing();
+        std::process::exit(INTERRUPTED);
+    })
+}
 
 /// The reason why a file could not be written. The caller adds the name of the file.
 #[derive(Debug, Error)]
@@ -33,8 +58,7 @@ impl From<io::Error> for WriteError {
 
 /// Writes `bytes` to the file at `path`, after following links (see [`target`]). The bytes go to a
 /// temporary file in the same folder, which is renamed once it is complete on disk. An existing
-/// file is replaced, and its permissions are kept. On failure, and on signals that end the process,
-/// the temporary file is removed.
+/// file is replaced, and its permissions are kept. On failure the temporary file is removed.
 ///
 /// # Errors
 /// If the folder cannot be written to, or `path` exists and is not a regular file.
@@ -42,8 +66,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let path = target(path);
     let old = replaced(&path)?;
     // On an error, `file` is dropped, and so removed, before the guard.
-    let folder = folder_of(&path);
-    let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;
+    let _guard = writing();
+    let mut file = temporary(folder_of(&path), old.as_ref())?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
@@ -58,8 +82,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
     replaced(&path)?;
-    let made = interrupt::guarded(|| temporary(folder_of(&path), None))?;
-    drop(made);
+    let _guard = writing();
+    temporary(folder_of(&path), None)?;
     Ok(())
 }
 
@@ -102,28 +126,17 @@ const LINKS: usize = 40;
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        if let Ok(canonical) = path.canonicalize() {
-            return canonical;
-        }
         let Ok(link) = fs::read_link(&path) else {
             break;
         };
-        path = path.parent().unwrap_or(Path::new("")).join(link);
+        path = folder_of(&path).join(link);
     }
-    let whole = std::path::absolute(&path).unwrap_or(path);
-    let folder = whole.parent().and_then(|folder| folder.canonicalize().ok());
-    match (folder, whole.file_name()) {
-        (Some(folder), Some(name)) if !is_folder(&whole) => folder.join(name),
-        _ => whole,
-    }
-}
-
-/// Returns whether the path ends in a separator, so that it can only name a folder.
-fn is_folder(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    bytes
-        .last()
-        .is_some_and(|&last| std::path::is_separator(last.into()))
+    let is_folder = path.to_string_lossy().ends_with(std::path::is_separator);
+    let place = path.file_name().filter(|_| !is_folder);
+    let place = place.and_then(|name| Some(folder_of(&path).canonicalize().ok()?.join(name)));
+    place
+        .or_else(|| path.canonicalize().ok())
+        .unwrap_or_else(|| std::path::absolute(&path).unwrap_or(path))
 }
 
 /// Creates a temporary file in `folder`, which is removed when it is dropped unless it is renamed
@@ -162,6 +175,8 @@ fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_path_leads_to_one_place_by_all_its_spellings() {
@@ -173,7 +188,7 @@ mod tests {
         assert_eq!(new, folder.path().canonicalize().unwrap().join("o/a"));
         assert_eq!(target(&at("o/sub/../a")), new);
         assert_eq!(target(&at("o/./a")), new);
-        assert!(is_folder(&target(&at("o/a/"))));
+        assert!(target(&at("o/a/")).to_string_lossy().ends_with('/'));
         #[cfg(unix)]
         {
             use std::os::unix::fs::symlink;
@@ -186,5 +201,55 @@ mod tests {
         }
         fs::write(&new, "").unwrap();
         assert_eq!(target(&at("o/sub/../a")), new);
+    }
+
+    /// Environment variable with the folder for the child, which is this same program.
+    const FOLDER: &str = "POPLINER_TEST_SIGNALS";
+    const READY: &str = "the file is half written";
+
+    /// Not a test: the work of the child process.
+    #[test]
+    fn child() {
+        let Some(folder) = std::env::var_os(FOLDER) else {
+            return;
+        };
+        let folder = Path::new(&folder);
+        end_on_signals().unwrap();
+        let guard = writing();
+        let file = temporary(folder, None).unwrap();
+        println!("\n{READY}");
+        // The signal may arrive later, which proves less, but does not fail.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        file.persist(folder.join("whole")).unwrap();
+        drop(guard);
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_signal_ends_the_process_after_the_file_is_complete() {
+        for signal in ["INT", "TERM", "HUP"] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut child = Command::new("env")
+                .arg("--default-signal=INT,TERM,HUP")
+                .arg(std::env::current_exe().unwrap())
+                .args(["--exact", "atomic::tests::child", "--nocapture"])
+                .env(FOLDER, folder.path())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            assert!(lines.any(|line| line.unwrap() == READY));
+            let kill = Command::new("kill")
+                .args([&format!("-{signal}"), &child.id().to_string()])
+                .status();
+            assert!(kill.unwrap().success());
+            assert_eq!(child.wait().unwrap().code(), Some(INTERRUPTED));
+            let files = fs::read_dir(folder.path()).unwrap();
+            let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+            assert_eq!(names, ["whole"]);
+        }
     }
 }

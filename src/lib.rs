@@ -40,8 +40,8 @@
 //! * [`app`] is the command: options, which become a request, files, messages, exit codes.
 //! * Shared modules: `escape` escapes names for each output language; [`limits`] has all bounds on
 //!   input files; [`message`] has the common parts of errors and warnings;
-//!   `progress` counts the progress of long work; `atomic` writes files completely or not at all;
-//!   `interrupt` removes half-written files on Ctrl-C.
+//!   `progress` shows the progress of long work; `atomic` writes files completely or not at all,
+//!   also on Ctrl-C.
 //!
 //! # Where to change what
 //!
@@ -95,7 +95,6 @@ pub mod app;
 mod atomic;
 pub mod debug_info;
 mod escape;
-mod interrupt;
 pub mod limits;
 pub mod memory;
 pub mod message;

@@ -2,7 +2,7 @@
 
 use super::options::MessageArgs;
 use crate::message::Warning;
-use crate::progress::{Progress, bars};
+use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
 use crate::report::{Report, ScreenPart, Section, Units, printable};
 use crate::wording::capital;
@@ -90,8 +90,12 @@ impl Messages {
     /// Runs `work` and returns its result. Long tasks show their progress on a terminal, so `work`
     /// must write no messages. With `-vv`, writes how long each task took.
     pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
-        let progress = Progress::new();
-        let done = bars::during(&progress, self.level < 0, work);
+        let progress = if self.level < 0 {
+            Progress::new()
+        } else {
+            Progress::on_terminal()
+        };
+        let done = work(&progress);
         for (what, took) in progress.ended() {
             self.detail(format_args!("{what} took {took:.2?}"));
         }

@@ -21,7 +21,7 @@ pub use options::{Effect, NoEffect, Options};
 pub use run::Exit;
 
 use crate::analysis::{Layers, SearchedLayers};
-use crate::interrupt;
+use crate::atomic;
 use crate::message::{Warning, refused};
 use crate::parallel;
 use crate::progress::{Progress, Unit};
@@ -49,7 +49,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return print_clap_message(&error),
     };
     // If this fails, Ctrl-C still ends the run, but a temporary file could remain.
-    let _ = interrupt::install();
+    let _ = atomic::end_on_signals();
     let outcome = parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
         let exit = run_command_line(line, &mut out)?;

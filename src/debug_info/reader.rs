@@ -8,7 +8,7 @@ use super::document::Collected;
 use crate::limits;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use crate::profile::Ids;
-use crate::progress::{CountingReader, Progress, Unit};
+use crate::progress::{Progress, Unit};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::fs::File;
@@ -43,7 +43,7 @@ impl DebugInfo {
         // The length of a pipe is 0.
         let length = file.metadata()?.len();
         let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
-        Self::from_reader(CountingReader::new(file, &task))
+        Self::from_reader(task.reading(file))
     }
 
     /// Reads a whole document from `reader`, which need not be buffered.

@@ -56,7 +56,7 @@ Exit codes:
   3    a file could not be read, understood or written, or contradicts itself enough to change the
        verdict
   4    an error in popliner itself, such as two computations of one number that disagree
-  130  interrupted
+  130  interrupted by Ctrl-C, SIGTERM or a hang-up
 
 Results go to standard output; progress, warnings and summaries to standard error."#;
 

@@ -9,7 +9,6 @@ use super::super::cells::Cells;
 use super::super::error::{disordered, sqlite};
 use super::{Database, Schema, select};
 use crate::message::FileError;
-use crate::progress::RowCounter;
 use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
@@ -80,7 +79,7 @@ impl Database {
         (from, to): (i64, i64),
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
     ) -> Result<ScannedRange<T>, FileError> {
-        let mut counted = RowCounter::new(&self.rows);
+        let mut rows = 0;
         let mut filled = T::default();
         let (mut first, mut last, mut next) = (None, None, None);
         self.query(table, columns, sql, [from], |row| {
@@ -94,10 +93,11 @@ impl Database {
                 return Ok(ControlFlow::Break(()));
             }
             last = Some(rowid);
-            counted.count();
+            rows += 1;
             visit(row, &mut filled)?;
             Ok(ControlFlow::Continue(()))
         })?;
+        self.rows.add(rows);
         Ok(ScannedRange {
             filled,
             first,
@@ -113,12 +113,8 @@ impl Database {
         columns: &'static [&'static str],
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
     ) -> Result<Vec<T>, FileError> {
-        let mut counted = RowCounter::new(&self.rows);
         let mut filled = T::default();
-        self.scan(table, columns, |row| {
-            counted.count();
-            visit(row, &mut filled)
-        })?;
+        self.scan(table, columns, |row| visit(row, &mut filled))?;
         Ok(vec![filled])
     }
 }

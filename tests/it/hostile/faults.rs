@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::cases::{Case, limited, snapshot};
-use crate::support::{Run, Words, finish, finish_unread, piped};
+use crate::support::{Run, Words, finish, finish_unread, piped, wait};
 
 /// Options that write a file.
 const WRITERS: [&str; 5] = [
@@ -72,12 +72,10 @@ fn files_on_a_full_disk() {
                 fs::write(&file, old).unwrap();
             }
             let before = snapshot(case.folder.path());
-            // No file may have a byte; the system sends a signal for larger ones.
-            for few in ["ulimit -f 0", "trap '' XFSZ; ulimit -f 0"] {
-                let run = write(few, option, &file);
-                run.exits(3).says("written: ").says("File too large");
-                assert!(before == snapshot(case.folder.path()), "{option}");
-            }
+            // No file may have a byte.
+            let run = write("trap '' XFSZ; ulimit -f 0", option, &file);
+            run.exits(3).says("written: ").says("File too large");
+            assert!(before == snapshot(case.folder.path()), "{option}");
         }
         for place in ["/dev/full", "/nowhere/written", "/"] {
             write("", option, Path::new(place)).exits(3).says(place);
@@ -158,18 +156,46 @@ fn a_kill_while_saving() {
 #[test]
 fn a_signal_while_saving() {
     let saving = Saving::new();
-    let signals = [("-TERM", 143), ("-INT", 130)];
-    for (delay, (signal, code)) in (0..40).step_by(4).zip(signals.iter().cycle()) {
+    for (delay, signal) in (0..40).step_by(4).zip(SIGNALS.into_iter().cycle()) {
         saving.ended(delay * delay / 8, |child| {
-            let kill = [signal, &*child.id().to_string()];
-            let mut kill = piped("kill").args(kill).spawn().unwrap();
-            kill.wait().unwrap();
+            send(signal, child);
             let status = child.wait().unwrap();
             // Before the tool handles the signal, the signal ends it as it ends any program.
-            let codes = [Some(0), Some(*code), None];
+            let codes = [Some(0), Some(130), None];
             assert!(codes.contains(&status.code()), "{status}");
         });
     }
+}
+
+const SIGNALS: [&str; 3] = ["-INT", "-TERM", "-HUP"];
+
+fn send(signal: &str, child: &Child) {
+    let pid = child.id().to_string();
+    finish(piped("kill").args([signal, &pid])).exits(0);
+}
+
+/// Runs that wait for a debug file that never ends. One was started with hang-ups ignored.
+#[test]
+fn a_signal_interrupts_a_run_unless_it_is_ignored() {
+    let case = Case::new();
+    let pipe = case.folder.path().join("pipe");
+    finish(piped("mkfifo").arg(&pipe)).exits(0);
+    let start = |handling: &str| {
+        let mut command = piped("env");
+        command.args([handling, env!("CARGO_BIN_EXE_popliner")]);
+        let child = command.arg(&case.profile).arg(&pipe).spawn().unwrap();
+        // Opening ends when the run opens the other end.
+        (child, File::options().write(true).open(&pipe).unwrap())
+    };
+    for signal in SIGNALS {
+        let (mut child, _pipe) = start("--default-signal=INT,TERM,HUP");
+        send(signal, &child);
+        assert_eq!(wait(&mut child).code(), Some(130), "{signal}");
+    }
+    let (mut child, pipe) = start("--ignore-signal=HUP");
+    send("-HUP", &child);
+    drop(pipe);
+    assert_eq!(wait(&mut child).code(), Some(3), "an empty debug file");
 }
 
 /// With too little memory, a run ends with an error, or the system ends it. Nothing is left behind,

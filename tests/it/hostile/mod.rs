@@ -8,7 +8,7 @@
 //!   `numbers::mutated`; `src/debug_info/tests` and `src/saved/tests` have every place of their files
 //! - contradictory: `doubts`, `verdicts`, `witnesses`
 //! - hostile: `harmful`, `names`, `saved_files`, `schemas`; `src/escape.rs`
-//! - faults of the machine: `faults`; signals in `src/interrupt.rs`
+//! - faults of the machine, and signals: `faults`
 //!
 //! The fuzzers of `fuzz/` found nothing yet that is not among these; what they
 //! find becomes a case here.

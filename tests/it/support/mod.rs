@@ -29,7 +29,7 @@ use popliner::profile::Profile;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use finish::{finish, finish_unread, piped, try_finish};
+pub use finish::{finish, finish_unread, piped, try_finish, wait};
 pub use run::{Checking, Run};
 pub use skipped::skip;
 pub use words::{Words, cases};

@@ -1,0 +1,162 @@
+//! Shows the progress of long work on a terminal, and measures how long each task takes.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Time after which bars appear. Shorter work shows none.
+const DELAY: Duration = Duration::from_millis(500);
+/// Time between two redraws of a bar.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The unit in which a task counts its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Rows of the tables in a profile.
+    Rows,
+    /// Bytes read from a file.
+    Bytes,
+    /// Tiles whose memory is computed.
+    Tiles,
+}
+
+/// All tasks of a run.
+#[derive(Debug)]
+pub struct Progress {
+    bars: MultiProgress,
+    is_shown: bool,
+    ended: Ended,
+}
+
+/// The description of each task that ended and how long it took, in the order in which the tasks
+/// ended.
+type Ended = Arc<Mutex<Vec<(&'static str, Duration)>>>;
+
+/// A running task, which ends when it is dropped.
+#[derive(Debug)]
+pub struct Task {
+    what: &'static str,
+    bar: ProgressBar,
+    ended: Ended,
+}
+
+impl Progress {
+    /// Creates the progress of a run that shows nothing.
+    pub fn new() -> Self {
+        Self {
+            bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
+            is_shown: false,
+            ended: Arc::default(),
+        }
+    }
+
+    /// Creates the progress of a run that shows its tasks on standard error if that is a terminal.
+    /// Nothing else may write to standard error while a task runs.
+    pub fn on_terminal() -> Self {
+        let hidden = Self::new();
+        let terminal = ProgressDrawTarget::stderr();
+        if terminal.is_hidden() {
+            return hidden;
+        }
+        let bars = hidden.bars.clone();
+        // If the system refuses the thread, nothing is shown.
+        let _ = thread::Builder::new().spawn(move || {
+            thread::sleep(DELAY);
+            bars.set_draw_target(terminal);
+        });
+        Self {
+            is_shown: true,
+            ..hidden
+        }
+    }
+
+    /// Begins a task, which ends when the returned handle is dropped. `what` describes it (as in
+    /// "reading profile.pop"); `total` is its number of units, 0 if unknown.
+    pub fn begin(&self, what: &'static str, unit: Unit, total: u64) -> Task {
+        let style = ProgressStyle::with_template(template(unit, total));
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = self.bars.add(ProgressBar::new(total));
+        bar.set_style(style.progress_chars("=> ").tick_chars("-\\|/ "));
+        bar.set_prefix(what);
+        if self.is_shown {
+            bar.enable_steady_tick(TICK);
+        }
+        Task {
+            what,
+            bar,
+            ended: Arc::clone(&self.ended),
+        }
+    }
+
+    /// Returns the description of each task that ended and how long it took, in the order in which
+    /// the tasks ended.
+    pub fn ended(&self) -> Vec<(&'static str, Duration)> {
+        let ended = self.ended.lock();
+        ended.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Returns the template of a task's bar, in ASCII, which every terminal can show. A task without a
+/// total gets a spinner.
+fn template(unit: Unit, total: u64) -> &'static str {
+    match unit {
+        _ if total == 0 => "{prefix:32} {spinner}",
+        Unit::Rows => "{prefix:32} [{bar:24}] {human_pos} of {human_len} rows, {eta} left",
+        Unit::Tiles => "{prefix:32} [{bar:24}] {human_pos} of {human_len} tiles, {eta} left",
+        Unit::Bytes => "{prefix:32} [{bar:24}] {bytes} of {total_bytes}, {eta} left",
+    }
+}
+
+impl Task {
+    /// Adds `units` to the number of units that are finished. Each call reads the clock, so work of
+    /// millions of units adds many at a time.
+    pub fn add(&self, units: u64) {
+        self.bar.inc(units);
+    }
+
+    /// Returns a reader that adds the number of bytes read to the task.
+    pub fn reading(&self, reader: impl Read) -> impl Read {
+        self.bar.wrap_read(reader)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push((self.what, self.bar.elapsed()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_count_their_units_and_are_listed_once_they_end() {
+        let progress = Progress::new();
+        let rows = progress.begin("rows", Unit::Rows, 10);
+        let bytes = progress.begin("bytes", Unit::Bytes, 0);
+        rows.add(3);
+        rows.add(4);
+        let mut text = String::new();
+        let read = bytes.reading(&b"hello"[..]).read_to_string(&mut text);
+        assert_eq!(read.unwrap(), 5);
+        assert_eq!((rows.bar.position(), bytes.bar.position()), (7, 5));
+        drop(bytes);
+        drop(rows);
+        let ended: Vec<_> = progress.ended().iter().map(|(what, _)| *what).collect();
+        assert_eq!(ended, ["bytes", "rows"]);
+    }
+
+    #[test]
+    fn every_template_is_valid() {
+        for unit in [Unit::Rows, Unit::Bytes, Unit::Tiles] {
+            for total in [0, 1] {
+                assert!(ProgressStyle::with_template(template(unit, total)).is_ok());
+            }
+        }
+    }
+}
