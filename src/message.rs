@@ -1,10 +1,16 @@
 //! Defines the types of errors and warnings that all modules share. A message says what happened
 //! and where, then `; `, then the way out: what the user can do.
 //!
-//! docs/messages.md lists all messages, and `tests/it/documents/messages.rs` compares that page
-//! with the code. The test collects the texts that are created in these ways, and no text reaches
-//! standard error in another way: texts of `thiserror`, macros of `anyhow`, `usage`,
-//! [`FileError::new`], [`Warning::new`] and [`BadValue::new`].
+//! docs/messages.md lists all messages, and tests compare all that the command prints with that
+//! page. The type of a message says who reads it:
+//!
+//! | type | meaning | exit code |
+//! |---|---|---|
+//! | [`FileError`] | a file cannot be read or used | 3 |
+//! | an enum of its module | the same, where code decides on the kind | 3, or 4 for `Internal` |
+//! | `usage` | the command line asks for something impossible | 2 |
+//! | [`BadValue`] | the value of an option cannot be understood | 2 |
+//! | [`Warning`] | something is unusual, but results are possible | |
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};

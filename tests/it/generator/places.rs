@@ -8,7 +8,7 @@ use synthesize::place_truth::PlaceTruth;
 use synthesize::places::Places;
 use tempfile::TempDir;
 
-use super::debug_file::{Context, contexts, ids, uint};
+use super::debug_file::{Context, contexts, uint};
 use super::{Made, SIZE, open, rows};
 use crate::support::Words;
 
@@ -76,60 +76,6 @@ fn frozen_weights_have_no_state() {
     }
 }
 
-#[test]
-fn names_tell_no_layer_where_none_shall() {
-    for framework in ["popart", "poptorch", "tensorflow", "poplar"] {
-        let arguments =
-            format!("--framework {framework} --mode training --optimiser adam-fused --names none");
-        let chains = chains(&arguments);
-        let is_moment = |name: &str| {
-            let ends = ["/Adam", "/Adam_1", "/m", "/v"];
-            name.starts_with("Accl") || ends.iter().any(|end| name.ends_with(end))
-        };
-        let moments = chains.iter().filter(|(name, _)| is_moment(name));
-        let names: Vec<&String> = moments.map(|(name, _)| name).collect();
-        assert!(names.len() >= 2 * 3, "{names:?}");
-        let has_layer = |name: &&&String| ["ayer", "blocks"].iter().any(|l| name.contains(l));
-        assert_eq!(names.iter().find(has_layer), None, "{framework}");
-    }
-}
-
-#[test]
-fn pairs_of_nested_calls_stand_where_they_are_asked_for() {
-    // Each of the three layers has one call with two more inside it; the body has the clones of
-    // these two.
-    for (pairs, called) in [("", 5), ("--pairs-on-replaced", 3)] {
-        let nested = "--framework popart --outlined once --nested --shuffle-pairs";
-        let made = Made::of(&format!("{nested} {pairs}"));
-        let contexts = contexts(made.directory.path()).0.into_iter();
-        let with_pairs = contexts.filter(|own| own.contains_key("outlinedDebugContextIds"));
-        let with_pairs: Vec<Context> = with_pairs.collect();
-        assert_eq!(with_pairs.len(), 3 + 2 * 3, "{pairs}");
-        let sql = "SELECT debug_id FROM programs WHERE variant =
-                   (SELECT id FROM program_types WHERE name = 'Call')";
-        let programs: Vec<u64> = rows(&made.profile, sql, |row| row.get(0));
-        let is_called = |own: &&Context| programs.contains(&uint(own, "id").unwrap());
-        assert_eq!(with_pairs.iter().filter(is_called).count(), called);
-        let is_sorted = |own: &Context| ids(own, "outlinedDebugContextIds").is_sorted();
-        assert!(!with_pairs.iter().all(is_sorted), "{pairs}");
-    }
-}
-
-#[test]
-fn calls_tell_their_layer_or_not() {
-    for (anonymous, expected) in [("", 6), ("--anonymous-calls", 0)] {
-        let outlined = "--framework tensorflow --mode training --outlined once --outline-backward";
-        let made = Made::of(&format!("{outlined} {anonymous}"));
-        // Forward and backward.
-        assert_eq!(made.number("SELECT count(*) FROM function_programs"), 2);
-        assert_eq!(made.number("SELECT count(*) FROM program_type_call"), 6);
-        let names = contexts(made.directory.path()).0;
-        let names = names.iter().filter_map(|context| text(context, "op_name"));
-        let named = names.filter(|name| name.contains("/blocks/") && name.contains("call_"));
-        assert_eq!(named.count(), expected, "{anonymous}");
-    }
-}
-
 /// Writes a model, and returns its true memory of places and its recorded bytes of each tile.
 fn with_truth(options: &str) -> (PlaceTruth, Vec<u64>) {
     let folder = TempDir::new().unwrap();
@@ -163,20 +109,5 @@ fn ranges_of_places_need_what_is_recorded() {
         let tied = ["--tied", "t5.json", "bert.json"];
         let is_tied = tied.iter().any(|tied| case.contains(tied));
         assert_eq!(truth.ties.len(), usize::from(is_tied), "{case}");
-    }
-}
-
-#[test]
-fn a_model_may_have_more_layers_than_a_word_has_bits() {
-    let options = "--layers 70 --tiles 4 --mode training --vars-per-layer-tile 1 --constants";
-    let (truth, recorded) = with_truth(options);
-    let needs = |range| truth.bytes(Places::positions(70, range));
-    let all = needs(0..=71);
-    assert_eq!(all, recorded);
-    for (tile, all) in all.into_iter().enumerate() {
-        let parts = [0..=61, 62..=66, 67..=71].map(|range| needs(range)[tile]);
-        let are_parts = parts.iter().all(|&part| 0 < part && part < all);
-        let sum: u64 = parts.iter().sum();
-        assert!(are_parts && sum >= all, "{parts:?} of {all}");
     }
 }

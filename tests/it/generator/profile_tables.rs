@@ -7,7 +7,6 @@ use rusqlite::{Connection, OpenFlags};
 use crate::oracle::codec::differences;
 use crate::support::sample;
 
-use super::debug_file::contexts;
 use super::{Made, rows};
 
 #[test]
@@ -76,38 +75,6 @@ pub fn programs_use_all_user_data(case: &str, made: &Made) {
         unused.remove(&id);
     }
     assert!(unused.is_empty(), "{case}");
-}
-
-#[test]
-fn bodies_of_functions_are_listed_as_asked() {
-    for (outlined, listings, calls) in [
-        ("once", 1, 3),
-        ("per-call", 3, 3),
-        ("once --nested", 2, 5),
-        ("per-call --nested", 3 + 2 * 3, 5),
-    ] {
-        let made = Made::of(&format!("--outlined {outlined}"));
-        let listed = "SELECT count(*) FROM depth_first_steps
-                      WHERE program_id IN (SELECT program FROM function_programs)";
-        assert_eq!(made.number(listed), listings, "{outlined}");
-        let found = made.number("SELECT count(*) FROM program_type_call");
-        assert_eq!(found, calls, "{outlined}");
-    }
-}
-
-#[test]
-fn aims_are_met() {
-    let aims = "--variables 9000 --steps 1500 --classes 1200 --contexts 4000";
-    let made = Made::of(aims);
-    let count = |table| made.number(&format!("SELECT count(*) FROM {table}"));
-    for (found, aim) in [
-        (count("vars_info"), 9000_i64),
-        (count("depth_first_steps"), 1500),
-        (count("eq_classes"), 1200),
-        (contexts(made.directory.path()).0.len() as i64, 4000),
-    ] {
-        assert!((found - aim).abs() * 10 <= aim, "{found} of {aim}");
-    }
 }
 
 pub fn an_execution_is_that_of_the_program_tree(case: &str, made: &Made) {

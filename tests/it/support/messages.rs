@@ -1,7 +1,6 @@
 //! docs/messages.md has every error and warning. Every message of the tool in any test is compared
 //! with it.
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use super::root;
@@ -10,33 +9,12 @@ use regex::Regex;
 /// The cure of a message that ends with another one.
 pub const WRAPPED: &str = "as the message at its end says";
 
-/// Returns the path of the page.
-pub fn page() -> PathBuf {
-    root().join("docs/messages.md")
-}
-
-/// Returns the messages of the page as they are printed, with `...` for parts that differ.
+/// Returns the messages of the page as they are printed, with `...` for parts that differ. The heads
+/// of the tables name the cells; the cure may also be in a line `Cure: ...` above a table.
 pub fn listed() -> Vec<String> {
-    let page = std::fs::read_to_string(page()).expect("the page");
-    let rows = rows(&page).into_iter();
-    rows.map(|row| row.message).collect()
-}
-
-/// A row of a table of the page.
-pub struct Row<'a> {
-    /// The line of the page.
-    pub line: &'a str,
-    /// The id of the message, or nothing.
-    pub anchor: &'a str,
-    /// The message as it is printed: the first cell, and the cure.
-    pub message: String,
-}
-
-/// Returns the rows of the page. The heads of their tables name the cells; the cure may also be in a
-/// line `Cure: ...` above a table.
-pub fn rows(page: &str) -> Vec<Row<'_>> {
+    let page = std::fs::read_to_string(root().join("docs/messages.md")).expect("the page");
     let (mut head, mut shared_cure) = (Vec::new(), None);
-    let mut rows = Vec::new();
+    let mut listed = Vec::new();
     for line in page.lines() {
         if let Some(cure) = line.strip_prefix("Cure: ") {
             shared_cure = Some(cure);
@@ -44,10 +22,10 @@ pub fn rows(page: &str) -> Vec<Row<'_>> {
             head = cells(line);
             shared_cure = shared_cure.filter(|_| !head.contains(&"cure"));
         } else if line.starts_with("| ") {
-            rows.push(row(line, &head, shared_cure));
+            listed.push(message(line, &head, shared_cure));
         }
     }
-    rows
+    listed
 }
 
 /// Returns the cells of a line of a table.
@@ -55,8 +33,9 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Reads a row of a table with this head; `shared_cure` is the cure of all its rows.
-fn row<'a>(line: &'a str, head: &[&str], shared_cure: Option<&'a str>) -> Row<'a> {
+/// Returns the message in a row of a table with this head: the first cell, and the cure.
+/// `shared_cure` is the cure of all rows of the table.
+fn message(line: &str, head: &[&str], shared_cure: Option<&str>) -> String {
     let cells = cells(line);
     assert!(cells.len() == head.len() && !cells.contains(&""), "{line}");
     let cell = |name| {
@@ -65,18 +44,9 @@ fn row<'a>(line: &'a str, head: &[&str], shared_cure: Option<&'a str>) -> Row<'a
             .map(|at| cells[at])
     };
     let text = cell("message").expect("a message");
-    let cure = cell("cure").or(shared_cure).expect("a cure");
-    let text_of_anchor = text.strip_prefix("<a id=\"");
-    let anchored = text_of_anchor.and_then(|rest| rest.split_once("\"></a>"));
-    let (anchor, text) = anchored.unwrap_or(("", text));
-    let message = match cure {
+    match cell("cure").or(shared_cure).expect("a cure") {
         WRAPPED => text.to_owned(),
         cure => format!("{text}; {cure}"),
-    };
-    Row {
-        line,
-        anchor,
-        message,
     }
 }
 

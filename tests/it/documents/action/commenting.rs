@@ -1,7 +1,7 @@
 //! The step that posts the report to the pull request. Here, `gh` is a script that keeps comments
 //! as files; it needs `jq`, whose language the step uses.
 
-use super::{Job, Values, has, job::values};
+use super::{Job, has, job::values};
 
 /// Answers like GitHub's interface, as far as the step uses it.
 const GH: &str = r#"
@@ -33,34 +33,19 @@ esac
 "#;
 
 impl Job {
-    /// Opens a pull request with a comment by a person, which looks like a comment of the action;
-    /// `None` if the test is skipped.
-    pub fn with_pull_request(self) -> Option<Self> {
-        if !has("jq") {
-            return None;
-        }
-        self.fake("gh", GH);
-        let person = r#"{"id": 0, "user": {"login": "p"}, "body": "<!-- popliner: report -->"}"#;
-        self.write("comments/0.json", person);
-        Some(self)
-    }
-
-    /// Runs the step that comments with these inputs, and returns its output.
-    pub fn comment(&self, given: &Values) -> String {
+    /// Runs the step that comments, and returns its output.
+    fn comment(&self) -> String {
         let context = "{github.event.pull_request.number: 7, GITHUB_REPOSITORY: o/model}";
         let mut context = values(context);
         let comments = self.path("comments").display().to_string();
         context.insert("COMMENTS".to_owned(), comments);
-        self.comment_in(given, &context)
-    }
-
-    fn comment_in(&self, given: &Values, context: &Values) -> String {
-        let run = self.step("Post the report to the pull request", given, context);
+        let wish = values("comment: true");
+        let run = self.step("Post the report to the pull request", &wish, &context);
         run.exits(0).out.clone()
     }
 
     /// Returns the texts of all comments except the person's.
-    pub fn posted(&self) -> Vec<String> {
+    fn posted(&self) -> Vec<String> {
         let texts = (1..).map(|id| self.read(&format!("comments/{id}.json")));
         let bodies = texts.take_while(|text| !text.is_empty()).map(|text| {
             let comment: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -76,13 +61,14 @@ impl Job {
     }
 }
 
+/// Opens a pull request with a comment by a person, which looks like a comment of the action; `None`
+/// if the test is skipped.
 fn pull_request() -> Option<Job> {
-    Job::new()?.with_pull_request()
-}
-
-/// The input that asks for a comment.
-fn wish() -> Values {
-    values("comment: true")
+    let job = Job::new().filter(|_| has("jq"))?;
+    job.fake("gh", GH);
+    let person = r#"{"id": 0, "user": {"login": "p"}, "body": "<!-- popliner: report -->"}"#;
+    job.write("comments/0.json", person);
+    Some(job)
 }
 
 #[test]
@@ -91,7 +77,7 @@ fn each_report_has_a_comment_that_later_runs_replace() {
     for round in ["first", "second"] {
         for name in ["report", "a \"$(b)\" --> c", "fit"] {
             job.report(name, &format!("{round} of {name}\n"));
-            assert_eq!(job.comment(&wish()), "");
+            assert_eq!(job.comment(), "");
         }
     }
     let expected = [
@@ -106,7 +92,7 @@ fn each_report_has_a_comment_that_later_runs_replace() {
 fn a_long_report_is_cut_at_the_end_of_a_line() {
     let Some(job) = pull_request() else { return };
     job.report("report", &"ä line of the report\n".repeat(5000));
-    job.comment(&wish());
+    job.comment();
     let posted = job.posted().remove(0);
     assert!(posted.chars().count() < 65_536 && posted.len() > 50_000);
     let end = "ä line of the report\n\nThe rest is in the summary of the run.\n";
@@ -118,19 +104,7 @@ fn without_permission_there_is_a_warning() {
     let Some(job) = pull_request() else { return };
     job.write("comments/forbidden", "");
     job.report("report", "text\n");
-    let out = job.comment(&wish());
+    let out = job.comment();
     assert!(out.starts_with("::warning title=popliner::"), "{out}");
     assert_eq!(job.posted(), [""; 0]);
-}
-
-#[test]
-fn nothing_is_asked_without_a_wish_a_pull_request_or_a_report() {
-    let Some(job) = pull_request() else { return };
-    job.comment(&wish());
-    job.report("report", "text\n");
-    job.comment(&Values::new());
-    job.comment_in(&wish(), &Values::new());
-    std::fs::remove_file(job.path("report.md")).expect("a report");
-    job.comment(&wish());
-    assert!(!job.path("comments/log").exists());
 }

@@ -63,17 +63,3 @@ fn inputs_are_those_of_the_command() {
         );
     }
 }
-
-/// The action hands on the outputs that a step sets, and nothing else.
-#[test]
-fn outputs_are_those_of_the_script() {
-    let action = yaml("action.yml");
-    for name in names(&action["outputs"]) {
-        let value = format!("${{{{ steps.run.outputs.{name} }}}}");
-        assert_eq!(action["outputs"][name]["value"].as_str(), Some(&*value));
-        assert!(
-            read("action/run.sh").contains(&format!("\noutput {name} ")),
-            "{name}"
-        );
-    }
-}

@@ -56,21 +56,6 @@ fn a_model_that_does_not_fit_fails_and_its_report_is_posted() {
     tells(&job, "false", "1", "own name.html");
 }
 
-#[test]
-fn help_is_no_verdict_and_what_is_read_is_not_replaced() {
-    let Some(job) = Job::new() else { return };
-    job.copy("popart-bert-inference", ".");
-    job.run(&values("{profile: profile.pop, options: --help}"))
-        .exits(2);
-    assert_eq!(job.outputs("outputs")["fits"], "");
-    job.write("popliner-report.json", "earlier");
-    let run = job.run(&values(
-        "{profile: profile.pop, compare: popliner-report.json}",
-    ));
-    run.exits(2).prints("would replace popliner-report.json");
-    assert_eq!(job.read("popliner-report.json"), "earlier");
-}
-
 /// popliner itself gives codes 2 and 3. A script in its place gives 4 and 130, which need an
 /// internal error or a person who interrupts the run.
 #[test]
