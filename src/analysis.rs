@@ -21,7 +21,7 @@ use crate::debug_info::DebugInfo;
 pub(crate) use crate::message::{FileWarnings, displayed};
 use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::report::{Files, Provenance, printable};
 use crate::saved;
 use crate::witnesses::{Witness, check_debug, judge};
@@ -94,7 +94,7 @@ impl Analysis {
         let with_profile = (&read.programs, Some(&read));
         let (of_debug, lacking) = check_debug(with_profile, of_debug, options.trust_debug_info)?;
         let counts = (read.variables.len(), debug_info.len());
-        let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
+        let _task = progress.begin("joining programs and variables", 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
         let (mut model, lookup) = built.with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);

@@ -11,16 +11,10 @@ const DELAY: Duration = Duration::from_millis(500);
 /// Time between two redraws of a bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The unit in which a task counts its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Rows of the tables in a profile.
-    Rows,
-    /// Bytes read from a file.
-    Bytes,
-    /// Tiles whose memory is computed.
-    Tiles,
-}
+/// The look of a task, in ASCII, which every terminal can show.
+const BAR: &str = "{prefix:27} [{wide_bar}] {percent:>3} %, {eta} left";
+/// The look of a task whose total is unknown.
+const SPINNER: &str = "{prefix:27} {spinner}";
 
 /// All tasks of a run.
 #[derive(Debug)]
@@ -74,8 +68,9 @@ impl Progress {
 
     /// Begins a task, which ends when the returned handle is dropped. `what` describes it (as in
     /// "reading profile.pop"); `total` is its number of units, 0 if unknown.
-    pub fn begin(&self, what: &'static str, unit: Unit, total: u64) -> Task {
-        let style = ProgressStyle::with_template(template(unit, total));
+    pub fn begin(&self, what: &'static str, total: u64) -> Task {
+        let template = if total > 0 { BAR } else { SPINNER };
+        let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = self.bars.add(ProgressBar::new(total));
         bar.set_style(style.progress_chars("=> ").tick_chars("-\\|/ "));
@@ -95,17 +90,6 @@ impl Progress {
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
         let ended = self.ended.lock();
         ended.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// Returns the template of a task's bar, in ASCII, which every terminal can show. A task without a
-/// total gets a spinner.
-fn template(unit: Unit, total: u64) -> &'static str {
-    match unit {
-        _ if total == 0 => "{prefix:32} {spinner}",
-        Unit::Rows => "{prefix:32} [{bar:24}] {human_pos} of {human_len} rows, {eta} left",
-        Unit::Tiles => "{prefix:32} [{bar:24}] {human_pos} of {human_len} tiles, {eta} left",
-        Unit::Bytes => "{prefix:32} [{bar:24}] {bytes} of {total_bytes}, {eta} left",
     }
 }
 
@@ -137,8 +121,8 @@ mod tests {
     #[test]
     fn tasks_count_their_units_and_are_listed_once_they_end() {
         let progress = Progress::new();
-        let rows = progress.begin("rows", Unit::Rows, 10);
-        let bytes = progress.begin("bytes", Unit::Bytes, 0);
+        let rows = progress.begin("rows", 10);
+        let bytes = progress.begin("bytes", 0);
         rows.add(3);
         rows.add(4);
         let mut text = String::new();
@@ -152,11 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn every_template_is_valid() {
-        for unit in [Unit::Rows, Unit::Bytes, Unit::Tiles] {
-            for total in [0, 1] {
-                assert!(ProgressStyle::with_template(template(unit, total)).is_ok());
-            }
-        }
+    fn both_templates_are_valid() {
+        assert!(
+            [BAR, SPINNER]
+                .map(ProgressStyle::with_template)
+                .iter()
+                .all(Result::is_ok)
+        );
     }
 }

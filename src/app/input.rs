@@ -6,7 +6,6 @@ use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::limits;
 use crate::message::{Unreadable, Warning, usage};
 use crate::profile::Outline;
-use crate::progress::Unit;
 use crate::report::{Provenance, printable};
 use crate::witnesses::Witness;
 use anyhow::{Context, Result};
@@ -35,7 +34,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     }
     if let Some(file) = &options.saved.save_to_file {
         messages.while_showing(|progress| {
-            let _task = progress.begin("saving the model", Unit::Bytes, 0);
+            let _task = progress.begin("saving the model", 0);
             analysis.save(file)
         })?;
         messages.info(format_args!("the model is saved in {}", displayed(file)));
@@ -67,7 +66,7 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
         ));
     }
     let mut analysis = messages.while_showing(|progress| {
-        let _task = progress.begin("loading the model", Unit::Bytes, 0);
+        let _task = progress.begin("loading the model", 0);
         Analysis::load(&options.input.profile, options.results.allow_incomplete)
     })?;
     if options.layers.trust_debug_info {

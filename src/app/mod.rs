@@ -24,7 +24,7 @@ use crate::analysis::{Layers, SearchedLayers};
 use crate::atomic;
 use crate::message::{Warning, refused};
 use crate::parallel;
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::report::{PipelineFacts, Report};
 use crate::search::{Answer, SearchResult};
 use crate::solve::Greedy;
@@ -203,7 +203,7 @@ impl Run {
     /// Makes the report, and adds the suggested commands to it, which depend on the options.
     fn report(&self, searched: &SearchedLayers<'_>, commands: &Commands<'_>) -> Result<Report> {
         let mut report = self.messages.while_showing(|progress| {
-            let _task = progress.begin("making the report", Unit::Rows, 0);
+            let _task = progress.begin("making the report", 0);
             searched.report(&self.request)
         })?;
         self.check_verdict(&report)?;

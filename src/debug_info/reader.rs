@@ -8,7 +8,7 @@ use super::document::Collected;
 use crate::limits;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use crate::profile::Ids;
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::fs::File;
@@ -42,7 +42,7 @@ impl DebugInfo {
         let file = File::open(path)?;
         // The length of a pipe is 0.
         let length = file.metadata()?.len();
-        let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
+        let task = progress.begin("reading debug.cbor", length);
         Self::from_reader(task.reading(file))
     }
 

@@ -9,7 +9,7 @@ use super::error::sqlite;
 use super::ids::Ids;
 use super::open::ProfileFile;
 use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
-use crate::progress::{Progress, Task, Unit};
+use crate::progress::{Progress, Task};
 use rusqlite::{Connection, Params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -46,7 +46,7 @@ impl Database {
             source,
             idle: Mutex::new(vec![connection]),
             schema,
-            rows: progress.begin("reading profile.pop", Unit::Rows, rows),
+            rows: progress.begin("reading profile.pop", rows),
             version: FormatVersion::default(),
         };
         database.version = FormatVersion::read(&database)?;

@@ -56,14 +56,14 @@ impl<'a> SolvedStage<'a> {
 /// When `out` cannot be written to.
 pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     let stages: Vec<_> = split.stages.iter().map(SolvedStage::new).collect();
-    written(&stages, PrettyFormatter::new(), out)
+    writeln!(out, "{}", written(&stages, PrettyFormatter::new())?)
 }
 
 /// The report together with the sentences, tables and configurations that people read. Programs can
 /// ignore them.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Report")]
-pub(super) struct Document<'a> {
+struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
     /// The heading of the report: whether the model fits.
@@ -78,7 +78,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(report: &'a Report) -> Self {
+    fn new(report: &'a Report) -> Self {
         Self {
             report,
             heading: report.heading(),
@@ -142,14 +142,19 @@ impl Report {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    written(&Document::new(report), Layout::default(), out)
+    writeln!(out, "{}", text(report)?)
 }
 
-fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write) -> io::Result<()> {
+/// Returns the whole report as a JSON document. The page has it in this layout too, since another
+/// one would compile the serialisation of all types of the report a second time.
+pub(super) fn text(report: &Report) -> io::Result<String> {
+    written(&Document::new(report), Layout::default())
+}
+
+fn written(value: &impl Serialize, layout: impl Formatter) -> io::Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut bytes, layout))?;
-    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
-    writeln!(out, "{}", json(text))
+    String::from_utf8(bytes).map(json).map_err(io::Error::other)
 }
 
 /// A JSON layout that puts each field on a line of its own, down to objects of the third level.

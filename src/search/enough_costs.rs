@@ -5,7 +5,7 @@ use super::candidate::Candidate;
 use super::error::SearchError;
 use super::few_tiles::{has_all, peak_when_moved};
 use super::pipeline_costs::{PipelineCosts, compute_costs};
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::solve::{self, Infeasible, Solution, SolveError};
 
 impl PipelineCosts<'_> {
@@ -42,7 +42,7 @@ impl PipelineCosts<'_> {
     /// If a split fits after all.
     pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
         loop {
-            let task = progress.begin("solving", Unit::Rows, 0);
+            let task = progress.begin("solving", 0);
             // Both searches see equal costs up to the limit.
             let found = "a second search found a split that the first one missed";
             let missed = || SolveError::Internal(found.to_owned());

@@ -34,7 +34,7 @@ pub use shown_split::ShownSplit;
 
 use crate::memory::MemoryModel;
 use crate::model::Placement;
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::solve;
 use open_pipelines::{ChosenPipeline, OpenPipelines};
 
@@ -92,7 +92,7 @@ fn in_pipelines<'a>(
     } else {
         Vec::new()
     };
-    let task = progress.begin("computing stages", Unit::Rows, 0);
+    let task = progress.begin("computing stages", 0);
     let shown = ShownSplit::new(&costs, answer.shown(costs.request()))?;
     if let (Answer::Refused(refused), true) = (&mut answer, asks.split) {
         refused.advice = AdviceFor::new(&costs, &shown)?;
@@ -141,7 +141,7 @@ impl PipelineCosts<'_> {
                 Some(Answer::Greedy(greedy))
             }
             Solver::Ilp => {
-                let _task = progress.begin("solving", Unit::Rows, 0);
+                let _task = progress.begin("solving", 0);
                 let best = solve::solve(&self.problem())?;
                 let best = best.map(|best| Answer::of_best(self, best, chosen.of_all.take()));
                 best.transpose()?

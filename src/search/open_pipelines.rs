@@ -25,7 +25,7 @@ use super::error::SearchError;
 use super::pipeline_costs::{PipelineCosts, compute_costs};
 use super::request::{IpuCount, Solver};
 use crate::memory::{Pipeline, PlacedStage};
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::solve::{self, Goal, Plan};
 use rayon::prelude::*;
 use std::cmp::Ordering;
@@ -267,7 +267,7 @@ pub(super) fn in_each<'a, R: Send>(
         let some = pipelines.by_ref().take(at_once);
         let mut some = some.collect::<Result<Vec<_>, _>>()?;
         compute_costs(&mut some.iter_mut().collect::<Vec<_>>(), stages, progress)?;
-        let task = progress.begin(task, Unit::Rows, some.len() as u64);
+        let task = progress.begin(task, some.len() as u64);
         let of_each = some.into_par_iter().map(|costs| {
             task.add(1);
             of(costs)

@@ -34,7 +34,7 @@ use super::pipeline::TileFlows;
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
-use crate::progress::{Progress, Task, Unit};
+use crate::progress::{Progress, Task};
 use pipelines::{PipelineRanges, PipelineScratch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ impl MemoryModel<'_> {
             return Ok(Vec::new());
         };
         let tiles = model.model.variables.tiles();
-        let task = progress.begin("computing ranges of layers", Unit::Tiles, tiles.into());
+        let task = progress.begin("computing ranges of layers", tiles.into());
         let ranges = |&pipeline| PipelineRanges::new(pipeline, stages, &|_| true);
         let pipelines = pipelines.iter().map(ranges).collect();
         Self::costs_on(model.in_groups(), pipelines, &task)
@@ -113,7 +113,7 @@ impl MemoryModel<'_> {
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
         let tiles = self.model.variables.tiles();
-        let task = progress.begin("computing other splits", Unit::Tiles, tiles.into());
+        let task = progress.begin("computing other splits", tiles.into());
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
         let costs = Self::costs_on(self.in_groups(), vec![ranges], &task)?;
@@ -133,7 +133,7 @@ impl MemoryModel<'_> {
     ) -> Result<RangeCosts, TooManyPlaces> {
         let mut order = self.heaviest_first(1);
         order.truncate(order.len().div_ceil(TILES_FOR_ONE));
-        let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
+        let task = Progress::new().begin("computing some tiles", 0);
         let ranges = PipelineRanges::new((self, limit), stages, &|_| true);
         let costs = Self::costs_on(order, vec![ranges], &task)?;
         Ok(of_one(costs))

@@ -10,7 +10,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::json::Document;
+use super::json;
 use super::sentences;
 use super::terminal::{self, TextStyle};
 use super::{Report, Units};
@@ -192,7 +192,7 @@ fn within(report: &Report, most: usize) -> String {
 
 fn element(report: &Report, compression: Compression) -> String {
     // Writing to memory does not fail.
-    let json = json_in_script(serde_json::to_string(&Document::new(report)).unwrap_or_default());
+    let json = json_in_script(json::text(report).unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");
     }

@@ -32,10 +32,12 @@ fn drawn(fixture: &str, columns: u16, options: &str, variables: &str) -> Option<
 }
 
 /// The terminal erases a line here: a progress bar.
-const ERASED: &str = "\r\u{1b}[2K";
+const ERASED: &str = "\u{1b}[2K";
 
 /// Returns the text that stays on the terminal.
 fn staying(text: &str) -> String {
+    // From bar to bar.
+    let text = text.replace("\u{1b}[1A", "").replace("\u{1b}[1B", "");
     let lines = text.split('\n');
     let lines = lines.map(|line| line.rsplit(ERASED).next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
