@@ -32,7 +32,7 @@ add() {
 # The file for a form of --emit.
 emitted() {
     case $1 in
-        examples | layers-per-ipu | pipeline-splits) echo "$REPORT.$1.yml" ;;
+        examples | pipeline-splits) echo "$REPORT.$1.yml" ;;
         optimum | tf-stages) echo "$REPORT.$1.json" ;;
         *) echo "$REPORT.$1.py" ;;
     esac
@@ -61,7 +61,7 @@ if [ -n "$DEBUG_INFO" ]; then
 fi
 
 # Results of an earlier run would be taken for results of this one, unless this one reads them.
-for old in "$REPORT".{json,md,html,txt} "$REPORT".{examples,layers-per-ipu,pipeline-splits}.yml \
+for old in "$REPORT".{json,md,html,txt} "$REPORT".{examples,pipeline-splits}.yml \
     "$REPORT".{optimum,tf-stages}.json "$REPORT".{poptorch,popart,keras}.py; do
     for input in "$PROFILE" "$DEBUG_INFO" "$COMPARE" "$AGAINST"; do
         if [ -n "$input" ] && [ "$old" -ef "$input" ]; then
@@ -102,8 +102,7 @@ paths=
 if [ -n "$fits" ]; then
     for form in "${forms[@]+"${forms[@]}"}"; do
         path=$(emitted "$form")
-        # A form may be given by its earlier name, which its section does not have.
-        awk -v wanted="# emit-${form/#layers-per-ipu/examples}" '
+        awk -v wanted="# emit-$form" '
             /^# [a-z-]+$/ { is_wanted = $0 == wanted; next }
             is_wanted
         ' < "$REPORT.txt" > "$path"

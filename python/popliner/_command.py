@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._options import FitOptions, RunOptions, SplitOptions
 
 #: The version of the report that this module reads.
-_VERSION = 3
+_VERSION = 1
 
 R = TypeVar("R", bound=Report)
 
@@ -151,7 +151,7 @@ def run(
 
     For what is text rather than a report::
 
-        popliner.run("profile.pop", emit="layers-per-ipu", num_ipus=4).output
+        popliner.run("profile.pop", emit="examples", num_ipus=4).output
 
     All options are in :class:`RunOptions`. Raises as :func:`split` does.
     """

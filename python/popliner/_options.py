@@ -23,10 +23,9 @@ from typing import (
 
 from ._report import AnyPath, SplitReport
 
-#: What ``emit`` prints; ``layers-per-ipu`` is the earlier name of ``examples``.
+#: What ``emit`` prints.
 Form = Literal[
     "examples",
-    "layers-per-ipu",
     "optimum",
     "poptorch",
     "popart",

@@ -1,6 +1,6 @@
 """What a report is made of, as far as most programs need it.
 
-The fields are those of ``schema/report-v3.schema.json`` under the same names; the
+The fields are those of ``schema/report-v1.schema.json`` under the same names; the
 rest is in ``Report.json``. Reports of later versions may have more fields, which
 are passed over here.
 """

@@ -131,7 +131,7 @@ fn configurations(report: &Report) -> Vec<Configuration> {
 }
 
 impl Report {
-    /// Returns the JSON Schema of the report, which is also in `schema/report-v3.schema.json`.
+    /// Returns the JSON Schema of the report, which is also in `schema/report-v1.schema.json`.
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(Document<'static>)
     }

@@ -19,8 +19,8 @@
 //! its profile, and the size of the file bounds the memory that reading it takes.
 //!
 //! The [`Model`] is written by [serde] and [postcard]: fields in the order of their declaration,
-//! variables (`variables.rs`) and bytes by tile (`profile/tile_bytes.rs`) as blobs of varints. Any
-//! change of a field changes the version of the format.
+//! variables (`variables.rs`) and bytes by tile (`profile/tile_bytes.rs`) as blobs of varints. After
+//! the first release, any change of a field changes the version of the format.
 //!
 //! Files are not trusted: a list takes no more memory than its bytes allow, and every position is
 //! checked (`check.rs`), so a loaded model has no invalid positions.
@@ -46,8 +46,8 @@ use thiserror::Error;
 /// follow, so that a program that converts text changes them and the damage is detected.
 const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
-/// The version of the format, which changes with every change of a saved field.
-const VERSION: u32 = 18;
+/// The version of the format. After the first release, it changes with every saved field.
+const VERSION: u32 = 1;
 
 /// The size of the header in bytes: magic, version, and size of the file.
 const HEADER: usize = 8 + 4 + 8;

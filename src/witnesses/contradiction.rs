@@ -14,8 +14,7 @@ use thiserror::Error;
 /// tile.
 pub const TOLERATED: u64 = 100;
 
-/// A check of the files. Each value says what must hold. In reports of earlier versions, names of
-/// checks that were replaced are read as the checks that replaced them.
+/// A check of the files. Each value says what must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
@@ -25,17 +24,10 @@ pub enum Witness {
     Rows,
     /// The bytes of variables and code that are live at the same time on a tile add up to the
     /// recorded total of the tile.
-    #[serde(alias = "always-live", alias = "not-always-live")]
     OneStage,
     /// The recorded total of a tile is the sum of its memory regions; it is at least the bytes that
     /// are live at the same time and at least the bytes at addresses that no other variable has,
     /// and at most the recorded total with gaps.
-    #[serde(
-        alias = "live-in-total",
-        alias = "regions",
-        alias = "gaps",
-        alias = "apart"
-    )]
     Total,
     /// The lowered variables of a category have the bytes that are recorded for the category.
     Categories,
@@ -44,25 +36,13 @@ pub enum Witness {
     LiveBySteps,
     /// Programs, compute sets and vertex types have at most the recorded bytes of code, and nearly
     /// all of them. Code for exchange and control, which programs may share, may exceed the record.
-    #[serde(alias = "code-bytes")]
     Code,
     /// Programs have liveness steps, a root of the program tree, debug contexts and vertices. The
     /// bytes of a contradiction are those of the programs that lack one of these.
-    #[serde(
-        alias = "steps",
-        alias = "roots",
-        alias = "contexts",
-        alias = "vertices"
-    )]
     Programs,
     /// Variables have programs that use them and debug contexts, and contain the regions that
     /// exchanges move. The bytes of a contradiction are those of the variables for which one of
     /// these does not hold.
-    #[serde(
-        alias = "used",
-        alias = "within-variables",
-        alias = "variable-contexts"
-    )]
     Variables,
     /// `debug.cbor` has the contexts of programs and the parents of these contexts. The bytes of a
     /// contradiction are those that programs without these contexts use.
@@ -124,9 +104,7 @@ pub struct Contradiction {
     /// rows (`rows`).
     pub share: String,
     /// Upper bound on the bytes of any tile that may count for the wrong layer, or count too much
-    /// or too little, because of the contradiction. 0 if every stage has a reserve for them, and in
-    /// reports of earlier versions.
-    #[serde(default)]
+    /// or too little, because of the contradiction. 0 if every stage has a reserve for them.
     pub bytes: u64,
     /// Whether the contradiction is too large for a verdict.
     pub refused: bool,

@@ -29,7 +29,7 @@ known=$("$place/venv/bin/pip" show popliner | sed -n 's/^Version: //p')
 # Found by name when the environment is active, and from anywhere.
 profile=$PWD/fixtures/popart-bert-inference/profile.pop
 emitted=$(cd "$place" && . venv/bin/activate &&
-    popliner "$profile" --emit layers-per-ipu --num-ipus 4 2>/dev/null | grep -v '^#')
+    popliner "$profile" --emit examples --num-ipus 4 2>/dev/null | grep -v '^#')
 [ "$emitted" = "layers_per_ipu: [2, 3, 2, 1]" ] || fail "it printed '$emitted'"
 
 code=0

@@ -24,7 +24,7 @@ ipus = [row.ipus for row in report.sweep.rows] if report.sweep else []
 times = [row.step.milliseconds for row in report.plan.rows if row.step] if report.plan else []
 over: int = popliner.fit("profile.pop", against=report).ipus[0].tiles_over
 path: str = str(report.save_html("page.html"))
-text: str = popliner.run("profile.pop", emit="layers-per-ipu", num_ipus=4).output
+text: str = popliner.run("profile.pop", emit="examples", num_ipus=4).output
 columns = report.to_dataframe("layers").columns
 version: str = popliner.__version__
 """

@@ -26,7 +26,7 @@ pub struct ResultArgs {
     pub solve: bool,
 
     /// Find the best split points, as --solve does, and print them as configuration: for
-    /// Graphcore's examples (YAML; formerly layers-per-ipu), Optimum (JSON), PopTorch, PopART or
+    /// Graphcore's examples (YAML), Optimum (JSON), PopTorch, PopART or
     /// Keras (Python), pipeline_stages of BERT for TensorFlow (JSON), or pipeline_splits (YAML).
     /// May be given several times
     #[arg(
@@ -147,7 +147,7 @@ pub struct ExportArgs {
     pub compare: Option<PathBuf>,
 
     /// Write the whole report as JSON, for programs; its schema is
-    /// schema/report-v3.schema.json. '-' is standard output
+    /// schema/report-v1.schema.json. '-' is standard output
     #[arg(
         long,
         value_name = "FILE",

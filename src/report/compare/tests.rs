@@ -154,7 +154,7 @@ fn other_files_are_refused_by_kind() {
     }
     for other in [
         "2",
-        "1",
+        "3",
         "0",
         "1.5",
         "\"1\"",
@@ -164,7 +164,7 @@ fn other_files_are_refused_by_kind() {
         let text = format!(r#"{{"format": "popliner-report", "version": {other}}}"#);
         assert!(version(&text), "{other}: {}", error(&text));
     }
-    let text = r#"{"format": "popliner-report", "version": 3}"#;
+    let text = r#"{"format": "popliner-report", "version": 1}"#;
     assert!(
         matches!(error(text), CompareError::Damaged(_)),
         "{}",

@@ -7,7 +7,6 @@ use clap::ValueEnum;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EmitForm {
     /// How many layers each IPU gets, as YAML for Graphcore's examples.
-    #[value(alias = "layers-per-ipu")]
     Examples,
     /// How many layers each IPU gets, as Optimum's ipu_config.json.
     Optimum,

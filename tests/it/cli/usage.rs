@@ -76,7 +76,7 @@ const WRONG: &str = "
         write {} once
     --emit=poptorch --module=model.{}
         model.0
-    --emit=layers-per-ipu --layer-name-regex=nowhere
+    --emit=examples --layer-name-regex=nowhere
         nowhere
     --solve --pin=9=0
         there is no layer 9

@@ -49,7 +49,7 @@ fn comparisons_with_what_is_no_report() {
             "version 99",
         ),
         (
-            "{\"format\": \"popliner-report\", \"version\": 3}".into(),
+            "{\"format\": \"popliner-report\", \"version\": 1}".into(),
             "not a complete one",
         ),
         ("{\"format\": \"\\u001b[2J\"}".into(), "its format is"),

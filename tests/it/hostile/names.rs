@@ -68,7 +68,7 @@ const LAYER: &str = "Layer([0-9]+)";
 const ALL: &str = "
     -vv --num-ipus=3 --solve --sweep --explain --list-layers --layer-breakdown --operation-breakdown
     --memory-totals --memory-affinity --interlayer-communication --diagnose
-    --emit=layers-per-ipu --emit=popart --emit=keras --emit=pipeline-splits
+    --emit=examples --emit=popart --emit=keras --emit=pipeline-splits
     --module=a['{}'] --module-in=embedding --module-out=head
     --export-json=- --export-csv=- --export-markdown=- --export-html=- --format=csv";
 

@@ -7,7 +7,7 @@ let earlier = null;
 const readReport = (text) => {
   const own = parsed(text);
   if (own?.format !== 'popliner-report') throw new Error('it is not a report of --export-json');
-  if (own.version !== 3) throw new Error(`its version is ${own.version}, and this page reads version 3`);
+  if (own.version !== 1) throw new Error(`its version is ${own.version}, and this page reads version 1`);
   return own;
 };
 

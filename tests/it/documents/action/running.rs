@@ -67,13 +67,13 @@ fn what_has_no_verdict_fails_and_leaves_no_earlier_report() {
         ("130", "''", "no popliner"),
     ] {
         let Some(job) = Job::new() else { return };
-        let forms = ["md", "html", "layers-per-ipu.yml", "keras.py"];
+        let forms = ["md", "html", "examples.yml", "keras.py"];
         let earlier = forms.map(|form| format!("popliner-report.{form}"));
         earlier.iter().for_each(|file| job.write(file, "earlier"));
         if error == "no popliner" {
             job.fake("popliner", &format!("echo 'no popliner' >&2; exit {code}"));
         }
-        let given = format!("profile: nowhere.pop\noptions: {options}\nemit: keras layers-per-ipu");
+        let given = format!("profile: nowhere.pop\noptions: {options}\nemit: keras examples");
         let run = job.run(&values(&given));
         assert_eq!(run.says(error).code.to_string(), code, "{run:?}");
         let text = format!(
@@ -118,7 +118,7 @@ fn inputs_are_options() {
 fn the_split_is_written_as_configuration() {
     let Some(job) = Job::new() else { return };
     job.copy("popart-bert-inference", ".");
-    let files = "layers-per-ipu.yml optimum.json poptorch.py popart.py keras.py tf-stages.json \
+    let files = "examples.yml optimum.json poptorch.py popart.py keras.py tf-stages.json \
                  pipeline-splits.yml";
     let forms = files
         .split(' ')

@@ -312,7 +312,7 @@ fn layers_per_ipu_says_where_in_and_out_are_alone() {
             format!("--check-splits={names}"),
             format!("--layers-per-ipu={counts}"),
         ];
-        let options = ["--num-ipus=5", "--emit=layers-per-ipu"];
+        let options = ["--num-ipus=5", "--emit=examples"];
         let run = |split: &str| run_fixture("poplar-mlp", &[&options[..], &[split]].concat());
         let (run, again) = (run(&split), run(&given));
         run.prints(&format!("\nlayers_per_ipu: [{counts}]\n"));
