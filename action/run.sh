@@ -16,14 +16,6 @@ while IFS= read -r line; do
     arguments+=("$line")
 done <<< "$OPTIONS"
 
-is_fit() {
-    local argument
-    for argument in "$@"; do
-        [ "$argument" != --fit ] || return 0
-    done
-    return 1
-}
-
 # An option with its value, where the input has one.
 add() {
     [ -z "$2" ] || arguments+=("$1=$2")
@@ -38,12 +30,7 @@ emitted() {
     esac
 }
 
-if [ -n "$AGAINST" ]; then
-    is_fit "${arguments[@]+"${arguments[@]}"}" || arguments+=(--fit)
-    arguments+=("--against=$AGAINST")
-elif ! is_fit "${arguments[@]+"${arguments[@]}"}"; then
-    arguments+=(--solve)
-fi
+printf '%s\n' "${arguments[@]+"${arguments[@]}"}" | grep -qx -e --fit || arguments+=(--solve)
 add --num-ipus "$NUM_IPUS"
 add --layer-name-regex "$LAYER_NAME_REGEX"
 add --reserve "$RESERVE"
@@ -63,7 +50,7 @@ fi
 # Results of an earlier run would be taken for results of this one, unless this one reads them.
 for old in "$REPORT".{json,md,html,txt} "$REPORT".{examples,pipeline-splits}.yml \
     "$REPORT".{optimum,tf-stages}.json "$REPORT".{poptorch,popart,keras}.py; do
-    for input in "$PROFILE" "$DEBUG_INFO" "$COMPARE" "$AGAINST"; do
+    for input in "$PROFILE" "$DEBUG_INFO" "$COMPARE"; do
         if [ -n "$input" ] && [ "$old" -ef "$input" ]; then
             echo "::error title=popliner::report $REPORT would replace $input, which is read; give another report"
             exit 2

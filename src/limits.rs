@@ -138,7 +138,7 @@ pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 // --- Other files ---
 
-/// Maximum size in bytes of a report for `--compare` or `--against`. A report of 1,000 layers has
+/// Maximum size in bytes of a report for `--compare`. A report of 1,000 layers has
 /// some megabytes.
 pub const REPORT: u64 = 1 << 24;
 /// Maximum size in bytes of `framework.json` or `app.json` beside the profile. Real files have some

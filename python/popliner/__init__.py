@@ -12,7 +12,7 @@ typed data. It computes nothing itself::
     else:
         print(report.refusal)
 
-    compiled = popliner.fit("pipeline/profile.pop", against=report)
+    compiled = popliner.fit("pipeline/profile.pop", compare=report)
     print(compiled.fits, [ipu.fullest_tile.free for ipu in compiled.ipus])
 
 A model that does not fit is an answer, not an error: ``fits`` is ``False`` then.
@@ -30,7 +30,7 @@ In a notebook
 A report shows its verdict, its stages or IPUs, warnings, and a link to its page.
 ``report.save_html("report.html")`` writes that page, which has charts.
 ``report.to_dataframe()`` has a row for each stage or IPU, where pandas is installed;
-``to_dataframe("layers")``, ``"cuts"``, ``"sweep"``, ``"plan"`` and ``"against"`` the
+``to_dataframe("layers")``, ``"cuts"``, ``"sweep"``, ``"plan"`` and ``"comparison"`` the
 others.
 
 Options
@@ -63,7 +63,7 @@ else on the ``PATH``. The environment variable ``POPLINER`` names another one.
 """
 
 from ._command import Completed, Error, MissingFile, fit, run, split
-from ._compiled import Against, IpuFit, RecordedTile, StageAgainst
+from ._compiled import FitComparison, IpuFit, RecordedTile, StageComparison
 from ._options import REPEATED, FitOptions, RunOptions, SplitOptions
 from ._report import FitReport, Report, SplitReport
 from ._values import (
@@ -87,7 +87,7 @@ from ._values import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Against",
+    "FitComparison",
     "BestSplit",
     "Bytes",
     "Completed",
@@ -111,7 +111,7 @@ __all__ = [
     "SplitOptions",
     "SplitReport",
     "Stage",
-    "StageAgainst",
+    "StageComparison",
     "Step",
     "Sweep",
     "TileParts",

@@ -132,7 +132,7 @@ def fit(
 ) -> FitReport:
     """Judges a profile as it was compiled, IPU by IPU, as ``popliner --fit`` does.
 
-    - ``against``: the prediction: what :func:`split` returned, or the path of a file
+    - ``compare``: the prediction: what :func:`split` returned, or the path of a file
       that ``--export-json`` wrote
     - ``mem_per_tile``: bytes that each tile may take, or a list by IPU
     - ``reserve``: bytes of each tile to keep free, or per cent as text (``"5%"``)

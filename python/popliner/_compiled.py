@@ -62,7 +62,7 @@ class IpuFit:
 
 
 @dataclass(frozen=True)
-class StageAgainst:
+class StageComparison:
     """A stage as it was predicted and recorded, each on its fullest tile.
 
     - ``stage``, ``ipu``: the number of the stage, and of the IPU that runs it, from 0
@@ -87,11 +87,11 @@ class StageAgainst:
 
     def __repr__(self) -> str:
         both = f"predicted {self.predicted:,} bytes, recorded {self.recorded:,}"
-        return f"<StageAgainst {self.stage}: {both} ({self.difference:+,})>"
+        return f"<StageComparison {self.stage}: {both} ({self.difference:+,})>"
 
 
 @dataclass(frozen=True)
-class Against:
+class FitComparison:
     """What was predicted of a pipeline, and what was recorded.
 
     - ``profile``: the profile of the prediction
@@ -107,5 +107,5 @@ class Against:
     predicted_fits: bool
     predicted_stages: int
     matched_by: str
-    stages: Tuple[StageAgainst, ...]
+    stages: Tuple[StageComparison, ...]
     reserve: Optional[Bytes] = None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 from urllib.parse import quote
 
-from ._compiled import IpuFit, RecordedTile, StageAgainst
+from ._compiled import IpuFit, RecordedTile, StageComparison
 from ._texts import layers, of_whole
 from ._values import (
     BestSplit,
@@ -52,7 +52,7 @@ USUAL = {
         "ipu layers fits fullest_tile fullest_tile_bytes fullest_tile_limit fullest_tile_free "
         "tiles_over overflowed total cycles"
     ),
-    StageAgainst: "stage ipu layers predicted recorded difference reserve free",
+    StageComparison: "stage ipu layers predicted recorded difference reserve free",
 }
 
 #: Fields with the name of a layer.

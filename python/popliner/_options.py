@@ -43,7 +43,7 @@ REPEATED: FrozenSet[str] = frozenset(
 COUNTED: FrozenSet[str] = frozenset(["verbose"])
 
 #: Files that are read, beside the profile and its ``debug.cbor``.
-READ: FrozenSet[str] = frozenset(["against", "compare"])
+READ: FrozenSet[str] = frozenset(["compare"])
 
 #: Files that are written.
 WRITTEN: FrozenSet[str] = frozenset(
@@ -57,7 +57,13 @@ WRITTEN: FrozenSet[str] = frozenset(
 )
 
 
-class _OfBoth(TypedDict, total=False):
+class FitOptions(TypedDict, total=False):
+    """What :func:`popliner.fit` takes; ``popliner --help`` explains all.
+
+    Amounts of memory (``mem_per_tile``, ``reserve``) are in bytes on each tile, and
+    ``reserve`` also in per cent (``"5%"``).
+    """
+
     # Limits, all in bytes on each tile.
     mem_per_tile: Union[None, int, Sequence[int]]
     reserve: Union[None, int, str]
@@ -68,6 +74,7 @@ class _OfBoth(TypedDict, total=False):
     layer_order: Optional[Literal["natural", "steps"]]
     # Results and files.
     allow_incomplete: Optional[bool]
+    compare: Union[None, AnyPath, SplitReport]
     export_json: Optional[AnyPath]
     export_csv: Optional[AnyPath]
     export_markdown: Optional[AnyPath]
@@ -79,17 +86,7 @@ class _OfBoth(TypedDict, total=False):
     verbose: Union[None, bool, int]
 
 
-class FitOptions(_OfBoth, total=False):
-    """What :func:`popliner.fit` takes; ``popliner --help`` explains all.
-
-    Amounts of memory (``mem_per_tile``, ``reserve``) are in bytes on each tile, and
-    ``reserve`` also in per cent (``"5%"``).
-    """
-
-    against: Union[None, AnyPath, SplitReport]
-
-
-class SplitOptions(_OfBoth, total=False):
+class SplitOptions(FitOptions, total=False):
     """What :func:`popliner.split` takes; ``popliner --help`` explains all.
 
     Amounts of memory (``mem_per_tile``, ``reserve``) are in bytes on each tile, and
@@ -101,7 +98,6 @@ class SplitOptions(_OfBoth, total=False):
     """
 
     num_ipus: Union[None, int, Literal["auto"]]
-    compare: Union[None, AnyPath, SplitReport]
     memory_model: Optional[Literal["full", "classic"]]
     # The pipeline.
     schedule: Optional[
@@ -155,13 +151,11 @@ class SplitOptions(_OfBoth, total=False):
 class RunOptions(SplitOptions, total=False):
     """What :func:`popliner.run` takes: every option of the command that has a profile.
 
-    Units are those of :class:`SplitOptions` and :class:`FitOptions`.
+    Units are those of :class:`SplitOptions`.
     """
 
     solve: Optional[bool]
     fit: Optional[bool]
-    # As in FitOptions; type checkers refuse two bases that have one in common.
-    against: Union[None, AnyPath, SplitReport]
 
 
 #: Which function takes which.

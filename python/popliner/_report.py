@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Tuple, Union
 
 from . import _forms
-from ._compiled import Against, IpuFit, StageAgainst
+from ._compiled import FitComparison, IpuFit, StageComparison
 from ._texts import ipus, layers, of_limit
 from ._values import (
     BestSplit,
@@ -197,13 +197,13 @@ class FitReport(Report):
     - ``tiles_per_ipu``: how many tiles each IPU has
     - ``replicas``: for how many replicas the model was compiled
     - ``ipus``: every IPU that the profile lists
-    - ``against``: how far it is from the prediction, when one was given
+    - ``comparison``: how far it is from the prediction, when one was given
     """
 
     tiles_per_ipu: int
     replicas: int
     ipus: Tuple[IpuFit, ...]
-    against: Optional[Against] = None
+    comparison: Optional[FitComparison] = None
 
     def _verdict(self) -> str:
         count, over = len(self.ipus), sum(not ipu.fits for ipu in self.ipus)
@@ -220,9 +220,9 @@ class FitReport(Report):
         return [_forms.tiles("IPU", self._rows())]
 
     def to_dataframe(
-        self, rows: Literal["ipus", "against"] = "ipus", all_columns: bool = False
+        self, rows: Literal["ipus", "comparison"] = "ipus", all_columns: bool = False
     ) -> pandas.DataFrame:
-        """A row for each IPU, or each stage against its prediction; it needs pandas.
+        """A row for each IPU, or each stage beside its prediction; it needs pandas.
 
         Columns are fields, those of fields within with both names: at most twelve, or with
         ``all_columns=True`` all of them. Layers are text; amounts of memory are in bytes.
@@ -230,6 +230,6 @@ class FitReport(Report):
         """
         if rows == "ipus":
             return _forms.dataframe(IpuFit, self.ipus, all_columns=all_columns)
-        if self.against is None:
-            raise ValueError("there is no prediction; call fit() with against=...")
-        return _forms.dataframe(StageAgainst, self.against.stages, all_columns=all_columns)
+        if self.comparison is None:
+            raise ValueError("there is no prediction; call fit() with compare=...")
+        return _forms.dataframe(StageComparison, self.comparison.stages, all_columns=all_columns)

@@ -104,7 +104,6 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
         framework,
         app,
         ("--compare", options.exports.compare.clone()),
-        ("--against", options.against.clone()),
     ];
     let inputs = inputs.into_iter();
     inputs

@@ -4,24 +4,22 @@
 use super::commands::Commands;
 use super::input::{debug_path, read_beside};
 use super::options::Options;
-use super::output::{Outputs, read_report_at};
+use super::output::Outputs;
 use super::run::{Exit, Run};
 use crate::analysis::{Compilation, CompilationOptions, displayed};
-use crate::report::{Against, Form, Format, Report, Table, tables_of};
+use crate::report::{FitComparison, FitComparisonError, Form, Format, Report, Table, tables_of};
 use anyhow::{Context, Result};
 use std::io::Write;
-use std::path::Path;
 
 /// Judges the compilation in the profile, writes the results to `out`, and returns the exit code.
-pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
-    let against = run.options.against.as_deref();
-    let prediction = against.map(|path| read_report_at("--against", path));
-    let prediction = against.zip(prediction.transpose()?);
+/// `prediction` is the report of `--compare`.
+pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
     let compilation = read(run)?;
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
-    if let Some((path, prediction)) = &prediction {
-        compare(path, prediction, &mut report)?;
+    if let Some((path, prediction)) = run.options.exports.compare.as_deref().zip(prediction) {
+        let compared = compare(&prediction, &mut report);
+        compared.with_context(|| format!("--compare {}", displayed(path)))?;
     }
     let outputs = Outputs {
         tables: tables(&run.options, &report),
@@ -66,19 +64,17 @@ fn read(run: &Run) -> Result<Compilation> {
     Ok(compilation)
 }
 
-/// Adds to `report` the differences of the compilation from `prediction`, a report that was read
-/// from `path`. The reserve that would have been enough is left out unless both reports have a
-/// verdict.
-fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> {
+/// Adds to `report` the differences of the compilation from `prediction`. The reserve that would
+/// have been enough is left out unless both reports have a verdict.
+fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
         return Ok(());
     };
-    let against = Against::new(prediction, fit);
-    let against = against.with_context(|| format!("--against {}", displayed(path)))?;
-    fit.against = Some(Against {
-        reserve: against.reserve.filter(|_| has_verdict),
-        ..against
+    let comparison = FitComparison::new(prediction, fit)?;
+    fit.comparison = Some(FitComparison {
+        reserve: comparison.reserve.filter(|_| has_verdict),
+        ..comparison
     });
     // The names of layers come from the prediction.
     report.pseudo_layers = prediction.pseudo_layers;

@@ -112,13 +112,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         request,
         messages,
     };
+    let earlier = run.options.exports.compare.as_deref();
+    let earlier = earlier.map(output::read_earlier).transpose()?;
     let is_fit = run.options.results.fit;
     if is_fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options) {
-        return fit::run(&run, out);
+        return fit::run(&run, earlier, out);
     }
-    let earlier = run.options.exports.compare.as_deref();
-    let earlier = earlier.map(|path| output::read_report_at("--compare", path));
-    let earlier = earlier.transpose()?;
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&run.options, messages)?);
     if run.options.is_bare && one_ipu::answers(&analysis.model, &run)? {

@@ -38,9 +38,9 @@ pub(super) struct Outputs<'a> {
     pub(super) earlier: Option<Report>,
 }
 
-/// Reads the report at `path`. Errors name the path and `option`, the option that named it.
-pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
-    let context = || format!("{option} {}", displayed(path));
+/// Reads the report of `--compare` at `path`. Errors name the option and the path.
+pub(super) fn read_earlier(path: &Path) -> Result<Report> {
+    let context = || format!("--compare {}", displayed(path));
     let what = ("report", "--export-json");
     let bytes = super::input::read_bounded(path, limits::REPORT, what).with_context(context)?;
     read_report(&bytes).with_context(context)

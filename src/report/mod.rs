@@ -59,8 +59,8 @@ use contents::NO_VERDICT;
 pub use contents::{DocumentFormat, Report, VERSION};
 pub use diagnosis::tables as diagnosis;
 pub use fit::{
-    Against, AgainstError, CutElsewhere, Fit, FitInputs, IpuFit, MatchedBy, NamedBytes,
-    PartAgainst, RecordedTileFacts, StageAgainst, TileParts,
+    CutElsewhere, Fit, FitComparison, FitComparisonError, FitInputs, IpuFit, MatchedBy, NamedBytes,
+    PartComparison, RecordedTileFacts, StageComparison, TileParts,
 };
 pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};

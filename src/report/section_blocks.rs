@@ -161,13 +161,13 @@ pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
 /// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
 fn shows_differences(report: &Report, form: Form) -> bool {
-    let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
-    against.is_some_and(|against| form == Form::Csv || against.cut_elsewhere.is_none())
+    let comparison = report.fit.as_ref().and_then(|fit| fit.comparison.as_ref());
+    comparison.is_some_and(|comparison| form == Form::Csv || comparison.cut_elsewhere.is_none())
 }
 
-pub(super) fn against(report: &Report, form: Form) -> Vec<Block> {
-    let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let label = against.map(|_| Block::Label("Against the prediction"));
+pub(super) fn prediction(report: &Report, form: Form) -> Vec<Block> {
+    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
+    let label = comparison.map(|_| Block::Label("Compared with the prediction"));
     let table = table_if(shows_differences(report, form), || {
         fit_tables::stages(report)
     });
@@ -175,8 +175,8 @@ pub(super) fn against(report: &Report, form: Form) -> Vec<Block> {
 }
 
 pub(super) fn differences(report: &Report, _: Form) -> Vec<Block> {
-    let against = report.fit.iter().flat_map(|fit| &fit.against);
-    lines(against.flat_map(of_fit::against))
+    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
+    lines(comparison.flat_map(of_fit::comparison))
 }
 
 /// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.

@@ -80,7 +80,7 @@ pub(super) static SECTIONS: [Section; 23] = sections![
     "given" "Beside the best" Answer PEOPLE given;
     "refusal" "Why it does not fit" Answer PEOPLE refusal;
     "constraints" "Constraints" Document DOCUMENTS constraints;
-    "against" "Against the prediction" Answer ALL against;
+    "prediction" "Compared with the prediction" Answer ALL prediction;
     "differences" "Differences" Answer PEOPLE differences;
     "parts" "Parts" Document PROGRAMS_TOO parts;
     "cuts" "Cuts" Document DOCUMENTS cuts;

@@ -190,7 +190,7 @@ class Pages(unittest.TestCase):
         predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4)
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder, "page.html")
-            report = popliner.fit(FIXTURES / "training-pipelined", against=predicted)
+            report = popliner.fit(FIXTURES / "training-pipelined", compare=predicted)
             report.save_html(page)
             self.assertIn("The compiled model fits", page.read_text(encoding="utf-8"))
 
@@ -268,9 +268,9 @@ class Dataframes(unittest.TestCase):
 
     def test_usual_columns_can_be_looked_at(self):
         predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4, sweep=True, plan=True)
-        compiled = popliner.fit(FIXTURES / "training-pipelined", against=predicted)
+        compiled = popliner.fit(FIXTURES / "training-pipelined", compare=predicted)
         kinds = [(predicted, kind) for kind in ("stages", "layers", "cuts", "sweep", "plan")]
-        for report, kind in [*kinds, (compiled, "ipus"), (compiled, "against")]:
+        for report, kind in [*kinds, (compiled, "ipus"), (compiled, "comparison")]:
             frame = report.to_dataframe(kind)
             self.assertLessEqual(len(frame.columns), 12, kind)
             for name in ("layers", "stages", "name", "layer_before"):
@@ -295,13 +295,13 @@ class Dataframes(unittest.TestCase):
     def test_of_a_compilation(self):
         predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4)
         compiled = FIXTURES / "training-pipelined"
-        report = popliner.fit(compiled, against=predicted)
+        report = popliner.fit(compiled, compare=predicted)
         free = [ipu.fullest_tile.free for ipu in report.ipus]
         self.assertEqual(list(report.to_dataframe()["fullest_tile_free"]), free)
-        difference = [stage.difference for stage in report.against.stages]
-        self.assertEqual(list(report.to_dataframe("against")["difference"]), difference)
-        with self.assertRaisesRegex(ValueError, "against="):
-            popliner.fit(compiled).to_dataframe("against")
+        difference = [stage.difference for stage in report.comparison.stages]
+        self.assertEqual(list(report.to_dataframe("comparison")["difference"]), difference)
+        with self.assertRaisesRegex(ValueError, "compare="):
+            popliner.fit(compiled).to_dataframe("comparison")
 
     def test_what_is_empty_has_its_columns(self):
         report = dataclasses.replace(popliner.split(BERT, num_ipus=4), cuts=())

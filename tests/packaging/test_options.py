@@ -156,7 +156,6 @@ class Unknown(unittest.TestCase):
 
     def test_the_function_that_has_it_is_named(self):
         self.assertIn("split() has it", self.error(popliner.fit, num_ipus=4))
-        self.assertIn("fit() has it", self.error(popliner.split, against="a.json"))
         self.assertIn("run() has it", self.error(popliner.split, solve=False))
 
     def test_nothing_runs(self):

@@ -117,15 +117,15 @@ class Split(unittest.TestCase):
 class Fit(unittest.TestCase):
     def test_a_compiled_pipeline_and_its_prediction(self):
         predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4)
-        report = popliner.fit(FIXTURES / "training-pipelined", against=predicted)
+        report = popliner.fit(FIXTURES / "training-pipelined", compare=predicted)
         self.assertTrue(report.fits)
         for ipu in report.ipus:
             tile = ipu.fullest_tile
             self.assertEqual(sum(dataclasses.astuple(tile.parts)), tile.bytes)
             self.assertEqual(tile.tile % report.tiles_per_ipu, tile.tile_of_ipu)
-        self.assertEqual(report.against.matched_by, "layers")
-        self.assertEqual(len(report.against.stages), len(report.ipus))
-        for stage, before in zip(report.against.stages, predicted.stages):
+        self.assertEqual(report.comparison.matched_by, "layers")
+        self.assertEqual(len(report.comparison.stages), len(report.ipus))
+        for stage, before in zip(report.comparison.stages, predicted.stages):
             self.assertEqual(stage.predicted, before.fullest_tile.bytes)
             self.assertEqual(stage.recorded, report.ipus[stage.ipu].fullest_tile.bytes)
             self.assertEqual(stage.difference, stage.recorded - stage.predicted)
@@ -133,7 +133,7 @@ class Fit(unittest.TestCase):
     def test_without_a_prediction(self):
         report = popliner.fit(FIXTURES / "impossible")
         self.assertFalse(report.fits)
-        self.assertIsNone(report.against)
+        self.assertIsNone(report.comparison)
         self.assertGreater(report.ipus[0].tiles_over, 0)
 
 

@@ -22,7 +22,7 @@ peak: int = max(stage.fullest_tile.bytes for stage in report.stages)
 alone: int = report.layers[0].fullest_tile_bytes
 ipus = [row.ipus for row in report.sweep.rows] if report.sweep else []
 times = [row.step.milliseconds for row in report.plan.rows if row.step] if report.plan else []
-over: int = popliner.fit("profile.pop", against=report).ipus[0].tiles_over
+over: int = popliner.fit("profile.pop", compare=report).ipus[0].tiles_over
 path: str = str(report.save_html("page.html"))
 text: str = popliner.run("profile.pop", emit="examples", num_ipus=4).output
 columns = report.to_dataframe("layers").columns
@@ -37,12 +37,11 @@ popliner.split("profile.pop", num_ipus="aut0")
 popliner.split("profile.pop", objective="peek")
 popliner.split("profile.pop", emit=["kears"])
 popliner.split("profile.pop", explain="yes")
-popliner.split("profile.pop", against="report.json")
 popliner.split("profile.pop").stages[0].fullest
 popliner.split("profile.pop").sweep.rows
 popliner.split("profile.pop").to_dataframe("stage")
 popliner.fit("profile.pop", num_ipus=4)
-popliner.fit("profile.pop", against=popliner.fit("profile.pop"))
+popliner.fit("profile.pop", compare=popliner.fit("profile.pop"))
 popliner.run("profile.pop", nmu_ipus=4)
 popliner.run("profile.pop").stages
 """.strip()

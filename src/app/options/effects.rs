@@ -10,10 +10,10 @@ use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Command};
 use thiserror::Error;
 
-/// Clap ids of the options that request a result and need a profile of one IPU. Separated by
-/// spaces.
+/// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
+/// conflicts with them. Separated by spaces.
 pub(super) const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain check_splits \
-     layers_per_ipu compare operation_breakdown layer_breakdown memory_totals memory_affinity \
+     layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
 /// Clap id of the group of options that affect only results about splits. The words after `on` are
@@ -47,12 +47,9 @@ pub(super) const ON_TABLES: &str = "on solve sweep plan compare operation_breakd
 /// Clap id of the group of options that affect only the table with a row for each tile. The word
 /// after `on` is the clap id of the option that requests it.
 pub(super) const ON_TILES: &str = "on memory_totals";
-/// Clap id of the group of options that affect only the verdict on a compiled profile. The word
-/// after `on` is the clap id of the option that requests it.
-pub(super) const ON_FIT: &str = "on fit";
 
 /// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
-const GROUPS: [&str; 9] = [
+const GROUPS: [&str; 8] = [
     ON_SPLITS,
     ON_STREAMING,
     ON_STAGES,
@@ -61,7 +58,6 @@ const GROUPS: [&str; 9] = [
     ON_EMIT,
     ON_TABLES,
     ON_TILES,
-    ON_FIT,
 ];
 
 /// Clap ids of the options of the original tool, which accepted them in any combination. Separated
@@ -131,7 +127,13 @@ impl NoEffect {
     /// is no such option. `is_plan` says that the command line requests no result, and so gets a
     /// plan.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
-        let is_given = |id: &str| is_given(matches, id) || is_plan && id == "plan";
+        let is_fit = is_given(matches, "fit");
+        let is_given = |id: &str| match id {
+            "plan" if is_plan => true,
+            // With `--fit`, it compares the compilation and requests no split.
+            "compare" if is_fit => false,
+            id => is_given(matches, id),
+        };
         let (option, on) = Effect::all(command).into_iter().find_map(|effect| {
             let is_idle = !effect.on.iter().any(|id| is_given(id));
             let option = effect

@@ -26,8 +26,6 @@ pub use results::{ExportArgs, ModuleArgs, ResultArgs, TableArgs};
 pub use search::{LimitArgs, SearchArgs};
 
 use clap::Parser;
-use effects::ON_FIT;
-use std::path::PathBuf;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -72,11 +70,6 @@ pub struct Options {
     /// Options that say which split is the best one, and which splits are allowed.
     #[command(flatten)]
     pub search: SearchArgs,
-
-    /// Compare the compilation of --fit, stage by stage, with the report that --export-json
-    /// wrote when the split was predicted, and say which --reserve would have been enough
-    #[arg(long, value_name = "FILE", group = ON_FIT, help_heading = "Compiled pipelines")]
-    pub against: Option<PathBuf>,
 
     /// Options that request tables of the model and of the memory that the compiler recorded.
     #[command(flatten)]

@@ -138,7 +138,8 @@ pub struct ExportArgs {
 
     /// Compare with an earlier report, which --export-json wrote with --solve: print the
     /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
-    /// longer does
+    /// longer does. With --fit, compare the compilation with the report that predicted it, stage
+    /// by stage, and say which --reserve would have been enough; the exit code is that of --fit
     #[arg(
         long,
         value_name = "FILE",

@@ -72,7 +72,7 @@ impl FitInputs<'_> {
             has_names: variables.is_some_and(|sums| sums.has_names),
             steps: profile.live.as_ref().map(|live| live.steps),
             ipus,
-            against: None,
+            comparison: None,
         }
     }
 

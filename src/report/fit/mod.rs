@@ -1,19 +1,19 @@
 //! Whether a compilation fits, IPU by IPU, and how far it is from the prediction (docs/model.md, "A
 //! compiled pipeline").
 //!
-//! `build` makes the facts from a recorded profile, and `against` compares them with the report of
+//! `build` makes the facts from a recorded profile, and `comparison` compares them with the report of
 //! an earlier run that predicted the stages. Every output form shows what `tables` and `sentences`
 //! make of them.
 
-mod against;
 mod build;
+mod comparison;
 pub(super) mod sentences;
 pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use against::{AgainstError, PartAgainst};
 pub use build::FitInputs;
+pub use comparison::{FitComparisonError, PartComparison};
 
 use crate::profile::CodeKind;
 use crate::profile::PipelineName;
@@ -48,8 +48,9 @@ pub struct Fit {
     pub steps: Option<u32>,
     /// The recorded memory of each IPU that the profile lists.
     pub ipus: Vec<IpuFit>,
-    /// The comparison with the prediction of an earlier report; `null` if none was given.
-    pub against: Option<Against>,
+    /// The comparison with the report of `--compare`, which predicted the stages; `null` if none was
+    /// given.
+    pub comparison: Option<FitComparison>,
 }
 
 /// The recorded memory of one IPU.
@@ -156,7 +157,7 @@ impl Fit {
 
 /// The comparison of the predicted stages of a pipeline with its recorded compilation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Against {
+pub struct FitComparison {
     /// The path of the profile that the prediction was made from, as that run named it.
     pub profile: String,
     /// How the predicted stages were matched with IPUs.
@@ -172,7 +173,7 @@ pub struct Against {
     /// `null` if the cuts differ, or if one of the profiles contradicts itself.
     pub reserve: Option<u64>,
     /// The comparison of each stage that has an IPU, in the order of the stages.
-    pub stages: Vec<StageAgainst>,
+    pub stages: Vec<StageComparison>,
 }
 
 /// How the stages of a prediction were matched with IPUs.
@@ -200,7 +201,7 @@ pub struct CutElsewhere {
 
 /// The predicted and the recorded bytes of one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StageAgainst {
+pub struct StageComparison {
     /// The number of the predicted stage.
     pub stage: u32,
     /// The number of the IPU that the stage was matched with.

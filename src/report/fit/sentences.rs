@@ -1,6 +1,6 @@
 //! Sentences about a compilation, and about the prediction for it.
 
-use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
+use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::report::phrases::{Amount, Bytes, Count, code, stages};
 use crate::wording::{counted, listed, signed_share};
 
@@ -87,8 +87,8 @@ fn nearest(ipu: &IpuFit) -> String {
 /// Says how stages and IPUs were matched, and where the pipeline was cut elsewhere than predicted.
 /// If it was not, says how much each stage differs from the prediction, which stage is nearest to
 /// its limit, and which reserve would have been enough.
-pub(in crate::report) fn against(against: &Against) -> Vec<String> {
-    let matched_by = match against.matched_by {
+pub(in crate::report) fn comparison(comparison: &FitComparison) -> Vec<String> {
+    let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
         MatchedBy::Order => {
             "stages and IPUs were matched in order, since no names of layers say what runs where \
@@ -96,12 +96,12 @@ pub(in crate::report) fn against(against: &Against) -> Vec<String> {
         }
     };
     let mut lines = vec![matched_by.to_string()];
-    if let Some(cut) = &against.cut_elsewhere {
-        lines.push(elsewhere(cut, against));
+    if let Some(cut) = &comparison.cut_elsewhere {
+        lines.push(elsewhere(cut, comparison));
         return lines;
     }
-    lines.extend(against.stages.iter().map(stage));
-    lines.extend(against.nearest_to_limit().map(|nearest| {
+    lines.extend(comparison.stages.iter().map(stage));
+    lines.extend(comparison.nearest_to_limit().map(|nearest| {
         let (stage, bytes) = (nearest.stage, Amount(nearest.free.unsigned_abs()));
         let are = if nearest.free < 0 {
             "over it"
@@ -110,7 +110,7 @@ pub(in crate::report) fn against(against: &Against) -> Vec<String> {
         };
         format!("stage {stage} is nearest to its limit: {bytes} {are}")
     }));
-    lines.extend(against.reserve.map(reserve));
+    lines.extend(comparison.reserve.map(reserve));
     lines
 }
 
@@ -130,7 +130,7 @@ fn reserve(bytes: u64) -> String {
 
 /// Says how many bytes the fullest tile of a stage has more or less than predicted, and which kind
 /// of contents contributes most.
-fn stage(stage: &StageAgainst) -> String {
+fn stage(stage: &StageComparison) -> String {
     let on = format!("stage {} on IPU {}", stage.stage, stage.ipu);
     if stage.difference == 0 {
         return on + ": as predicted";
@@ -153,13 +153,13 @@ fn more_or_less(difference: i64) -> String {
 }
 
 /// Says that the pipeline was cut at other layers than predicted, how, and what to do.
-fn elsewhere(cut: &CutElsewhere, against: &Against) -> String {
+fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
     let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
     let other = match (cut.ipus, numbers.len()) {
         (Some(count), _) => format!(
             "it has {} and the prediction {}",
             counted(count, "IPU"),
-            counted(against.predicted_stages, "stage")
+            counted(comparison.predicted_stages, "stage")
         ),
         (None, 1) => format!("stage {} has other layers", numbers[0]),
         (None, _) => format!("stages {} have other layers", listed(&numbers)),

@@ -1,6 +1,6 @@
 //! Tables of a compilation, and of the prediction for it.
 
-use super::{IpuFit, RecordedTileFacts, StageAgainst};
+use super::{IpuFit, RecordedTileFacts, StageComparison};
 use crate::report::Report;
 use crate::report::cell::Cell;
 use crate::report::fields::{FilledColumn, fields, items, placed, table};
@@ -70,7 +70,7 @@ pub(in crate::report) fn categories(report: &Report) -> Table {
     })
 }
 
-const STAGES: [FilledColumn<StageAgainst>; 13] = fields![StageAgainst;
+const STAGES: [FilledColumn<StageComparison>; 13] = fields![StageComparison;
     Always "Stage" Count (.stage),
     Always "IPU" Count (.ipu),
     Always "Layers" Layers (.layers),
@@ -89,16 +89,16 @@ const STAGES: [FilledColumn<StageAgainst>; 13] = fields![StageAgainst;
 /// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
 /// predicted and recorded bytes on the fullest tile and over all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
-    let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let stages = against.flat_map(|against| &against.stages);
+    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
+    let stages = comparison.flat_map(|comparison| &comparison.stages);
     Table {
         for_people: "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
          Reserve, (Free), Most of it",
         ..Table::of(
-            "against",
+            "compare-stages",
             &STAGES,
             report,
-            placed("/fit/against/stages", stages),
+            placed("/fit/comparison/stages", stages),
         )
     }
 }
@@ -106,14 +106,14 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
 /// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
 /// predicted bytes on the fullest tile.
 pub(in crate::report) fn parts(report: &Report) -> Table {
-    let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let stages = against.flat_map(|against| &against.stages);
+    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
+    let stages = comparison.flat_map(|comparison| &comparison.stages);
     let parts = stages.flat_map(|stage| {
         let parts = stage.parts();
         let used = parts.filter(|part| part.predicted.max(part.recorded) > 0);
         used.map(move |part| (stage, part))
     });
-    table!("against-parts", parts, |(stage, part)| {
+    table!("compare-parts", parts, |(stage, part)| {
         Count "Stage": stage.stage,
         Count "IPU": stage.ipu,
         Text "Part": part.name,

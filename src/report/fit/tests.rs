@@ -1,7 +1,8 @@
 //! Tests of matching stages with IPUs, and of the differences from the prediction.
 
 use super::{
-    Against, AgainstError, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts, tables,
+    CutElsewhere, Fit, FitComparison, FitComparisonError, IpuFit, MatchedBy, StageComparison,
+    TileParts, tables,
 };
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
@@ -56,12 +57,12 @@ fn fit(ipus: &[Option<&str>]) -> Fit {
     }
 }
 
-fn against(stages: &[&str], ipus: &[Option<&str>]) -> Against {
-    Against::new(&prediction(stages), &fit(ipus)).expect("a comparison")
+fn comparison(stages: &[&str], ipus: &[Option<&str>]) -> FitComparison {
+    FitComparison::new(&prediction(stages), &fit(ipus)).expect("a comparison")
 }
 
-fn pairs(against: &Against) -> Vec<(u32, u32)> {
-    against
+fn pairs(comparison: &FitComparison) -> Vec<(u32, u32)> {
+    comparison
         .stages
         .iter()
         .map(|stage| (stage.stage, stage.ipu))
@@ -70,24 +71,24 @@ fn pairs(against: &Against) -> Vec<(u32, u32)> {
 
 #[test]
 fn stages_are_where_their_layers_run() {
-    let in_order = against(
+    let in_order = comparison(
         &["- 0", "1 2", "3 Out"],
         &[Some("0"), Some("1 2"), Some("3")],
     );
     assert_eq!(in_order.matched_by, MatchedBy::Layers);
     assert_eq!(pairs(&in_order), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(in_order.cut_elsewhere, None);
-    let swapped = against(
+    let swapped = comparison(
         &["- 0", "1 2", "3 Out"],
         &[Some("0"), Some("3"), Some("1 2")],
     );
     assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(swapped.cut_elsewhere, None);
     // In and Out as stages of their own take the remaining IPUs in order.
-    let alone = against(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
+    let alone = comparison(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
     assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(alone.cut_elsewhere, None);
-    let with_in = against(&["- Out", "0", "1"], &[Some(""), Some("0"), Some("1")]);
+    let with_in = comparison(&["- Out", "0", "1"], &[Some(""), Some("0"), Some("1")]);
     assert_eq!(
         (pairs(&with_in), with_in.cut_elsewhere),
         (vec![(0, 0), (1, 1), (2, 2)], None)
@@ -98,7 +99,7 @@ fn stages_are_where_their_layers_run() {
 fn without_names_they_are_in_order() {
     for unknown in [None, Some(""), Some("other")] {
         let ipus = [unknown, unknown, unknown];
-        let blind = against(&["- 0", "1 2", "3 Out"], &ipus);
+        let blind = comparison(&["- 0", "1 2", "3 Out"], &ipus);
         assert_eq!(blind.matched_by, MatchedBy::Order);
         assert_eq!(pairs(&blind), [(0, 0), (1, 1), (2, 2)]);
         assert_eq!(blind.cut_elsewhere, None);
@@ -107,16 +108,16 @@ fn without_names_they_are_in_order() {
 
 #[test]
 fn other_cuts_are_seen() {
-    let moved = against(
+    let moved = comparison(
         &["- 0", "1 2", "3 Out"],
         &[Some("0 1"), Some("2"), Some("3")],
     );
     let cut = moved.cut_elsewhere.expect("other cuts");
     assert_eq!((cut.ipus, cut.stages), (None, vec![0, 1]));
     assert_eq!(cut.recorded, [names("0 1"), names("2"), names("3")]);
-    let fewer = against(&["- 0", "1 2", "3 Out"], &[Some("0 1 2"), Some("3")]);
+    let fewer = comparison(&["- 0", "1 2", "3 Out"], &[Some("0 1 2"), Some("3")]);
     assert_eq!(fewer.cut_elsewhere.expect("other cuts").ipus, Some(2));
-    let blind = against(&["- 0", "1 2", "3 Out"], &[None, None]);
+    let blind = comparison(&["- 0", "1 2", "3 Out"], &[None, None]);
     assert_eq!(pairs(&blind), [(0, 0), (1, 1)]);
     assert_eq!(blind.cut_elsewhere.expect("other cuts").ipus, Some(2));
 }
@@ -125,9 +126,10 @@ fn other_cuts_are_seen() {
 fn of_replicas_the_first_is_compared() {
     let mut fit = fit(&[Some("0"), Some("1"), Some("0"), Some("1")]);
     fit.listed_replicas = 2;
-    let against = Against::new(&prediction(&["- 0", "1 Out"]), &fit).expect("a comparison");
+    let comparison =
+        FitComparison::new(&prediction(&["- 0", "1 Out"]), &fit).expect("a comparison");
     assert_eq!(
-        (pairs(&against), against.cut_elsewhere),
+        (pairs(&comparison), comparison.cut_elsewhere),
         (vec![(0, 0), (1, 1)], None)
     );
 }
@@ -137,19 +139,26 @@ fn a_report_that_predicts_nothing_is_refused() {
     let mut nothing = prediction(&["- 0"]);
     nothing.split.as_mut().expect("a split").stages.clear();
     let fit = fit(&[None]);
-    assert_eq!(Against::new(&nothing, &fit), Err(AgainstError::NoStages));
+    assert_eq!(
+        FitComparison::new(&nothing, &fit),
+        Err(FitComparisonError::NoStages)
+    );
     nothing.split = None;
-    assert_eq!(Against::new(&nothing, &fit), Err(AgainstError::NoSplit));
+    assert_eq!(
+        FitComparison::new(&nothing, &fit),
+        Err(FitComparisonError::NoSplit)
+    );
 }
 
 #[test]
 fn the_reserve_is_what_the_worst_stage_lacks() {
     let recorded = [Some("0"), Some("1")];
-    let reserves = |stages: &[StageAgainst]| -> Vec<u64> {
+    let reserves = |stages: &[StageComparison]| -> Vec<u64> {
         stages.iter().map(|stage| stage.reserve).collect()
     };
     let mut prediction = prediction(&["- 0", "1 Out"]);
-    let compare = |prediction: &Report| Against::new(prediction, &fit(&recorded)).expect("stages");
+    let compare =
+        |prediction: &Report| FitComparison::new(prediction, &fit(&recorded)).expect("stages");
     let both = compare(&prediction);
     assert_eq!(
         (reserves(&both.stages), both.reserve),
@@ -174,14 +183,14 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
     );
     // If the cuts differ, no reserve is computed.
     assert_eq!(
-        against(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
+        comparison(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None
     );
 }
 
 /// Makes a stage's recorded variables less than predicted and its exchange code more, by these
 /// bytes.
-fn change(stage: &mut StageAgainst, variables: u64, exchange: u64) {
+fn change(stage: &mut StageComparison, variables: u64, exchange: u64) {
     stage.predicted_parts = TileParts {
         variables: 10_000,
         ..TileParts::default()
@@ -197,8 +206,8 @@ fn change(stage: &mut StageAgainst, variables: u64, exchange: u64) {
 
 #[test]
 fn the_worst_part_is_off_the_same_way_as_the_tile() {
-    let mut stage = against(&["0 Out"], &[Some("0")]).stages.remove(0);
-    let worst_part = |stage: &StageAgainst| {
+    let mut stage = comparison(&["0 Out"], &[Some("0")]).stages.remove(0);
+    let worst_part = |stage: &StageComparison| {
         let worst = stage.worst_part();
         worst.map(|part| (part.name, part.difference))
     };
@@ -234,8 +243,8 @@ fn less_than_predicted_is_not_most_of_all_more() {
     ] {
         let mut report = compiled();
         let fit = report.fit.as_mut().expect("a compilation");
-        let against = fit.against.as_mut().expect("a comparison");
-        change(&mut against.stages[0], variables, exchange);
+        let comparison = fit.comparison.as_mut().expect("a comparison");
+        change(&mut comparison.stages[0], variables, exchange);
         let terminal = terminal::text(&report, &look, &[ScreenPart::Answer]);
         assert!(terminal.contains(said), "{terminal}");
         let page = on_page(&report);
@@ -283,13 +292,13 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     );
     let mut cut = compiled();
     let fit = cut.fit.as_mut().expect("a compilation");
-    let against = fit.against.as_mut().expect("a comparison");
-    against.cut_elsewhere = Some(CutElsewhere {
+    let comparison = fit.comparison.as_mut().expect("a comparison");
+    comparison.cut_elsewhere = Some(CutElsewhere {
         ipus: Some(3),
         stages: vec![1, 2],
         recorded: vec![names("0"), names("1 2"), names("3")],
     });
-    against.predicted_stages = 2;
+    comparison.predicted_stages = 2;
     let lines = terminal::text(
         &cut,
         &look,

@@ -36,7 +36,7 @@ const RECORDED: [[u64; 10]; 3] = [
 pub(crate) fn compiled() -> Report {
     let ipus: Vec<IpuFit> = (0..3).map(compiled_ipu).collect();
     let mut provenance = provenance();
-    provenance.arguments = ["profile.pop", "--fit", "--against", "predicted.json"]
+    provenance.arguments = ["profile.pop", "--fit", "--compare", "predicted.json"]
         .map(String::from)
         .to_vec();
     provenance.target.tiles = 3 * TILES;
@@ -52,7 +52,7 @@ pub(crate) fn compiled() -> Report {
             variables: Some(1234),
             has_names: true,
             steps: Some(10),
-            against: Some(compared(&ipus)),
+            comparison: Some(compared(&ipus)),
             ipus,
         }),
         warnings: report().warnings,
@@ -198,7 +198,7 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
 }
 
 /// Returns the prediction for [`compiled`], which differs in variables, stash and code.
-fn compared(ipus: &[IpuFit]) -> Against {
+fn compared(ipus: &[IpuFit]) -> FitComparison {
     let mut predicted = RECORDED;
     predicted[0][0] -= 1_000;
     predicted[0][1] -= 2_000;
@@ -210,7 +210,7 @@ fn compared(ipus: &[IpuFit]) -> Against {
         let place = ipu.ipu as usize;
         let (tile, parts) = (&ipu.fullest_tile, tile_parts(predicted[place]));
         let predicted = parts.total();
-        StageAgainst {
+        StageComparison {
             stage: ipu.ipu,
             ipu: ipu.ipu,
             layers: ipu.layers.clone().unwrap_or_default(),
@@ -226,7 +226,7 @@ fn compared(ipus: &[IpuFit]) -> Against {
             total_difference: ipu.total as i64 - totals[place] as i64,
         }
     };
-    Against {
+    FitComparison {
         profile: "one-ipu/profile.pop".into(),
         matched_by: MatchedBy::Layers,
         predicted_fits: true,
@@ -248,10 +248,10 @@ fn all_that_was_compiled_adds_up() {
         assert_eq!(tiles.total[tile.tile as usize], tile.bytes);
         assert_eq!(ipu.overflowed > 0, !ipu.fits);
     }
-    let against = fit.against.unwrap();
-    let reserves = against.stages.iter().map(|stage| stage.reserve);
-    assert_eq!(against.reserve, reserves.max());
-    for stage in against.stages {
+    let comparison = fit.comparison.unwrap();
+    let reserves = comparison.stages.iter().map(|stage| stage.reserve);
+    assert_eq!(comparison.reserve, reserves.max());
+    for stage in comparison.stages {
         assert_eq!(stage.predicted_parts.total(), stage.predicted);
         assert_eq!(stage.recorded_parts.total(), stage.recorded);
     }

@@ -37,7 +37,7 @@ impl Earlier {
             "check_splits" => "0,2,4",
             "layers_per_ipu" if fixture == TIED => "1,1,1",
             "layers_per_ipu" => "1,2,2,1",
-            "compare" | "against" => &self.path(),
+            "compare" => &self.path(),
             "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
             "num_ipus" => "5",
             "schedule" | "recompute" => "none",
@@ -151,8 +151,7 @@ fn what_is_wrong(
 #[test]
 fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
     for options in [
-        "--solve --against=/nonexistent",
-        "--sweep --against=/nonexistent",
+        "--fit --compare=/nonexistent --num-ipus=4",
         "--fit --tiles=0",
     ] {
         let reason = "acts on none of the requested results";

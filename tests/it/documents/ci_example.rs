@@ -130,7 +130,7 @@ fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
     ci.job.write("prediction/prediction.json", &report);
     assert_eq!(ci.run(COMPILED_FITS), 0);
     ci.has("summary.md", "## The compiled model fits on 4 IPUs");
-    ci.has("summary.md", "Against the prediction:");
+    ci.has("summary.md", "Compared with the prediction:");
     if has("jq") {
         assert_eq!(ci.run(KEEP), 0);
         // The next prediction uses this reserve in place of a tenth.

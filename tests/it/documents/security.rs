@@ -102,7 +102,7 @@ fn table() -> Vec<(&'static str, String)> {
             format!("{}; {cells}", number(limits::STEPS as usize))
         }),
         (
-            "a report for `--compare` or `--against`; a JSON file beside the profile",
+            "a report for `--compare`; a JSON file beside the profile",
             format!("{}; {}", mib(limits::REPORT), mib(limits::BESIDE)),
         ),
     ]

@@ -158,7 +158,7 @@ fn no_input_is_written_over() {
         ("framework.json", "", "framework.json"),
         ("app.json", "", "app.json"),
         ("input", "--compare=input", "--compare"),
-        ("input", "--fit --against=input", "--against"),
+        ("input", "--fit --compare=input", "--compare"),
     ] {
         let run = folder.popliner(&format!("profile.pop --export-json={file} {option}"));
         run.refuses(

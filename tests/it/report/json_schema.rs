@@ -55,8 +55,8 @@ fn reads_back(mut report: Value) {
 #[test]
 fn a_compilation_beside_its_prediction_keeps_to_the_schema() {
     let prediction = Earlier::new("training-pipeline", "--layers-per-ipu=1,2,2,1");
-    let against = format!("--fit --against={}", prediction.path());
-    let report = report("training-pipelined", &against);
+    let comparison = format!("--fit --compare={}", prediction.path());
+    let report = report("training-pipelined", &comparison);
     keeps_to(&schema(), &report, "a compilation");
     reads_back(report);
 }

@@ -21,7 +21,7 @@ const RUNS: [(&str, &str); 6] = [
     ("poplar-mlp", "--check-splits=2 --num-ipus=2 --pin=1=1"),
     ("poptorch-bert-training", "--solve --num-ipus=4"),
     ("tied-weights", "--solve --num-ipus=3"),
-    ("training-pipelined", "--fit --against=0.json"),
+    ("training-pipelined", "--fit --compare=0.json"),
 ];
 
 /// Fields with a fixed set of texts, with numbers as texts, or with texts that decide which

@@ -53,7 +53,7 @@ const addSummary = (parent) => {
   if (report.fit) {
     fact('Replicas', grouped(report.fit.replicas));
     fact('Lowered variables', typeof report.fit.variables === 'number' ? grouped(report.fit.variables) : 'not recorded');
-    if (report.fit.against) fact('Predicted from', report.fit.against.profile);
+    if (report.fit.comparison) fact('Predicted from', report.fit.comparison.profile);
   } else fact('Memory model', made.memory_model);
   fact('Arguments', made.arguments.map(quoted).join(' '));
   fact('PopLiner', `version ${made.popliner}, report version ${report.version}`);

@@ -52,10 +52,10 @@ const buildIpus = (parent) => {
   })), Math.max(...all.flatMap(({ tile }) => [Number(tile.bytes), Number(tile.limit)])), all.map(({ tile }) => Number(tile.limit)));
   addTablesOf(ipus, 'ipus', undefined, { most: 16 });
   addChosenStage(parent);
-  if (report.fit?.against) {
-    const against = addPart(parent, 'against', 'Against the prediction');
-    addSentences(against, 'differences');
-    addTablesOf(against, 'against');
-    addTablesOf(against, 'parts');
+  if (report.fit?.comparison) {
+    const part = addPart(parent, 'prediction', 'Compared with the prediction');
+    addSentences(part, 'differences');
+    addTablesOf(part, 'prediction');
+    addTablesOf(part, 'parts');
   }
 };

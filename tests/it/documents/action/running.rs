@@ -173,16 +173,15 @@ fn a_compiled_pipeline_is_judged_with_and_without_a_prediction() {
         .exits(0);
     job.copy("training-pipelined", ".");
     for given in [
-        "{profile: ., against: predicted.json}",
         "{profile: ., options: --fit}",
-        "{profile: ., options: --fit, against: predicted.json}",
+        "{profile: ., options: --fit, compare: predicted.json}",
     ] {
         job.run(&values(given)).exits(0);
         let report = job.read("popliner-report.txt");
         assert!(report.contains("IPU\t") || report.contains("# fit\n"));
         assert_eq!(
-            report.contains("# against\n"),
-            given.contains("against"),
+            report.contains("# compare-stages\n"),
+            given.contains("compare"),
             "{given}"
         );
     }
@@ -193,8 +192,7 @@ fn no_value_runs_as_a_command() {
     let Some(job) = Job::new() else { return };
     job.copy("popart-bert-inference", ".");
     let hostile = "./$(touch ran) `touch ran` && touch ran & touch ran #\" ' * \\";
-    let inputs =
-        "profile debug num-ipus layer-name-regex reserve compare emit against options report";
+    let inputs = "profile debug num-ipus layer-name-regex reserve compare emit options report";
     for name in inputs.split(' ') {
         let mut given = values("{profile: profile.pop, debug: debug.cbor}");
         given.insert(name.to_owned(), hostile.to_owned());

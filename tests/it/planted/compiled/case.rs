@@ -5,7 +5,7 @@ use super::super::places;
 use popliner::analysis::{Analysis, Compilation, CompilationOptions, JudgedSplit, Layers, Request};
 use popliner::memory::PipelineOptions;
 use popliner::model::{LayerOptions, LayerOrder, LayerSource, PositionName};
-use popliner::report::{Against, Fit, Report};
+use popliner::report::{Fit, FitComparison, Report};
 use popliner::search::SearchOptions;
 use popliner::solve::Goal;
 use std::fmt;
@@ -118,8 +118,8 @@ impl Case {
     }
 
     /// Compares the prediction with the compilation.
-    pub fn against(&self, fit: &Fit) -> Against {
-        Against::new(&self.prediction, fit).expect("a comparison")
+    pub fn comparison(&self, fit: &Fit) -> FitComparison {
+        FitComparison::new(&self.prediction, fit).expect("a comparison")
     }
 
     /// Returns the fullest tile of a stage in the prediction.

@@ -1,4 +1,4 @@
-//! Compiled pipelines of planted models: `--fit` against the planted truth, and `--against` with
+//! Compiled pipelines of planted models: `--fit` against the planted truth, and `--compare` with
 //! the prediction from the compilation for one IPU.
 //!
 //! `SEEDS=12..13 cargo test --test it planted::compiled` runs one model.
@@ -131,7 +131,7 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
         };
         assert_eq!((tile.bytes, tile.parts), (whole.bytes, parts));
     }
-    assert_eq!(case.against(&blind).cut_elsewhere, None);
+    assert_eq!(case.comparison(&blind).cut_elsewhere, None);
     for lists_replicas in [false, true] {
         let replicas = 2;
         let form = ProfileForm {
@@ -146,8 +146,8 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
         assert_eq!(of_replicas.ipus.len(), listed as usize * fit.ipus.len());
         let totals = |fit: &Fit| -> Vec<u64> { fit.ipus.iter().map(|ipu| ipu.total).collect() };
         assert_eq!(totals(&of_replicas), totals(fit).repeat(listed as usize));
-        let against = case.against(&of_replicas);
-        assert_eq!(against, case.against(fit));
+        let comparison = case.comparison(&of_replicas);
+        assert_eq!(comparison, case.comparison(fit));
     }
     let executed = case.compiled_as(ProfileForm {
         execution: true,
@@ -159,10 +159,10 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
 }
 
 fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
-    let against = case.against(fit);
-    assert_eq!(against.cut_elsewhere, None);
-    assert_eq!(against.stages.len(), fit.ipus.len());
-    for (stage, truth) in against.stages.iter().zip(&case.compiled.truth) {
+    let comparison = case.comparison(fit);
+    assert_eq!(comparison.cut_elsewhere, None);
+    assert_eq!(comparison.stages.len(), fit.ipus.len());
+    for (stage, truth) in comparison.stages.iter().zip(&case.compiled.truth) {
         assert_eq!(stage.stage, stage.ipu);
         let tile = fit.ipus[stage.ipu as usize].fullest_tile.tile_of_ipu as usize;
         let planted = &truth.planted;
@@ -190,19 +190,22 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
 
 /// Stages are compared by their layers, or else by their number, which does not change.
 fn other_cuts_are_recognised(case: &Case, fit: &Fit) {
-    let against = case.against(fit);
-    let is_seen = against.matched_by == MatchedBy::Layers;
-    assert_eq!(against.cut_elsewhere.is_some(), is_seen);
-    assert_eq!(against.reserve.is_none(), is_seen);
+    let comparison = case.comparison(fit);
+    let is_seen = comparison.matched_by == MatchedBy::Layers;
+    assert_eq!(comparison.cut_elsewhere.is_some(), is_seen);
+    assert_eq!(comparison.reserve.is_none(), is_seen);
 }
 
 /// If each IPU has exactly the memory that its compiled stage needs, the stage that lacks the most
 /// just fits with the reserve, and does not with a byte less memory. The other stages need at least
 /// as much as compiled.
 fn the_reserve_covers_what_was_recorded(case: &Case, fit: &Fit) {
-    let against = case.against(fit);
-    let reserve = against.reserve.expect("the same cuts");
-    let limits = against.stages.iter().map(|stage| stage.recorded - reserve);
+    let comparison = case.comparison(fit);
+    let reserve = comparison.reserve.expect("the same cuts");
+    let limits = comparison
+        .stages
+        .iter()
+        .map(|stage| stage.recorded - reserve);
     let again = case.predict(limits.collect());
     let split = again.split.expect("a split");
     let free = split.stages.iter().map(|stage| stage.fullest_tile.free);

@@ -1,13 +1,13 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
-use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts};
+use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
 use crate::report::{Report, Split, Stage};
 use crate::search::free_bytes;
 use thiserror::Error;
 
 /// The reason why a report cannot be compared with a recorded compilation.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum AgainstError {
+pub enum FitComparisonError {
     /// The report that should predict the stages has no split.
     #[error(
         "it has no split to compare with; give a report that --export-json wrote with --solve or \
@@ -22,16 +22,19 @@ pub enum AgainstError {
     NoStages,
 }
 
-impl Against {
+impl FitComparison {
     /// Compares the stages of `prediction`, the report of an earlier run, with the recorded memory
     /// of the IPUs of the first replica.
     ///
     /// # Errors
     /// When the prediction has no split, or a split without stages.
-    pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, AgainstError> {
-        let split = prediction.split.as_ref().ok_or(AgainstError::NoSplit)?;
+    pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, FitComparisonError> {
+        let split = prediction
+            .split
+            .as_ref()
+            .ok_or(FitComparisonError::NoSplit)?;
         if split.stages.is_empty() {
-            return Err(AgainstError::NoStages);
+            return Err(FitComparisonError::NoStages);
         }
         let ipus = fit.of_replica();
         let matched = MatchedStages::new(&split.stages, ipus);
@@ -42,7 +45,7 @@ impl Against {
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages = matched.pairs.iter();
-        let stages = stages.map(|(stage, ipu)| StageAgainst::new(stage, ipu, shared));
+        let stages = stages.map(|(stage, ipu)| StageComparison::new(stage, ipu, shared));
         let stages: Vec<_> = stages.collect();
         let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
         let reserves = stages.iter().map(|stage| stage.reserve);
@@ -60,14 +63,14 @@ impl Against {
 
     /// Returns the stage with the fewest free bytes on the fullest tile of its IPU; the first one
     /// of a tie. `None` without stages.
-    pub fn nearest_to_limit(&self) -> Option<&StageAgainst> {
+    pub fn nearest_to_limit(&self) -> Option<&StageComparison> {
         self.stages.iter().min_by_key(|stage| stage.free)
     }
 }
 
 /// One kind of contents of a stage's fullest tile, as predicted and as recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PartAgainst {
+pub struct PartComparison {
     /// The name of the kind of contents, such as `vertex code`.
     pub name: &'static str,
     /// Predicted bytes of this kind of contents on the fullest tile of a stage.
@@ -78,7 +81,7 @@ pub struct PartAgainst {
     pub difference: i64,
 }
 
-impl StageAgainst {
+impl StageComparison {
     fn new(stage: &Stage, ipu: &IpuFit, shared: impl Fn(TileParts) -> TileParts) -> Self {
         let (predicted, recorded) = (&stage.fullest_tile, &ipu.fullest_tile);
         Self {
@@ -99,10 +102,10 @@ impl StageAgainst {
     }
 
     /// Returns each kind of contents of the fullest tile, in the order of [`TileParts::named`].
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartAgainst> {
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartComparison> {
         let recorded = self.recorded_parts.named();
         let parts = self.predicted_parts.named().into_iter().zip(recorded);
-        parts.map(|((name, predicted), (_, recorded))| PartAgainst {
+        parts.map(|((name, predicted), (_, recorded))| PartComparison {
             name,
             predicted,
             recorded,
@@ -113,7 +116,7 @@ impl StageAgainst {
     /// Returns the kind of contents that contributes most to `difference`: of the kinds whose
     /// difference has the same sign as `difference`, the one with the largest, the first one of a
     /// tie. `None` if the fullest tile is as full as predicted.
-    pub fn worst_part(&self) -> Option<PartAgainst> {
+    pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
         let parts = self.parts().rev();
         let off = parts.filter(|part| part.difference != 0 && part.difference.signum() == sign);
