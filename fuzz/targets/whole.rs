@@ -65,10 +65,10 @@ const OPTIONS: [&[&str]; 10] = [
     &["--diagnose", "--memory-totals"],
     &["--memory-affinity", "--interlayer-communication"],
     &["--solve", "--mem-per-tile=30000", "--out-on=first"],
-    &["--solve", "--export-json=-", "--export-csv=-"],
+    &["--solve", "--export-json=-", "--format=csv"],
     &["--sweep", "--explain", "--export-html=-", "--units=auto"],
     &["--objective=cycles", "--solve", "--export-markdown=-"],
-    &["--emit=layers-per-ipu", "--cut-after=0", "--check-splits=0"],
+    &["--emit=examples", "--cut-after=0", "--check-splits=0"],
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -48,7 +48,6 @@ READ: FrozenSet[str] = frozenset(["compare"])
 #: Files that are written.
 WRITTEN: FrozenSet[str] = frozenset(
     [
-        "export_csv",
         "export_html",
         "export_json",
         "export_markdown",
@@ -76,7 +75,6 @@ class FitOptions(TypedDict, total=False):
     allow_incomplete: Optional[bool]
     compare: Union[None, AnyPath, SplitReport]
     export_json: Optional[AnyPath]
-    export_csv: Optional[AnyPath]
     export_markdown: Optional[AnyPath]
     export_html: Optional[AnyPath]
     # What is printed.

@@ -1,4 +1,4 @@
-//! Writes the report to the files of `--export-json`, `--export-csv`, `--export-markdown` and
+//! Writes the report to the files of `--export-json`, `--export-markdown` and
 //! `--export-html`, and refuses files that would be lost.
 
 use super::input::{BESIDE, beside, debug_path};
@@ -8,24 +8,21 @@ use super::stdout::{self, Sections};
 use crate::atomic::{self, target};
 use crate::message::{displayed, usage};
 use crate::profile::companions;
-use crate::report::{Report, html, markdown, write_csv, write_json};
+use crate::report::{Report, html, markdown, write_json};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A function that writes a report in one form, such as JSON or CSV.
+/// A function that writes a report in one form, such as JSON.
 type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
 
 /// Returns the requested exports: of each, its option, its path, and the function that writes its
 /// form.
 fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
-    let forms: [(_, _, Writer); 4] = [
+    let forms: [(_, _, Writer); 3] = [
         ("--export-json", &exports.export_json, |report, out| {
             write_json(report, out)
-        }),
-        ("--export-csv", &exports.export_csv, |report, out| {
-            write_csv(report, out)
         }),
         (
             "--export-markdown",

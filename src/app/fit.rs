@@ -3,11 +3,10 @@
 
 use super::commands::Commands;
 use super::input::{debug_path, read_beside};
-use super::options::Options;
 use super::output::Outputs;
 use super::run::{Exit, Run};
 use crate::analysis::{Compilation, CompilationOptions, displayed};
-use crate::report::{FitComparison, FitComparisonError, Form, Format, Report, Table, tables_of};
+use crate::report::{FitComparison, FitComparisonError, Report};
 use anyhow::{Context, Result};
 use std::io::Write;
 
@@ -22,22 +21,10 @@ pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -
         compared.with_context(|| format!("--compare {}", displayed(path)))?;
     }
     let outputs = Outputs {
-        tables: tables(&run.options, &report),
+        tables: report.tables(run.options.results.format),
         ..Outputs::new(run, report, Commands::new(&run.options, false))
     };
     outputs.print(out)
-}
-
-/// Returns the tables of `report` to print on standard output: only the first one if `--format` is
-/// `table`, since people read the rest in sentences; all of them in the formats for programs.
-fn tables(options: &Options, report: &Report) -> Vec<Table> {
-    match options.results.format {
-        Format::Table => {
-            let tables = tables_of(report, Form::Terminal).into_iter();
-            tables.take(1).collect()
-        }
-        _ => tables_of(report, Form::Csv),
-    }
 }
 
 /// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and

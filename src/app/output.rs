@@ -118,15 +118,25 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
+    /// Returns the tables that `--solve` prints: of the split, and in a format for programs also of
+    /// the layers. `None` without `--solve`, and if it prints the stages as JSON.
+    fn solved_tables(&self) -> Option<Vec<Table>> {
+        let results = &self.options.results;
+        let is_table = !matches!(results.format, Format::Auto | Format::Json);
+        (results.solve && is_table).then(|| self.report.tables(results.format))
+    }
+
     /// Returns the number of results that this run prints on standard output. With several, each
     /// gets a line with its name.
     fn count(&self) -> usize {
         let results = &self.options.results;
-        let search = [results.solve, results.sweep, results.plan].map(usize::from);
+        let solved = self.solved_tables();
+        let solved = solved.map_or(usize::from(results.solve), |tables| tables.len());
+        let search = [results.sweep, results.plan].map(usize::from);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
         let exports = export::count_on_standard_output(self.options);
-        tables + search.iter().sum::<usize>() + results.forms().len() + exports + compared
+        tables + solved + search.iter().sum::<usize>() + results.forms().len() + exports + compared
     }
 
     /// Prints the sweep, the plan, and the best split. Returns the exit code: 1 if a verdict was
@@ -184,8 +194,10 @@ impl<'a> Outputs<'a> {
         let emitted = forms.map(|form| Ok((form, emit::emit(form, &self.report, &modules)?)));
         let emitted: Result<Vec<_>, EmitError> = emitted.collect();
         let emitted = emitted.map_err(|error| refused(&error))?;
-        if results.solve {
-            sections.stages(&self.report, split)?;
+        match self.solved_tables() {
+            Some(tables) => tables.iter().try_for_each(|table| sections.table(table))?,
+            None if results.solve => sections.stages(split)?,
+            None => {}
         }
         for (form, emitted) in &emitted {
             if !emitted.notes.is_empty() {

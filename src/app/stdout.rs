@@ -3,7 +3,7 @@
 
 use crate::escape;
 use crate::report::terminal::{self, TextStyle};
-use crate::report::{Format, Report, Split, Table, stage_table, write_stages};
+use crate::report::{Format, Split, Table, write_stages};
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -96,30 +96,20 @@ impl<'a, W: Write> Sections<'a, W> {
             return self.keep_json(table.name, |out| table.write(Format::Json, out));
         }
         self.write_name(table.name)?;
-        self.write(table)
-    }
-
-    /// Writes the stages of `split` as the next result, with the name `solve`: as a table if a
-    /// format of tables was requested, else as one JSON object for each stage, as the original tool
-    /// printed them.
-    pub(super) fn stages(&mut self, report: &Report, split: &Split) -> io::Result<()> {
-        if self.format == Format::Json {
-            return self.keep_json("solve", |out| write_stages(split, out));
-        }
-        self.write_name("solve")?;
-        match self.format {
-            Format::Auto | Format::Json => write_stages(split, self.out),
-            Format::Table => self.write(&stage_table(report)),
-            Format::Tsv | Format::Csv => self.write(&stage_table(report).without("Time")),
-        }
-    }
-
-    /// Writes a table without its name, aligned for people or as TSV or CSV.
-    fn write(&mut self, table: &Table) -> io::Result<()> {
         match self.format {
             Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
             format => table.write(format, self.out),
         }
+    }
+
+    /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
+    /// each stage, as the original tool printed them.
+    pub(super) fn stages(&mut self, split: &Split) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.keep_json("solve", |out| write_stages(split, out));
+        }
+        self.write_name("solve")?;
+        write_stages(split, self.out)
     }
 
     /// Writes a text, such as a configuration, as the next result. In JSON with several results, it

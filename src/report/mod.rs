@@ -76,12 +76,12 @@ pub use recorded::{
     CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
     StageCycles, TileCategory, TileMap, TileTotals, TileVariables, VariableKind,
 };
-pub use sections::{ScreenPart, Section, tables_of};
+pub use sections::{ScreenPart, Section};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
 pub use step::StepFacts;
 pub use table::{Form, Table};
-pub use table_forms::{Format, write_csv};
-pub use tables::{plan_table, stages as stage_table, sweep_table};
+pub use table_forms::Format;
+pub use tables::{plan_table, sweep_table};
 pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;

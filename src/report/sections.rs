@@ -157,7 +157,7 @@ pub(super) fn blocks(
 }
 
 /// Returns the tables of all sections, as one form of output has them, in order.
-pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
+pub(super) fn tables_of(report: &Report, form: Form) -> Vec<Table> {
     let tables = blocks(report, form, |_| true).filter_map(|(_, block)| match block {
         Block::Table(table) => Some(table),
         _ => None,

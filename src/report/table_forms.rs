@@ -124,20 +124,23 @@ fn without_wrapping(error: csv::Error) -> io::Error {
     }
 }
 
-/// Writes all CSV tables of a report, for a spreadsheet. Each table follows a line with its name,
-/// such as `# stages`. A report on a model has the table of stages, if there is a split, and the
-/// table of layers; a report on a compilation has the tables that standard output has. All bytes
-/// are exact; the limit of a stage is the limit of its IPU. Cells of missing numbers are empty,
-/// such as cycles if the profile has none. `In`, `Out` and `None` are the pseudo-layers.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn write_csv(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    for table in tables_of(report, Form::Csv) {
-        writeln!(out, "# {}", table.name)?;
-        table.write(Format::Csv, out)?;
+impl Report {
+    /// Returns the tables of the report on standard output. People get the table of stages or of
+    /// IPUs, since they read the rest in sentences. Programs get all tables: of a model, the stages
+    /// of the split, if there is one, and the layers; of a compilation, the IPUs, their categories,
+    /// and the comparison with a prediction. All bytes are exact; the limit of a stage is the limit
+    /// of its IPU. Cells of missing numbers are empty, such as cycles if the profile has none.
+    pub fn tables(&self, format: Format) -> Vec<Table> {
+        let form = match format {
+            Format::Table => Form::Terminal,
+            _ => Form::Csv,
+        };
+        let mut tables = tables_of(self, form);
+        if form == Form::Terminal {
+            tables.truncate(1);
+        }
+        tables
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -177,20 +180,10 @@ mod tests {
 
     #[test]
     fn a_row_for_each_stage_and_each_layer() {
-        let mut out = Vec::new();
-        write_csv(&report(), &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let (stages, layers) = text.split_once("# layers\n").expect("two tables");
-        let stages = stages.strip_prefix("# stages\n").expect("a name");
-        let rows = |text: &str| -> Vec<Vec<String>> {
-            let reader = csv::ReaderBuilder::new();
-            let mut reader = reader.from_reader(text.as_bytes());
-            let records = reader.records().map(|record| record.unwrap());
-            records
-                .map(|record| record.iter().map(String::from).collect())
-                .collect()
-        };
-        let stages = rows(stages);
+        let tables = report().tables(Format::Csv);
+        let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+        assert_eq!(names, ["stages", "layers"]);
+        let [stages, layers] = [0, 1].map(|table| tables[table].plain_rows());
         assert_eq!(stages.len(), 2);
         assert_eq!(stages[0][20], "4096");
         assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
@@ -200,7 +193,6 @@ mod tests {
         );
         let last = ["", "", "885", "0", "0", "0", "0", "0", "0"];
         assert_eq!(stages[1][20..], last);
-        let layers = rows(layers);
         assert_eq!(layers.len(), report().layers.len());
         assert_eq!(layers[1][11..], ["400", "0"]);
         let names: Vec<&str> = layers.iter().map(|row| &*row[0]).collect();

@@ -65,7 +65,7 @@ impl CommandLine {
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // A page on standard output must be the only result there.
     let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
-    let others = words("fit compare export_json export_csv export_markdown");
+    let others = words("fit compare export_json export_markdown");
     let mut results = words(ONE_IPU_RESULTS).chain(others);
     !has_page && !results.any(|id| is_given(matches, id))
 }

@@ -25,6 +25,7 @@ pub use pipeline::{PipelineArgs, TimeArgs};
 pub use results::{ExportArgs, ModuleArgs, ResultArgs, TableArgs};
 pub use search::{LimitArgs, SearchArgs};
 
+use crate::report::Format;
 use clap::Parser;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
@@ -114,17 +115,17 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
-    /// Returns whether any requested result needs the report.
+    /// Returns whether any requested result needs more of the report than the split.
     pub fn wants_report(&self) -> bool {
         let exports = [
             &self.exports.export_json,
-            &self.exports.export_csv,
             &self.exports.export_markdown,
             &self.exports.export_html,
         ];
         exports.iter().any(|file| file.is_some())
             || self.exports.compare.is_some()
             || self.results.explain
+            || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 }
 

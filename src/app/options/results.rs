@@ -70,7 +70,8 @@ pub struct ResultArgs {
           short_help = "Does a compiled pipeline fit?")]
     pub fit: bool,
 
-    /// The format of the results
+    /// The format of the results. With --solve, tsv and csv have a table of the stages, with the
+    /// bytes over each cut, and a table of the layers
     #[arg(long, value_name = "FORMAT", default_value = "auto", group = ON_TABLES)]
     pub format: Format,
 
@@ -159,11 +160,6 @@ pub struct ExportArgs {
     /// Write a summary in Markdown, for a pull request or an issue
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
-
-    /// Write two tables for a spreadsheet: the stages, with the bytes over each cut, and the
-    /// layers
-    #[arg(long, value_name = "FILE")]
-    pub export_csv: Option<PathBuf>,
 }
 
 /// Options that request tables of the model and of the memory that the compiler recorded.

@@ -13,7 +13,7 @@ mod tests;
 use super::json;
 use super::sentences;
 use super::terminal::{self, TextStyle};
-use super::{Report, Units};
+use super::{Format, Report, Units};
 use crate::escape::json_in_script;
 use crate::report::phrases::Sentence;
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -91,20 +91,14 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
 /// Writes the verdict, why nothing fits, the table of the split or the compilation, and the
 /// warnings as plain text, for a browser that runs no scripts.
 fn without_scripts(report: &Report) -> String {
-    let stages = report.split.iter().map(|_| {
-        let stages = super::tables::stages(report);
-        terminal::for_people(&stages, &TextStyle::default())
-    });
-    let ipus = report.fit.iter().map(|_| {
-        let ipus = super::fit::tables::ipus(report);
-        terminal::for_people(&ipus, &TextStyle::default())
-    });
+    let tables = report.tables(Format::Table).into_iter();
+    let tables = tables.map(|table| terminal::for_people(&table, &TextStyle::default()));
     let refusal = report.refusal.iter().map(|refusal| {
         let reason = Sentence::from(sentences::why_none_fits(refusal)).capital();
         reason.plain(Units::Bytes, report.pseudo_layers)
     });
     let head = [report.heading()].into_iter();
-    let lines = head.chain(refusal).chain(stages).chain(ipus);
+    let lines = head.chain(refusal).chain(tables);
     let lines: Vec<String> = lines.chain(report.warnings_for_people()).collect();
     lines.join("\n")
 }

@@ -118,10 +118,13 @@ fn results_have_the_format_that_is_wanted() {
         let options = format!("--solve --sweep --num-ipus=4 -q --format={format}");
         run_fixture("poplar-mlp", &options).out
     };
-    let stages = |text: &str| text.split_once("# solve\n").expect("stages").1.to_owned();
+    let after = |text: &str, name: &str| {
+        let (_, rest) = text.split_once(&format!("# {name}\n")).expect(name);
+        rest.split("# ").next().expect("a result").to_owned()
+    };
     let parsed = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
     let (auto, json) = (run("auto"), parsed(&run("json")));
-    assert_eq!(parsed(&stages(&auto)), json["solve"]);
+    assert_eq!(parsed(&after(&auto, "solve")), json["solve"]);
     assert!(auto.starts_with("# sweep\nIPUs\tFits\t"), "{auto}");
     let row = &json["sweep"][3];
     assert_eq!((&row["ipus"], &row["fits"]), (&4.into(), &true.into()));
@@ -132,7 +135,7 @@ fn results_have_the_format_that_is_wanted() {
         ("table", " Stage  Layers"),
     ];
     for (format, head) in heads {
-        let text = stages(&run(format));
+        let text = after(&run(format), "stages");
         assert!(
             text.starts_with(head) && text.lines().count() == 5,
             "{text}"

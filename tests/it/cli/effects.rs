@@ -22,7 +22,7 @@ const ORIGINAL: &str = "operation_breakdown layer_breakdown memory_totals memory
                         interlayer_communication";
 
 /// All other results.
-const OTHERS: &str = "export_json export_csv export_markdown export_html diagnose list_layers fit";
+const OTHERS: &str = "export_json export_markdown export_html diagnose list_layers fit";
 
 /// With this number of IPUs, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
@@ -38,7 +38,7 @@ impl Earlier {
             "layers_per_ipu" if fixture == TIED => "1,1,1",
             "layers_per_ipu" => "1,2,2,1",
             "compare" => &self.path(),
-            "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
+            "export_json" | "export_markdown" | "export_html" => "-",
             "num_ipus" => "5",
             "schedule" | "recompute" => "none",
             "accumulator" => "float32",

@@ -32,8 +32,8 @@ pub const OPTIONS: &str = "
     several: --solve --num-ipus=3 --memory-affinity --layer-breakdown --format=csv
         --layer-order=natural --quiet
     export-json: --solve --num-ipus=4 --export-json=- -q
-    export-tables: --solve --num-ipus=3 --export-csv=- --export-markdown=- --quiet
-    emit: --num-ipus=4 --emit=poptorch --emit=optimum --emit=layers-per-ipu --emit=tf-stages
+    export-tables: --solve --num-ipus=3 --format=csv --export-markdown=- --quiet
+    emit: --num-ipus=4 --emit=poptorch --emit=optimum --emit=examples --emit=tf-stages
         --emit=popart --module=model.bert.encoder.layer[{}]
     fewest: --solve --num-ipus=6 --objective=fewest
     communication: --solve --num-ipus=5 --objective=communication
@@ -59,18 +59,18 @@ pub const FEW: &str = r"
     poptorch-bert-training/emit-pipeline-splits: --emit=pipeline-splits --module=encoder/layer/{}
     poptorch-bert-training/emit-modules: --num-ipus=8 --emit=poptorch --recompute=layer
     poplar-mlp/idle: --layers-per-ipu=2,0,-1 --emit=examples
-    poplar-mlp/emit-names: --emit=layers-per-ipu --layer-name-regex=(\w*Layer\d)
+    poplar-mlp/emit-names: --emit=examples --layer-name-regex=(\w*Layer\d)
     impossible/emit-greedy: --emit=popart --solver=greedy
     poplar-mlp/in-and-out-alone: --layers-per-ipu=0,2,2,1,0 --num-ipus=5 --solve
-        --emit=layers-per-ipu --emit=poptorch --emit=popart --emit=keras --emit=pipeline-splits
+        --emit=examples --emit=poptorch --emit=popart --emit=keras --emit=pipeline-splits
         --module=model.layer[{}]
-    poplar-mlp/out-with-in: --out-on=first --num-ipus=3 --solve --explain --emit=layers-per-ipu
+    poplar-mlp/out-with-in: --out-on=first --num-ipus=3 --solve --explain --emit=examples
         --emit=poptorch --emit=popart --emit=keras --emit=pipeline-splits --module=model.layer[{}]
-        --module-in=model.embedding --module-out=model.head --layer-breakdown --export-csv=-
+        --module-in=model.embedding --module-out=model.head --layer-breakdown --format=csv
         --export-markdown=-
     large-embedding/places: --num-ipus=3 --solve --sweep --explain --emit=poptorch
         --module=layer[{}] --module-in=embedding --module-out=head
-    training-pipelined/fit: --fit --export-csv=- --export-markdown=-
+    training-pipelined/fit: --fit --format=csv --export-markdown=-
     training-pipelined/does-not-fit: --fit --reserve=10% --units=auto
     poplar-mlp/fit: --fit --mem-per-tile=500000
     training-pipelined/solve: --solve
@@ -89,7 +89,7 @@ pub const FEW: &str = r"
     popart-bert-inference/kib: --solve --num-ipus=3 --units=KiB
     popart-bert-inference/mib: --solve --num-ipus=3 --units=MiB
     popart-bert-inference/classic-forms: --solve --num-ipus=4 --memory-model=classic --sweep --explain
-        --format=tsv --export-csv=- --export-markdown=-
+        --format=tsv --export-markdown=-
     tensorflow-cnn/export-json-without-split: --export-json=- --export-markdown=-
         --mem-per-tile=500000
 ";

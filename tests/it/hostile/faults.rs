@@ -12,10 +12,9 @@ use super::cases::{Case, limited, snapshot};
 use crate::support::{Run, Words, finish, finish_unread, piped, wait};
 
 /// Options that write a file.
-const WRITERS: [&str; 5] = [
+const WRITERS: [&str; 4] = [
     "--save-to-file",
     "--export-json",
-    "--export-csv",
     "--export-markdown",
     "--export-html",
 ];
@@ -39,7 +38,7 @@ fn standard_output_on_a_full_disk_and_in_a_closed_pipe() {
         ("--operation-breakdown", 0),
         ("--diagnose", 0),
         ("--solve --export-json=-", 0),
-        ("--solve --export-csv=-", 0),
+        ("--solve --format=csv", 0),
         ("--solve --export-markdown=-", 0),
         ("--solve --export-html=-", 0),
     ] {

@@ -70,7 +70,7 @@ const ALL: &str = "
     --memory-totals --memory-affinity --interlayer-communication --diagnose
     --emit=examples --emit=popart --emit=keras --emit=pipeline-splits
     --module=a['{}'] --module-in=embedding --module-out=head
-    --export-json=- --export-csv=- --export-markdown=- --export-html=- --format=csv";
+    --export-json=- --export-markdown=- --export-html=- --format=csv";
 
 /// Runs the tool with [`REGEX`].
 fn run(case: &Case, options: &(impl Words + ?Sized)) -> Run {

@@ -117,7 +117,10 @@ fn a_file_that_is_another_already_is_refused() {
     let [profile, _] = copy(FIXTURE, folder.0.path());
     let before = fs::read(&profile).expect("a profile");
     for (options, part) in [
-        ("--export-csv=report --export-json=./report", "--export-csv"),
+        (
+            "--export-markdown=report --export-json=./report",
+            "--export-markdown",
+        ),
         ("--export-html=profile.pop", "PROFILE"),
         ("--export-html=debug.cbor", "DEBUG"),
         (
@@ -142,10 +145,10 @@ fn two_paths_to_one_file_are_refused_before_anything_is_read() {
     symlink("linked/a", folder.path("dangling")).expect("a link");
     let json = "profile.pop --export-json=o/a";
     for other in ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"] {
-        let run = folder.popliner(&format!("{json} --export-csv={other}"));
+        let run = folder.popliner(&format!("{json} --export-markdown={other}"));
         run.refuses(
             2,
-            &["error: --export-json and --export-csv name the same file, "],
+            &["error: --export-json and --export-markdown name the same file, "],
         );
     }
     folder.popliner(json).refuses(3, &[]);
@@ -199,13 +202,13 @@ fn permissions_of_what_is_replaced_stay() {
         let metadata = fs::metadata(folder.path(name)).expect("a file");
         metadata.permissions().mode() & 0o777
     };
-    folder.run("-q --export-csv=report").exits(0);
+    folder.run("-q --export-markdown=report").exits(0);
     fs::write(folder.path("usual"), "").expect("a file");
     assert_eq!(mode("report"), mode("usual"), "of a new file");
     for wanted in [0o600, 0o640, 0o666] {
         let permissions = fs::Permissions::from_mode(wanted);
         fs::set_permissions(folder.path("report"), permissions).expect("permissions");
-        for option in ["--export-csv", "--save-to-file"] {
+        for option in ["--export-markdown", "--save-to-file"] {
             folder.run(&format!("-q {option}=report")).exits(0);
             assert_eq!(mode("report"), wanted, "{option}");
         }
@@ -221,7 +224,7 @@ fn a_link_is_followed_also_to_what_is_not_there() {
     let disk = disk.expect("a folder");
     let (link, file) = (folder.path("link"), disk.path().join("report"));
     symlink(&file, &link).expect("a link");
-    for option in ["--export-csv", "--export-csv", "--save-to-file"] {
+    for option in ["--export-markdown", "--export-markdown", "--save-to-file"] {
         folder.run(&format!("-q {option}=link")).exits(0);
         assert_eq!(fs::read_link(&link).expect("a link"), file, "{option}");
         assert!(fs::metadata(&file).expect("a file").len() > 500, "{option}");

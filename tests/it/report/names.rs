@@ -1,7 +1,7 @@
 //! Hostile texts in every form of a report.
 
 use crate::support::{profile, root, typed};
-use popliner::report::{Report, html, markdown, write_csv, write_json};
+use popliner::report::{Format, Report, html, markdown, write_json};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -94,7 +94,12 @@ fn hostile_texts_stay_texts_in_every_form() {
         }
         // Hostile names add no line and no cell.
         assert_eq!(bars(&document), bars(&markdown(&plain)), "{document}");
-        let rows = written(|out| write_csv(&report, out));
+        let rows = written(|out| {
+            let tables = report.tables(Format::Csv);
+            tables
+                .iter()
+                .try_for_each(|table| table.write(Format::Csv, out))
+        });
         let json = written(|out| write_json(&report, out));
         for text in [&page, &document, &rows, &json] {
             let is_obeyed = |c: char| {
