@@ -5,7 +5,6 @@ use super::overhead::explained;
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
 use crate::profile::{CodeKind, TileBytes};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -40,8 +39,9 @@ pub struct CodeCategory {
 
 /// The recorded bytes of one tile at its peak step, all of them or those of one category, divided
 /// by what explains them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "CoverageFacts")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "CoverageFacts"))]
 pub struct Coverage {
     /// The number of the tile whose bytes are explained; 0 in the coverage of a category without
     /// code.

@@ -7,7 +7,6 @@ use super::walk::EMPTY_PATH;
 use crate::debug_info::{ContextField, DebugInfo, SoftwareLayer};
 use crate::message::Warning;
 use crate::profile::VariableLabel;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -98,7 +97,8 @@ fn element_bytes(name: &str) -> Option<u8> {
 }
 
 /// The software that the model was written with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Framework {
     /// PopART without another framework.
@@ -143,7 +143,8 @@ impl Framework {
 }
 
 /// Properties of the recorded compilation that the memory of a pipeline depends on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Recording {
     /// The software that the model was written with, by its debug contexts.
     pub framework: Framework,

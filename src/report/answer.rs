@@ -6,11 +6,11 @@ use super::{BestSplit, LayerNames, LiveVariable};
 use crate::search::{AdviceFor, Answer, OverLimit, SearchResult};
 use crate::solve::{BottleneckProof, Cause, Constraint, Needed, ObjectiveProof, Plan, Relaxation};
 use crate::time::narrow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The proof that the split is the best.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
     /// `time`.
@@ -33,7 +33,8 @@ pub struct Proof {
 }
 
 /// Why no split fits, and what would help.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// The kind of reason: a range of layers that is too large, too few IPUs, pins or limits, or
     /// the pipeline.
@@ -81,7 +82,8 @@ pub struct Refusal {
 /// A split that fits after some constraints are dropped or some tied weights are untied.
 // The solver has its own type, `Relaxation`: it compares constraints and scores, which a reader of
 // reports cannot use, and has no names of layers and options.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RelaxationFacts {
     /// The dropped constraints, as the options that the user typed.
     pub constraints: Vec<String>,
@@ -92,7 +94,8 @@ pub struct RelaxationFacts {
 }
 
 /// The comparison of a split that the user gave with the best split.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GivenSplit {
     /// The constraints that the given split breaks, as the options that the user typed, and the
     /// ties of weights that it breaks, such as `the tie of wte`.
@@ -103,7 +106,8 @@ pub struct GivenSplit {
 
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
 /// with any of these layers needs a copy of the variables.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharedVariables {
     /// The names of the layers that use the variables, in order.
     pub layers: LayerNames,

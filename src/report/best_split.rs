@@ -8,12 +8,12 @@ use super::step::StepFacts;
 use crate::memory::{Recompute, Schedule, StatePlace};
 use crate::search::{Candidate, SearchResult, free_bytes};
 use crate::time::narrow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The best split of one pipeline on a number of IPUs. If no split fits there, the split with the
 /// lowest peak.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BestSplit {
     /// Number of IPUs of one replica. If some of them stay empty, the split has fewer stages.
     pub ipus: u32,

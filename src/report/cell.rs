@@ -3,11 +3,11 @@
 use super::LayerNames;
 use crate::model::PseudoLayers;
 use crate::wording::{displayed, grouped_signed, share};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The value of one cell of a table, which people and programs read in different forms.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
     /// No value, since it is unknown or does not apply.
@@ -20,7 +20,10 @@ pub enum Cell {
     Number(i128),
     /// The name of one layer; `None` for the first position of the layer order.
     #[serde(serialize_with = "layer")]
-    #[schemars(with = "std::collections::BTreeMap<String, Option<String>>")]
+    #[cfg_attr(
+        test,
+        schemars(with = "std::collections::BTreeMap<String, Option<String>>")
+    )]
     Layer(Option<String>),
     /// The names of the layers of one stage.
     Layers(LayerNames),

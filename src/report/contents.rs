@@ -15,11 +15,11 @@ use crate::message::Warning;
 use crate::model::{PseudoLayers, WeightTie};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, are_refused, judge, refuse_close};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DocumentFormat {
     /// A report of PopLiner: `popliner-report`.
     #[default]
@@ -33,13 +33,14 @@ pub const VERSION: u32 = 1;
 /// The results of one run: the recorded memory, the layers, and what was requested, such as a
 /// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
 /// empty.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// The format of the document, always `popliner-report`.
     pub format: DocumentFormat,
     /// The version of the report format. After the first release, it grows when a field is removed
     /// or changes its meaning.
-    #[schemars(extend("const" = VERSION))]
+    #[cfg_attr(test, schemars(extend("const" = VERSION)))]
     pub version: u32,
     /// The files and options that the report was made from.
     pub provenance: Provenance,

@@ -6,7 +6,6 @@ use super::{LayerNames, Report, Split, Stage};
 use crate::escape::json;
 use crate::memory::Parts;
 use clap::ValueEnum;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
@@ -61,19 +60,20 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 
 /// The report together with the sentences, tables and configurations that people read. Programs can
 /// ignore them.
-#[derive(Serialize, JsonSchema)]
-#[schemars(title = "Report")]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "Report"))]
 struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
     /// The heading of the report: whether the model fits.
-    #[schemars(default)]
+    #[cfg_attr(test, schemars(default))]
     heading: String,
     /// The sections of the report for people: sentences and tables.
-    #[schemars(default)]
+    #[cfg_attr(test, schemars(default))]
     sections: Vec<SectionData>,
     /// The split in every form of `--emit`; empty without a split.
-    #[schemars(default)]
+    #[cfg_attr(test, schemars(default))]
     configuration: Vec<Configuration>,
 }
 
@@ -89,7 +89,8 @@ impl<'a> Document<'a> {
 }
 
 /// The split in one form of `--emit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Configuration {
     /// The form, as `--emit` names it, such as `poptorch`.
     pub form: String,
@@ -128,13 +129,6 @@ fn configurations(report: &Report) -> Vec<Configuration> {
         }
     };
     forms.map(configuration).collect()
-}
-
-impl Report {
-    /// Returns the JSON Schema of the report, which is also in `schema/report-v1.schema.json`.
-    pub fn schema() -> schemars::Schema {
-        schemars::schema_for!(Document<'static>)
-    }
 }
 
 /// Writes the whole report as a JSON document.
@@ -222,6 +216,20 @@ impl Formatter for Layout {
 mod tests {
     use super::*;
     use crate::report::testing::report;
+    use std::fs;
+
+    /// Writes the schema again with `BLESS=1`.
+    #[test]
+    fn the_json_schema_is_that_of_the_code() {
+        let schema = schemars::schema_for!(Document<'static>);
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/report-v1.schema.json");
+        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+            fs::write(path, &text).unwrap();
+        }
+        let committed = fs::read_to_string(path).unwrap();
+        assert!(committed == text, "BLESS=1 cargo test --lib json_schema");
+    }
 
     #[test]
     fn an_object_for_each_stage() {

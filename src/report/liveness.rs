@@ -2,12 +2,12 @@
 //! peaks and at the steps that a page shows.
 
 use super::LayerNames;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The live bytes of the whole model at each step of the program. All lowered variables count, with
 /// or without an operation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Liveness {
     /// Number of liveness steps of the program.
     pub steps: u32,
@@ -30,7 +30,8 @@ pub struct Liveness {
 /// Live bytes as a function of the step, of a stage or of the whole model. The bytes at a step are
 /// `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or before the
 /// step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
     /// The first step that the curve covers.
     pub first_step: u32,
@@ -55,7 +56,8 @@ pub struct Curve {
 }
 
 /// The highest point of a curve of live bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
     /// The step with the most bytes; the first one of a tie.
     pub step: u32,
@@ -64,7 +66,8 @@ pub struct Peak {
 }
 
 /// Consecutive steps of the program that run one layer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Band {
     /// The name of the layer whose operations run at these steps; `Out` after the layers; `null`
     /// before them, and in the classic model for operations without a layer.
@@ -76,7 +79,8 @@ pub struct Band {
 }
 
 /// The variables that are live on one tile at one step: their sums, and the largest by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PeakVariables {
     /// The tile on which the variables are live, counted from 0.
     pub tile: u32,
@@ -93,7 +97,8 @@ pub struct PeakVariables {
 }
 
 /// One lowered variable with its name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveVariable {
     /// The name of the variable, such as `weights#0`.
     pub name: String,
@@ -107,7 +112,8 @@ pub struct LiveVariable {
 }
 
 /// The bytes of all live variables of one category.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategorySum {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
@@ -117,7 +123,8 @@ pub struct CategorySum {
 
 /// The variables that are live at chosen steps of the program, on some tiles, for the charts of a
 /// page. Unless stated otherwise, lists have one entry for each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveSteps {
     /// The chosen steps, ascending: the steps of peaks, of the ends of layers and stages, of the
     /// start of the backward pass, and of high and low points of the curve between them.
@@ -141,7 +148,8 @@ pub struct LiveSteps {
 
 /// The variables that are live on one tile at the chosen steps of the program. Unless stated
 /// otherwise, lists have one entry for each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileAtSteps {
     /// The number of the tile, from 0.
     pub tile: u32,
@@ -166,7 +174,8 @@ pub struct TileAtSteps {
 }
 
 /// The live bytes of one category of variables on a tile, at each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryAtSteps {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
@@ -175,7 +184,8 @@ pub struct CategoryAtSteps {
 }
 
 /// The live bytes of one layer on a tile, at each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerAtSteps {
     /// The name of the layer; `null` for the first pseudo-layer.
     pub name: Option<String>,
@@ -184,7 +194,8 @@ pub struct LayerAtSteps {
 }
 
 /// A lowered variable of a tile, and the chosen steps at which it is live.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableAtSteps {
     /// The name, the category, the size and the layers of the variable.
     #[serde(flatten)]

@@ -8,21 +8,22 @@ use super::{LayerNames, Units};
 use crate::escape::printable;
 use crate::model::PseudoLayers;
 use crate::wording::{capital, grouped};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
 /// A sentence as a list of phrases, each of which an output form writes in its own way.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
 }
 
 /// A phrase of a sentence: text of this program, or a value that is put in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Phrase {
     /// Text that this program wrote, which needs no escaping.

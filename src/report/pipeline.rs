@@ -6,11 +6,11 @@ use super::{BestSplit, LiveVariable};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
 use crate::search::{Candidate, SearchResult, Solver};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PipelineFacts {
     /// The pipeline that runs the split. With the schedule `none` there is no pipeline: a stage has
     /// the memory of its layers in the one-IPU compilation.
@@ -61,7 +61,8 @@ impl PipelineFacts {
 }
 
 /// The bytes that a pipeline adds to one stage of the split.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage. Out counts as one if it runs on
     /// the first IPU. 0 without a pipeline.
@@ -80,7 +81,8 @@ pub struct StagePipeline {
 
 /// The bytes of a stage during the weight update, on the tile with the most bytes, in the update of
 /// the weights that need the most there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the update.
     pub tile: u32,

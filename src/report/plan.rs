@@ -5,12 +5,12 @@ use super::best_split::BestSplit;
 use super::build::Inputs;
 use crate::memory::Pipeline;
 use crate::search::{Candidate, IpuCount, SearchResult};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of each.
 /// No other configuration is better than one of them in IPUs, time and memory at once.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
     /// Number of available IPUs, over all replicas.
     pub max_ipus: u32,
@@ -35,7 +35,8 @@ impl PlanFacts {
 }
 
 /// The best split for each number of IPUs (`--sweep`).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,

@@ -1,13 +1,13 @@
 //! The files and options that a report was made from.
 
 use crate::profile::{BuildInfo, Target};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
 /// The origin of a report: the files, the options and the program that made it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Provenance {
     /// The version of popliner that made the report.
     pub popliner: String,
@@ -38,7 +38,8 @@ pub struct Provenance {
 }
 
 /// The paths of the files that a run read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Files {
     /// The path of the profile, or of the saved model.
     pub profile: String,
@@ -50,7 +51,8 @@ pub struct Files {
 }
 
 /// The IPU that the model was compiled for, as the profile describes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -63,7 +65,8 @@ pub struct TargetFacts {
 }
 
 /// An option of Poplar that was set to another value than its default.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildOption {
     /// The options that this one belongs to: `compilation` or `target`.
     pub of: String,

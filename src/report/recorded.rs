@@ -6,12 +6,12 @@ use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
 use crate::time::narrow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The memory that the compiler recorded in the profile, and the limit that it is compared with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
     /// reserve.
@@ -31,7 +31,8 @@ pub struct RecordedMemory {
 
 /// The bytes that the compiler counted on each tile (table `memory_by_tile`). Lists have one entry
 /// for each tile.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileTotals {
     /// The tile with the most bytes in use; the first one of a tie.
     pub fullest: u32,
@@ -49,7 +50,8 @@ pub struct TileTotals {
 
 /// The recorded bytes of one category of lowered variables. Variables that share memory at
 /// different steps all count, so the categories of a tile can add up to more than its total.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
@@ -62,7 +64,8 @@ pub struct CategoryBytes {
 }
 
 /// The recorded bytes of each tile by category and by variable, for the map of tiles on a page.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileMap {
     /// The categories that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
@@ -75,7 +78,8 @@ pub struct TileMap {
 }
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileCategory {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
@@ -88,7 +92,8 @@ pub struct TileCategory {
 }
 
 /// The largest variables on each of the fullest tiles, with their names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the variables listed for each tile.
     pub most: u32,
@@ -104,7 +109,8 @@ pub struct TileVariables {
 }
 
 /// The properties that variables on several tiles have in common.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableKind {
     /// The name of the variables, such as `weights#0`.
     pub name: String,
@@ -115,7 +121,8 @@ pub struct VariableKind {
 }
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
@@ -134,7 +141,8 @@ pub struct LayerMemory {
 }
 
 /// The cycles of layers and stages.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Execution {
     /// Whether the cycles were measured or estimated.
     pub source: ExecutionSource,
@@ -155,7 +163,8 @@ pub struct Execution {
 }
 
 /// The origin of the cycles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
     /// The cycles were measured in steps of a run.
@@ -165,7 +174,8 @@ pub enum ExecutionSource {
 }
 
 /// The cycles of one layer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerCycles {
     /// The name of the layer; `null` for the first position of the layer order.
     pub name: Option<String>,
@@ -182,7 +192,8 @@ pub struct LayerCycles {
 }
 
 /// The cycles of one stage.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageCycles {
     /// The number of the stage, from 0.
     pub stage: u32,

@@ -6,11 +6,11 @@ use super::phrases::{Phrase, Sentence, names, nearly_full};
 use super::sentences;
 use super::table::{Form, Table};
 use super::{NO_VERDICT, Report, tables};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One piece of a section of the report, such as a sentence or a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Block {
     /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.

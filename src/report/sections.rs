@@ -5,7 +5,6 @@
 use super::section_blocks::Block;
 use super::table::{Form, Table};
 use super::{Report, section_blocks};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A section of a report, which several forms of output can have.
@@ -120,7 +119,8 @@ impl Section {
 }
 
 /// A section of a report as data, for the page and for other readers of the JSON form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct SectionData {
     /// The name of the section in one word, such as `tied-weights`.
     id: &'static str,

@@ -3,12 +3,12 @@
 use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, TileParts};
 use crate::memory::Parts;
 use crate::model::ModuleCalls;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A split of the model into pipeline stages, and whether it fits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Split {
     /// Whether every stage is within its limit, every layer is in a stage, all constraints hold,
     /// and there are enough IPUs.
@@ -37,7 +37,8 @@ pub struct Split {
 }
 
 /// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
     /// The number of the stage, from 0, which is also the number of its IPU.
     pub stage: u32,
@@ -75,7 +76,8 @@ pub struct Stage {
 }
 
 /// The fullest tile of a stage; of several equally full tiles, the first one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FullestTile {
     /// The number of the tile, from 0.
     pub tile: u32,
@@ -98,7 +100,8 @@ pub struct FullestTile {
 }
 
 /// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fullness {
     /// The lowest number of bytes that at least half of the tiles do not exceed.
     pub median: u64,
@@ -110,7 +113,8 @@ pub struct Fullness {
 }
 
 /// The number of tiles whose bytes are in one range of a histogram.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// The lowest number of bytes that counts in this range of the histogram.
     pub from: u64,
@@ -121,7 +125,8 @@ pub struct Bucket {
 }
 
 /// The boundary between two consecutive stages of a split.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cut {
     /// The number of the stage before the cut.
     pub after_stage: u32,
@@ -142,7 +147,8 @@ pub struct Cut {
 }
 
 /// The effect on memory of moving one layer across a cut.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
     /// The name of the moved layer; two names if In and Out are one position.
     pub layers: LayerNames,

@@ -4,14 +4,14 @@ use crate::search::{Candidate, PipelineCosts, SearchResult};
 use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::grouped;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
 // `StepTime` is a type of its own: it is the part that searches compare, in 128 bits, which no
 // reader of JSON is sure to keep.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
     /// Number of micro-batches of the step, over which gradients are accumulated.
     pub micro_batches: u64,

@@ -2,12 +2,12 @@
 
 use super::cell::Cell;
 use crate::model::PseudoLayers;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
     pub name: &'static str,
@@ -28,7 +28,8 @@ pub struct Table {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
     /// The name of the column.
     pub name: Cow<'static, str>,
@@ -84,7 +85,8 @@ pub struct RowBar {
 }
 
 /// The kind of value in the cells of a column, which determines how they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The column has short texts.
@@ -106,7 +108,8 @@ pub enum Kind {
 }
 
 /// A row of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
     /// it has none.

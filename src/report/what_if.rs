@@ -6,14 +6,14 @@ use super::build::Inputs;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::{Constraint, Rule};
 use crate::time::{PositionCycles, StageTimes};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the
 /// best split for each number of IPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
     /// the number of positions. If `bytes` would be too long with all positions, only positions
@@ -53,7 +53,8 @@ pub struct WhatIf {
 }
 
 /// The best split on a number of IPUs, by its cuts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitEnds {
     /// The number of IPUs that the split may use.
     pub ipus: u32,
@@ -64,7 +65,8 @@ pub struct SplitEnds {
 }
 
 /// A constraint on the split that the page can check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedConstraint {
     /// The name of the constraint, for the message that a split breaks it.
     pub name: String,

@@ -10,7 +10,6 @@ use crate::memory::{
 };
 use crate::model::{Framework, LayerNames};
 use crate::progress::Progress;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -18,7 +17,8 @@ use std::ops::Range;
 const MIN_SHARE: u64 = 1000;
 
 /// A change that frees memory on the tile that exceeds the limit.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
     /// The change of the pipeline or the model.
     pub change: Change,
@@ -30,7 +30,8 @@ pub struct Advice {
 }
 
 /// A change of the pipeline or the model that frees memory, the most certain first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Keep optimizer state off the chip (`--optimizer-state off-chip`).
@@ -49,7 +50,8 @@ pub enum Change {
 }
 
 /// Consecutive layers that exceed the limit as one stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OverLimit {
     /// Positions of the layers in the order of the report's layers; the end is exclusive.
     pub positions: Range<usize>,
@@ -81,7 +83,8 @@ impl OverLimit {
 }
 
 /// The stage that exceeds its limit most, and changes that would free memory there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AdviceFor {
     /// The layer that exceeds the limit most as a stage of its own or, if every layer fits, the
     /// stage of the split that exceeds its limit most.

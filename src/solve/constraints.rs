@@ -2,7 +2,6 @@
 //! them.
 
 use crate::wording::{grouped, listed};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
@@ -41,38 +40,39 @@ pub struct TiedWeight {
 }
 
 /// A condition on a split. Positions are indices in the layer order: In, the layers, Out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "rule", rename_all = "kebab-case")]
-#[schemars(rename = "CheckedRule")]
+#[cfg_attr(test, schemars(rename = "CheckedRule"))]
 pub enum Rule {
     /// The stage that has the position runs on the IPU with this number (`--pin`).
     Pin {
         /// Index of the position in the layer order.
-        #[schemars(with = "u32")]
+        #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
         /// Number of the IPU, from 0.
-        #[schemars(with = "u32")]
+        #[cfg_attr(test, schemars(with = "u32"))]
         ipu: usize,
     },
     /// Two positions and all positions between them are in one stage (`--together`).
     Together {
         /// Index of one of the two positions.
-        #[schemars(with = "u32")]
+        #[cfg_attr(test, schemars(with = "u32"))]
         first: usize,
         /// Index of the other position; it may be before `first`.
-        #[schemars(with = "u32")]
+        #[cfg_attr(test, schemars(with = "u32"))]
         last: usize,
     },
     /// A stage must end with this position (`--cut-after`).
     CutAfter {
         /// Index of the position in the layer order.
-        #[schemars(with = "u32")]
+        #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
     },
     /// No stage may end with this position (`--no-cut-after`).
     NoCutAfter {
         /// Index of the position in the layer order.
-        #[schemars(with = "u32")]
+        #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
     },
 }

@@ -19,7 +19,6 @@ use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
 use super::objectives::Goal;
 use super::problem::{Limits, Problem};
 use super::{Solution, SolveError, dynamic_program, solve};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -63,9 +62,10 @@ pub struct Relaxation {
 }
 
 /// The reason why no split is within the limits and obeys the constraints.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RefusalReason")]
+#[cfg_attr(test, schemars(rename = "RefusalReason"))]
 pub enum Cause {
     /// A single position, or several that constraints or tied weights keep in one stage, is over
     /// every limit by itself, so no number of IPUs helps. The proof that there is no split has only

@@ -3,7 +3,6 @@
 use super::objectives::{Objective, decimal};
 use super::plan::{Plan, Score};
 use super::problem::SolveError;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The best plan, with the proofs that no other plan is better.
@@ -75,36 +74,38 @@ impl Solution {
 
 /// The optimum of one objective, computed by the integer program and by the dynamic program.
 /// Numbers are decimal text, since they can exceed 64 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ProvenObjective")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "ProvenObjective"))]
 pub struct ObjectiveProof {
     /// The objective that the two optima are of.
     pub objective: Objective,
     /// The optimum that the integer program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub integer_program: u128,
     /// The optimum that the dynamic program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub dynamic_program: u128,
 }
 
 /// A proof that no split has a lower peak, or a slowest stage with fewer cycles: no split reaches
 /// the next lower value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ProvenBottleneck")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "ProvenBottleneck"))]
 pub struct BottleneckProof {
     /// The objective that cannot be lower: `peak` or `cycles`.
     pub objective: Objective,
     /// The next lower value that any range of layers has, which no split reaches, as decimal text.
     #[serde(with = "decimal")]
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub below: u128,
     /// The fewest stages of which none has more than `below`; there are fewer IPUs. `null` if no
     /// number of stages is enough, since some layer has more by itself, or pins and limits of
     /// single IPUs rule out every split.
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub stages_needed: Option<usize>,
 }
 

@@ -18,7 +18,6 @@ pub(crate) use step::Rate;
 
 use crate::memory::{Pipeline, Recompute};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -92,7 +91,8 @@ pub struct StageTimes {
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
 /// follow: the sum of `once` over its positions and, if any of them `recomputes`, also the sum of
 /// `recomputed` or `recomputed_last`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PositionCycles {
     /// By position: cycles of the forward and the backward pass, without recomputation.
     pub once: Vec<u64>,
@@ -115,7 +115,8 @@ pub struct PositionCycles {
 }
 
 /// Numbers from which the time of a step follows, besides the cycles of its stages.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepNumbers {
     /// Cycles of the backward pass of one micro-batch, by position, without recomputation.
     pub backward: Vec<u64>,

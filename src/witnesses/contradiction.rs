@@ -4,7 +4,6 @@
 use crate::message::{DEBUG_AGAIN, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
 use crate::wording::{grouped, share};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
@@ -15,7 +14,8 @@ use thiserror::Error;
 pub const TOLERATED: u64 = 100;
 
 /// A check of the files. Each value says what must hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
     /// A table has all rows that other tables require. The numbers of a contradiction are rows:
@@ -79,7 +79,8 @@ impl Witness {
 }
 
 /// Two numbers in the files that should agree and do not, or data that the files lack.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contradiction {
     /// The check that failed.
     pub witness: Witness,

@@ -3,14 +3,12 @@
 
 use crate::model::{Framework, Model};
 use clap::ValueEnum;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The order in which the stages of a pipeline work on micro-batches.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
     /// No pipeline: a stage takes the memory that its layers take in the one-IPU compilation.
@@ -56,9 +54,8 @@ impl Schedule {
 }
 
 /// The activations that a training pipeline recomputes in the backward pass.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Recompute {
     /// Nothing is recomputed: every tensor that the backward pass needs is kept.
@@ -71,9 +68,8 @@ pub enum Recompute {
 }
 
 /// The type of the elements of gradient accumulators.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accumulator {
     /// The type of the weight's elements.
@@ -86,9 +82,8 @@ pub enum Accumulator {
 }
 
 /// The place of optimizer state (such as momentum) between two updates.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StatePlace {
     /// On the chip, beside the weights.
@@ -118,7 +113,8 @@ macro_rules! shown_as_option {
 shown_as_option!(Schedule, Recompute, Accumulator, StatePlace);
 
 /// The settings of the pipeline that stages are part of. By default there is no pipeline.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pipeline {
     /// The order in which stages work on micro-batches; without a pipeline `None`.
     pub schedule: Schedule,

@@ -1,11 +1,11 @@
 //! The bytes of a stage, divided by what they hold.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a stage on one tile or summed over tiles, divided by what they hold. Fields that only a
 /// pipeline adds are left out of JSON if they are 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parts {
     /// Bytes of live variables, at the step at which a tile takes the most bytes.
     pub variables: u64,

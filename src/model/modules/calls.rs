@@ -3,13 +3,13 @@
 use super::ModuleLayers;
 use super::paths::{ModulePath, shared};
 use rustc_hash::{FxHashMap, FxHashSet};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The modules of the model's code that are called by one position (In, a layer or Out), as paths
 /// such as `bert.encoder.layer.3`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleCalls {
     /// The outermost module that runs only once and whose call begins and ends in the position; if
     /// the call of none also ends there, the innermost that begins there. `null` if none begins

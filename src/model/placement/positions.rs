@@ -1,7 +1,6 @@
 //! The order of the layers, with the pseudo-layers In and Out before and after them.
 
 use crate::model::Layering;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -21,7 +20,8 @@ pub struct Positions {
 }
 
 /// The positions that are not layers: operations before, after and outside all layers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PseudoLayers {
     /// One position before the layers for all operations without a layer (classic memory model).

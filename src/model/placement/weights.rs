@@ -5,14 +5,14 @@ use super::place_sets::{PlaceSet, PlaceSets};
 use super::{LayerNames, Positions};
 use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Model, SetBytes, TensorKind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A weight that several places (In, layers, Out) use, so that these places must be on one IPU
 /// (docs/model.md, "Shared weights").
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WeightTie {
     /// The id of the weight's tensor or, if that is unknown, the name of its variables.
     pub weight: String,

@@ -7,7 +7,6 @@ use crate::report::phrases::Sentence;
 use crate::report::sentences;
 use crate::report::{Split, Units};
 use crate::wording::grouped;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Stands in a line for the number of the stage that contains [`Line::position`].
@@ -19,7 +18,8 @@ pub(super) const FREE: &str = "\0free\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have the
 /// line. Without conditions, every split has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     /// The text of the line in pieces. Every second piece, from the second on, names a value to put
     /// in: `stage` (the stage of `position`), `stages` and `last-stage` (numbers), `fullest` (bytes
@@ -44,14 +44,14 @@ pub struct Line {
     /// Whether the line is a note for the user beside the text to paste, since the form has no
     /// comments.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(default)]
+    #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
     /// The item at each position of the layer order, or an empty string, for the values `counts`,
     /// `numbers` and `lists`; empty if the line has none of these values. In `lists`, items at
     /// positions after the last stage are one more list or, if there is only one stage, belong to
     /// it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[cfg_attr(test, schemars(default))]
     items: Vec<String>,
 }
 

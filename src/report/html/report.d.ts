@@ -1,10 +1,9 @@
-// The report as its schema has it: written by `BLESS=1 cargo test json_schema::`.
+// The report as its schema has it: written by `BLESS=1 cargo test json_schema`.
 declare namespace Json {
   type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
   type Advice = { change: Change; frees: number; weight?: string | null; };
   type AdviceFor = { bytes: number; changes: Advice[]; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
-  type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
   type BestSplit = { change: number; command: string; cut_bytes: number; ends: number[]; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; is_shortest: boolean; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
   type Block = { verdict: [boolean | null, Sentence | null]; } | { line: Sentence; } | { under: Sentence; } | { paragraph: Sentence; } | { label: string; } | { table: Table; };
@@ -18,7 +17,7 @@ declare namespace Json {
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines: Line[]; notes: string; problem?: string | null; text?: string | null; };
-  type Contradiction = { bytes?: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
+  type Contradiction = { bytes: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
   type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves: Move[]; };
@@ -27,7 +26,8 @@ declare namespace Json {
   type Execution = { layers: LayerCycles[]; other: number; source: ExecutionSource; stages: StageCycles[]; total: number; unplaced: number; unplaced_exchange: number; };
   type ExecutionSource = "executed-steps" | "compile-time-estimates";
   type Files = { debug?: string | null; profile: string; saved_model: boolean; };
-  type Fit = { against?: Against | null; fits: boolean; has_names: boolean; ipus: IpuFit[]; limit: number; limits?: number[] | null; listed_replicas: number; replicas: number; steps?: number | null; tiles_per_ipu: number; variables?: number | null; };
+  type Fit = { comparison?: FitComparison | null; fits: boolean; has_names: boolean; ipus: IpuFit[]; limit: number; limits?: number[] | null; listed_replicas: number; replicas: number; steps?: number | null; tiles_per_ipu: number; variables?: number | null; };
+  type FitComparison = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageComparison[]; };
   type Framework = "popart" | "poptorch" | "popxl" | "tensorflow" | "poplar";
   type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: TileParts | null; parts: Parts; peak_step?: number | null; tile: number; };
   type Fullness = { histogram: Bucket[]; median: number; percentile_95: number; };
@@ -78,7 +78,7 @@ declare namespace Json {
   type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
   type SplitEnds = { ends: number[]; fits: boolean; ipus: number; };
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
-  type StageAgainst = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
+  type StageComparison = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };
   type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed: LiveVariable[]; update?: StageUpdate | null; };
   type StageUpdate = { at_least: number; bytes: number; decides: boolean; in_passes: number; taken: number; tile: number; weights: string[]; };
