@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let request = Request {
         ipus: Some(ipus.parse()?),
         // Give an IPU of its own to the operations before the layers.
-        constraints: vec![LayerConstraint::CutAfter("In".into())],
+        constraints: vec![LayerConstraint::CutBefore("0".into())],
         ..Request::default()
     };
     let report = analysis.layers(&request)?.split(&request)?;

@@ -68,7 +68,7 @@ const OPTIONS: [&[&str]; 10] = [
     &["--solve", "--export-json=-", "--format=csv"],
     &["--sweep", "--explain", "--export-html=-", "--units=auto"],
     &["--objective=cycles", "--solve", "--export-markdown=-"],
-    &["--emit=examples", "--cut-after=0", "--check-splits=0"],
+    &["--emit=examples", "--cut-before=1", "--splits=1"],
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -47,10 +47,10 @@ for hyphens:
 ``explain=False``, ``reserve=None``        left out
 ``verbose=2``                              ``--verbose --verbose``
 ``mem_per_tile=[600000, 638976]``          ``--mem-per-tile=600000,638976``
-``check_splits=["In", "3", "7"]``          ``--check-splits=In,3,7``
+``splits=["3", "7", "Out"]``               ``--splits=3,7,Out``
 ``pin={"0": 0, "7": 3}``                   ``--pin=0=0 --pin=7=3``
 ``together=[("0", "1"), ("4", "5")]``      ``--together=0,1 --together=4,5``
-``cut_after=["3", "7"]``                   ``--cut-after=3 --cut-after=7``
+``cut_before=["3", "7"]``                  ``--cut-before=3 --cut-before=7``
 ``compare=report``                         ``--compare`` with the report's JSON
 =========================================  ====================================
 

@@ -114,7 +114,7 @@ def split(
     - ``num_ipus``: how many IPUs there are, or ``"auto"`` for the fewest that fit
     - ``mem_per_tile``: bytes of a tile that a stage may take, or a list by IPU
     - ``reserve``: bytes of each tile to keep free, or per cent as text (``"5%"``)
-    - ``pin``, ``together``, ``cut_after``, ``no_cut_after``: layers by name
+    - ``pin``, ``together``, ``cut_before``: layers by name
     - ``sweep=True``: a row for each number of IPUs, in ``report.sweep``
     - ``export_html``: the path for the page, which the report links to
 

@@ -43,7 +43,7 @@ USUAL = {
         "parts_vertex_state parts_exchange_code parts_control_code parts_overhead cycles "
         "milliseconds"
     ),
-    Cut: "after_stage layer_before layer_after bytes duplicated",
+    Cut: "stage layer_from bytes duplicated",
     BestSplit: (
         "ipus replicas schedule recompute state fits stages fullest_tile_bytes free "
         "step_milliseconds hint command"
@@ -56,7 +56,7 @@ USUAL = {
 }
 
 #: Fields with the name of a layer.
-_LAYER_NAMES = ("name", "layer_from", "layer_to", "layer_before", "layer_after")
+_LAYER_NAMES = ("name", "layer_from", "layer_to")
 
 
 def html(blocks: Iterable[str]) -> str:

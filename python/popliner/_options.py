@@ -36,7 +36,7 @@ Form = Literal[
 
 #: Options that may be given several times: each element of a list is one of them.
 REPEATED: FrozenSet[str] = frozenset(
-    ["emit", "pin", "together", "cut_after", "no_cut_after", "untie"]
+    ["emit", "pin", "together", "cut_before", "untie"]
 )
 
 #: Options without a value, of which several say more.
@@ -118,9 +118,8 @@ class SplitOptions(FitOptions, total=False):
     objective: Optional[Literal["peak", "fewest", "communication", "cycles", "time"]]
     pin: Union[None, str, Sequence[str], Mapping[str, int]]
     together: Union[None, str, Sequence[Tuple[str, str]]]
-    cut_after: Union[None, str, Sequence[str]]
-    no_cut_after: Union[None, str, Sequence[str]]
-    check_splits: Union[None, str, Sequence[str]]
+    cut_before: Union[None, str, Sequence[str]]
+    splits: Union[None, str, Sequence[str]]
     layers_per_ipu: Union[None, str, Sequence[int]]
     out_on: Optional[Literal["auto", "first", "last"]]
     untie: Union[None, str, Sequence[str]]

@@ -139,16 +139,15 @@ class Stage:
 class Cut:
     """The boundary between two stages.
 
-    - ``after_stage``: the number of the stage before it
+    - ``stage``: the number of the stage that begins after it
     - ``bytes``: bytes of the variables that flow over it, in both directions
-    - ``layer_before``, ``layer_after``: the layers beside it; ``None`` is In
+    - ``layer_from``: the first layer of that stage
     - ``duplicated``: bytes of constants and untied weights that both sides need
     """
 
-    after_stage: int
+    stage: int
     bytes: Bytes
-    layer_before: Optional[str] = None
-    layer_after: Optional[str] = None
+    layer_from: Optional[str] = None
     duplicated: Bytes = 0
 
 

@@ -10,13 +10,12 @@ use crate::wording::counted;
 use anyhow::Result;
 use std::ops::Range;
 
-/// A split that the user gives (`--check-splits` or `--layers-per-ipu`), to be evaluated beside the
-/// best one.
+/// A split that the user gives (`--splits` or `--layers-per-ipu`), to be evaluated beside the best
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgedSplit {
-    /// The name of the last layer of each stage except the final stage. `In`, `Out` and `None`
-    /// count as layers.
-    LastLayers(Vec<String>),
+    /// The name of the first layer of each stage but stage 0. `Out` counts as a layer.
+    FirstLayers(Vec<String>),
     /// The number of layers on each IPU, from IPU 0. IPUs with `None` share the layers that remain
     /// evenly.
     LayersPerIpu(Vec<Option<usize>>),
@@ -31,12 +30,13 @@ pub(super) struct PlanOnIpus {
 }
 
 impl JudgedSplit {
-    /// Reads the value of `--check-splits`: the last layers of stages, separated by commas.
+    /// Reads the value of `--splits`: the first layers of all stages but stage 0, separated by
+    /// commas.
     ///
     /// # Errors
     /// If a name between two commas is empty.
-    pub fn last_layers(list: &str) -> Result<Self, BadValue> {
-        layer_names(list).map(Self::LastLayers)
+    pub fn first_layers(list: &str) -> Result<Self, BadValue> {
+        layer_names(list).map(Self::FirstLayers)
     }
 
     /// Reads the value of `--layers-per-ipu`: the number of layers on each IPU, such as `3,7,7,7`
@@ -65,7 +65,7 @@ impl JudgedSplit {
     /// [`LayersPerIpu`](Self::LayersPerIpu).
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let names: &[String] = match self {
-            Self::LastLayers(names) => names,
+            Self::FirstLayers(names) => names,
             Self::LayersPerIpu(_) => &[],
         };
         names.iter().map(String::as_str)
@@ -84,50 +84,49 @@ impl JudgedSplit {
         positions: &Positions,
         requested: (Option<IpuCount>, usize),
     ) -> Result<PlanOnIpus> {
-        let mut ends = self.ends(positions)?;
-        let ipus = ends.len();
+        let mut stages = self.positions_by_ipu(positions)?;
+        let ipus = stages.len();
         if let Self::LayersPerIpu(_) = self {
-            check_idle(requested, &ends)?;
-            ends.dedup();
+            check_idle(requested, &stages)?;
+            stages.retain(|stage| !stage.is_empty());
         }
-        let mut start = 0;
-        let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
-        let plan = Plan::new(ends.iter().map(stage).collect(), positions.len());
+        let plan = Plan::new(stages, positions.len());
         plan.map(|plan| PlanOnIpus { plan, ipus }).ok_or_else(|| {
             usage(
-                "--check-splits: the layers are not in the order of the model; name the last layer \
-                 of each stage except the final one, each once and in the order of the model",
+                "--splits: a stage would have no layers; name the first layer of each stage but \
+                 stage 0, each once and in the order of the model",
             )
         })
     }
 
-    /// Returns, for each IPU from 0 on, the exclusive end position of its layers. An IPU that runs
-    /// nothing has the same end as the IPU before it. An error if a name is unknown or counts do
-    /// not add up.
-    fn ends(&self, positions: &Positions) -> Result<Vec<usize>> {
-        let names = match self {
-            Self::LastLayers(names) => names,
-            Self::LayersPerIpu(counts) => return ends_of_counts(counts, positions),
+    /// Returns the positions of the layers of each IPU from 0 on, empty for an IPU that runs
+    /// nothing. An error if a name is unknown or counts do not add up.
+    fn positions_by_ipu(&self, positions: &Positions) -> Result<Vec<Range<usize>>> {
+        let starts: Vec<usize> = match self {
+            Self::FirstLayers(names) => {
+                let first = |name: &String| position(positions, name, "--splits");
+                names.iter().map(first).collect::<Result<_>>()?
+            }
+            Self::LayersPerIpu(counts) => starts_of_counts(counts, positions)?,
         };
-        let end = |name: &String| Ok(position(positions, name, "--check-splits")? + 1);
-        let ends = names.iter().map(end);
-        ends.chain([Ok(positions.len())]).collect()
+        let ends = starts.iter().copied().chain([positions.len()]);
+        let starts = [0].into_iter().chain(starts.iter().copied());
+        Ok(starts.zip(ends).map(|(start, end)| start..end).collect())
     }
 
     /// Returns the numbers (from 0) of the IPUs that run nothing, ascending; none if the split is
     /// invalid.
     pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
-        let ends = self.ends(positions).unwrap_or_default();
-        idle(&ends)
+        idle(&self.positions_by_ipu(positions).unwrap_or_default())
     }
 }
 
-/// Returns, for each IPU from 0 on, the exclusive end position of its layers. `counts` has the
-/// number of layers on each IPU, `None` for an even share. Numbers that add up to the number of
-/// layers count layers, others count blocks (layers with one number in their names), as
-/// configuration files do. In runs on the first IPU; Out, if it has a position of its own, runs on
-/// the last. An error if the numbers add up to neither.
-fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
+/// Returns, for each IPU from 1 on, the first position of its layers; for an IPU that runs nothing,
+/// the first position of the next IPU. `counts` has the number of layers on each IPU, `None` for an
+/// even share. Numbers that add up to the number of layers count layers, others count blocks (layers
+/// with one number in their names), as configuration files do. In runs on the first IPU; Out, if it
+/// has a position of its own, runs on the last. An error if the numbers add up to neither.
+fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names.iter().map(String::as_str));
     let mut all = counts.iter();
@@ -149,15 +148,13 @@ fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec
     }
     let last = blocks.last().map_or(names.len(), |block| block.end);
     let mut before = 0;
-    let end = |count: &usize| {
+    let next = |count: &usize| {
         before += count;
         1 + starts.get(before).copied().unwrap_or(last)
     };
-    let mut ends: Vec<usize> = counts.iter().map(end).collect();
-    if let Some(end) = ends.last_mut() {
-        *end = positions.len();
-    }
-    Ok(ends)
+    let mut firsts: Vec<usize> = counts.iter().map(next).collect();
+    firsts.pop();
+    Ok(firsts)
 }
 
 /// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the fixed
@@ -173,21 +170,18 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the numbers (from 0) of the IPUs that run nothing. `ends` has the exclusive end position
-/// of each IPU; an IPU with the end of the IPU before runs nothing.
-fn idle(ends: &[usize]) -> Vec<usize> {
-    let pairs = (1..).zip(ends.windows(2));
-    pairs
-        .filter(|(_, ends)| ends[0] == ends[1])
-        .map(|(ipu, _)| ipu)
-        .collect()
+/// Returns the numbers (from 0) of the IPUs that run nothing. `stages` has the positions of each
+/// IPU.
+fn idle(stages: &[Range<usize>]) -> Vec<usize> {
+    let idle = |ipu: &usize| stages[*ipu].is_empty();
+    (0..stages.len()).filter(idle).collect()
 }
 
 /// Returns an error if an IPU runs nothing although it counts: if `ipus`, the requested number of
-/// IPUs, is smaller than the number of `ends`, or if there are several `amounts` of memory, one for
-/// each IPU. `ends` has the exclusive end position of each IPU.
-fn check_idle((ipus, amounts): (Option<IpuCount>, usize), ends: &[usize]) -> Result<()> {
-    let Some(ipu) = idle(ends).first().copied() else {
+/// IPUs, is smaller than the number of `stages`, or if there are several `amounts` of memory, one for
+/// each IPU. `stages` has the positions of each IPU.
+fn check_idle((ipus, amounts): (Option<IpuCount>, usize), stages: &[Range<usize>]) -> Result<()> {
+    let Some(ipu) = idle(stages).first().copied() else {
         return Ok(());
     };
     if amounts > 1 {
@@ -197,10 +191,10 @@ fn check_idle((ipus, amounts): (Option<IpuCount>, usize), ends: &[usize]) -> Res
         )));
     }
     match ipus {
-        Some(IpuCount::Exactly(ipus)) if ipus < ends.len() => Err(usage(format!(
+        Some(IpuCount::Exactly(ipus)) if ipus < stages.len() => Err(usage(format!(
             "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs \
              nothing, but still counts as an IPU; set --num-ipus to the number of counts",
-            counted(ends.len(), "IPU")
+            counted(stages.len(), "IPU")
         ))),
         _ => Ok(()),
     }
@@ -215,17 +209,15 @@ mod tests {
     /// Returns the names of the layers on each IPU, separated by `|`, or the text of the error.
     fn ipus(counts: &str, positions: &Positions) -> String {
         let split = JudgedSplit::layers_per_ipu(counts).expect("counts");
-        let ends = match split.ends(positions) {
-            Ok(ends) => ends,
+        let stages = match split.positions_by_ipu(positions) {
+            Ok(stages) => stages,
             Err(error) => return error.to_string(),
         };
-        let mut start = 0;
-        let ipu = |end| {
-            let range = std::mem::replace(&mut start, end)..end;
+        let ipu = |range: Range<usize>| {
             let names = range.map(|place| positions.name(place).to_string());
             names.collect::<Vec<_>>().join(" ")
         };
-        ends.into_iter().map(ipu).collect::<Vec<_>>().join(" | ")
+        stages.into_iter().map(ipu).collect::<Vec<_>>().join(" | ")
     }
 
     #[test]
@@ -265,7 +257,7 @@ mod tests {
         }
         assert_eq!(ipus("2,0,2", &apart), "In 0 1 |  | 2 3 Out");
         assert_eq!(ipus("2,2,0,0", &apart), "In 0 1 | 2 3 |  | Out");
-        assert_eq!(idle(&[3, 5, 5, 6]), [2]);
+        assert_eq!(idle(&[0..3, 3..5, 5..5, 5..6]), [2]);
     }
 
     /// Layers before the first block are on the first IPU, layers after the last block on the last

@@ -16,11 +16,8 @@ pub enum LayerConstraint {
     Pin(String, usize),
     /// The two layers and all layers between them are in one stage (`--together`).
     Together(String, String),
-    /// The layer is the last of its stage (`--cut-after`).
-    CutAfter(String),
-    /// The layer is not the last of a stage, so the next layer is in the same stage
-    /// (`--no-cut-after`).
-    NoCutAfter(String),
+    /// The layer is the first of a stage (`--cut-before`).
+    CutBefore(String),
 }
 
 impl LayerConstraint {
@@ -53,7 +50,7 @@ impl LayerConstraint {
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::Together(first, last) => (first, Some(last)),
-            Self::Pin(layer, _) | Self::CutAfter(layer) | Self::NoCutAfter(layer) => (layer, None),
+            Self::Pin(layer, _) | Self::CutBefore(layer) => (layer, None),
         };
         [first].into_iter().chain(second).map(String::as_str)
     }
@@ -72,10 +69,7 @@ impl LayerConstraint {
                 first: at(first)?,
                 last: at(last)?,
             },
-            Self::CutAfter(layer) => Rule::CutAfter {
-                position: at(layer)?,
-            },
-            Self::NoCutAfter(layer) => Rule::NoCutAfter {
+            Self::CutBefore(layer) => Rule::CutBefore {
                 position: at(layer)?,
             },
         };
@@ -89,8 +83,7 @@ impl fmt::Display for LayerConstraint {
         match self {
             Self::Pin(layer, ipu) => write!(f, "--pin {layer}={ipu}"),
             Self::Together(first, last) => write!(f, "--together {first},{last}"),
-            Self::CutAfter(layer) => write!(f, "--cut-after {layer}"),
-            Self::NoCutAfter(layer) => write!(f, "--no-cut-after {layer}"),
+            Self::CutBefore(layer) => write!(f, "--cut-before {layer}"),
         }
     }
 }

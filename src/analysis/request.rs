@@ -253,7 +253,7 @@ impl Request {
         let ignored = first_true(&[
             (
                 !self.constraints.is_empty(),
-                "constraints (--pin, --together, --cut-after, --no-cut-after)",
+                "constraints (--pin, --together, --cut-before)",
             ),
             (
                 self.goal.is_some_and(|goal| goal != Goal::Peak),

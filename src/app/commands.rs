@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::escape::shell;
 use crate::memory::StatePlace;
-use crate::model::{PositionName, Positions};
+use crate::model::Positions;
 use crate::report::emit::EmitForm;
 use crate::report::{BestSplit, Report};
 use crate::search::{IpuCount, Reserve, Solver};
@@ -125,9 +125,10 @@ impl<'a> Commands<'a> {
                 Some(row.replicas).filter(|&replicas| replicas > 1),
             );
         let command = self.limited(command, row.ipus as usize);
-        let command = match row.ends.len() {
-            1 => command.with_flag("--solve"),
-            _ => command.with("--check-splits", last_layers(row, positions)),
+        let command = if row.cuts.is_empty() {
+            command.with_flag("--solve")
+        } else {
+            command.with("--splits", first_layers(row, positions))
         };
         command.to_string()
     }
@@ -229,15 +230,11 @@ fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     ])
 }
 
-/// Returns the name of the last layer of each stage of `row` except the last stage, separated by
-/// commas, as `--check-splits` reads them. `positions` has the names of the layers.
-fn last_layers(row: &BestSplit, positions: &Positions) -> String {
-    let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
-    let names = inner.iter().map(|&end| {
-        let name = match positions.name(end as usize - 1) {
-            PositionName::InAndOut => PositionName::In.to_string(),
-            name => name.to_string(),
-        };
+/// Returns the name of the first layer of each stage of `row` but stage 0, separated by commas, as
+/// `--splits` reads them. `positions` has the names of the layers.
+fn first_layers(row: &BestSplit, positions: &Positions) -> String {
+    let names = row.cuts.iter().map(|&first| {
+        let name = positions.name(first as usize).to_string();
         name.replace('\\', r"\\").replace(',', r"\,")
     });
     names.collect::<Vec<String>>().join(",")

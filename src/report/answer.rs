@@ -46,10 +46,10 @@ pub struct Refusal {
     /// their end layers. Each range needs a cut of its own, so together they prove how many stages
     /// are needed.
     pub ranges: Vec<OverLimit>,
-    /// The layers after which the user requires a cut. These cuts count in the proof of
+    /// The layers before which the user requires a cut. These cuts count in the proof of
     /// `stages_needed`.
-    pub cuts_after: LayerNames,
-    /// A lower bound on the number of stages, proven by `ranges` and `cuts_after`; `null` if no
+    pub cuts_before: LayerNames,
+    /// A lower bound on the number of stages, proven by `ranges` and `cuts_before`; `null` if no
     /// number of stages is enough.
     pub stages_needed: Option<u32>,
     /// The lowest `limit` in bytes with which a split fits on the requested IPUs; `null` if no
@@ -171,7 +171,7 @@ impl Inputs<'_> {
             reason: infeasible.cause,
             limit: request.highest_limit(),
             ranges: refused.over_limit.clone(),
-            cuts_after: (certificate.cuts_after.iter())
+            cuts_before: (certificate.cuts_before.iter())
                 .map(|&position| self.name(position))
                 .collect(),
             stages_needed: match certificate.needed {

@@ -55,8 +55,8 @@ pub struct BestSplit {
     pub is_shortest: bool,
     /// The names of the layers of each stage, in order.
     pub stages: Vec<LayerNames>,
-    /// The end of each stage, exclusive, as a position in the layer order (0 for In).
-    pub ends: Vec<u32>,
+    /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
+    pub cuts: Vec<u32>,
     /// Why this number of IPUs is practical, such as `one machine`, and how many IPUs stay empty;
     /// `null` if there is nothing to say.
     pub hint: Option<String>,
@@ -101,8 +101,8 @@ impl Inputs<'_> {
         replicas: u64,
     ) -> BestSplit {
         let costs = &search.costs;
-        let (stages, score) = (best.solution.plan.stages(), &best.solution.score);
-        let limits = (0..stages.len()).map(|ipu| costs.limit_of(ipu));
+        let (plan, score) = (&best.solution.plan, &best.solution.score);
+        let limits = (0..plan.stages().len()).map(|ipu| costs.limit_of(ipu));
         let peaks = limits.clone().zip(&best.peaks);
         let free = peaks.map(|(limit, &peak)| free_bytes(limit, peak));
         let fullest = (0..).zip(free).min_by_key(|&(_, free)| free);
@@ -124,8 +124,8 @@ impl Inputs<'_> {
             step: StepFacts::of_candidate(costs, best, replicas),
             lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
             is_shortest: best.solution.step.is_some_and(|proof| proof.is_optimal),
-            stages: self.layers_of(&best.solution.plan),
-            ends: stages.iter().map(|stage| stage.end as u32).collect(),
+            stages: self.layers_of(plan),
+            cuts: plan.cuts().map(|cut| cut as u32).collect(),
             hint: hint(best.ipus, score.stages),
             ..BestSplit::default()
         }

@@ -157,7 +157,7 @@ mod tests {
             "{document}"
         );
         assert!(
-            document.contains("Constraints: <code>--cut-after 0</code>, "),
+            document.contains("Constraints: <code>--cut-before 1</code>, "),
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));

@@ -82,7 +82,7 @@ pub use step::StepFacts;
 pub use table::{Form, Table};
 pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
-pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
+pub use what_if::{CheckedConstraint, SplitCuts, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};

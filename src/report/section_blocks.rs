@@ -117,7 +117,7 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tied_weights(report))
 }
 
-/// Makes the section that compares the split of the user (`--check-splits`) with the best split;
+/// Makes the section that compares the split of the user (`--splits`) with the best split;
 /// empty if the report has no such split. Except on a terminal, which has them in the verdict, it
 /// also names the constraints that the user's split breaks.
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {

@@ -128,13 +128,11 @@ pub struct Bucket {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cut {
-    /// The number of the stage before the cut.
-    pub after_stage: u32,
-    /// The name of the last layer before the cut; `null` for the first pseudo-layer.
-    pub layer_before: Option<String>,
-    /// The name of the first layer after the cut; never `null`, since the first pseudo-layer is
+    /// The number of the stage that begins after the cut.
+    pub stage: u32,
+    /// The name of the first layer of that stage; never `null`, since the first pseudo-layer is
     /// before every cut.
-    pub layer_after: Option<String>,
+    pub layer_from: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each variable
     /// counts once. Variables between stages further away count too.
     pub bytes: u64,

@@ -60,7 +60,7 @@ pub fn stages(report: &Report) -> Table {
 
 fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
     let mut cuts = report.cuts.iter();
-    cuts.find(|cut| cut.after_stage == stage.stage)
+    cuts.find(|cut| cut.stage.checked_sub(1) == Some(stage.stage))
 }
 
 fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
@@ -127,8 +127,8 @@ fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
 }
 
 const CUTS: [FilledColumn<Cut>; 4] = fields![Cut;
-    Always "Cut" Text (|cut, _, _| cut_name(cut.after_stage).into()),
-    Always "Between the layers" Text (|cut, report, _| sides_of(cut, report).into()),
+    Always "Cut" Text (|cut, _, _| format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage).into()),
+    Always "Before the layer" Layers (|cut, _, _| Cell::Layer(cut.layer_from.clone())),
     Always "Over it" Bytes (.bytes),
     Always "Doubled by it" Bytes (.duplicated),
 ];
@@ -137,20 +137,9 @@ const CUTS: [FilledColumn<Cut>; 4] = fields![Cut;
 /// it.
 pub(super) fn cuts(report: &Report) -> Table {
     Table {
-        for_people: "Cut, Between the layers, Over it",
+        for_people: "Cut, Before the layer, Over it",
         ..Table::of("cuts", &CUTS, report, items!(report, cuts))
     }
-}
-
-fn sides_of(cut: &Cut, report: &Report) -> String {
-    let sides = [&cut.layer_before, &cut.layer_after];
-    let [before, after] = sides.map(|side| report.pseudo_layers.displayed(side));
-    format!("{before} and {after}")
-}
-
-/// Names the cut after a stage by its two IPUs, such as `IPU 0 to 1`.
-pub(super) fn cut_name(stage: u32) -> String {
-    format!("IPU {stage} to {}", u64::from(stage) + 1)
 }
 
 impl Report {

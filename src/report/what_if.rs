@@ -8,7 +8,7 @@ use crate::solve::{Constraint, Rule};
 use crate::time::{PositionCycles, StageTimes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the
 /// best split for each number of IPUs.
@@ -38,7 +38,7 @@ pub struct WhatIf {
     /// The best split for each number of IPUs, ascending, within the limits of the run; if none
     /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
     /// and the neighbours of the number of the run.
-    pub best: Vec<SplitEnds>,
+    pub best: Vec<SplitCuts>,
     /// The constraints that the page checks beside the limits: pins, cuts and layers that the user
     /// constrained, and ties of weights.
     pub constraints: Vec<CheckedConstraint>,
@@ -55,13 +55,13 @@ pub struct WhatIf {
 /// The best split on a number of IPUs, by its cuts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SplitEnds {
+pub struct SplitCuts {
     /// The number of IPUs that the split may use.
     pub ipus: u32,
     /// Whether the split fits.
     pub fits: bool,
-    /// The end of each stage, exclusive, as a position in the layer order (0 for In).
-    pub ends: Vec<u32>,
+    /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
+    pub cuts: Vec<u32>,
 }
 
 /// A constraint on the split that the page can check.
@@ -120,9 +120,9 @@ impl WhatIf {
 
     /// Fills in the bytes of all ranges between `all` boundaries (positions, ascending), and the
     /// bytes that cuts at these boundaries send. If the list of bytes of ranges would be longer
-    /// than `max_numbers`, keeps only as many boundaries around the cuts of `split` (the end of
-    /// each stage) and of the best splits as it allows, and removes best splits that cut elsewhere.
-    /// `None` if `split` by itself needs a longer list, or if `bytes_of` (for a start, an end and a
+    /// than `max_numbers`, keeps only as many boundaries around the cuts `split` and those of the
+    /// best splits as it allows, and removes best splits that cut elsewhere. `None` if `split` by
+    /// itself needs a longer list, or if `bytes_of` (for a start, an end and a
     /// number of stages after) or `cut_bytes_of` (for a boundary) lacks a number.
     pub(super) fn between(
         self,
@@ -135,7 +135,7 @@ impl WhatIf {
         let best: Vec<&[u32]> = self
             .best
             .iter()
-            .map(|best_split| &best_split.ends[..])
+            .map(|best_split| &best_split.cuts[..])
             .collect();
         let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
         let boundaries = chosen(all, split, &best, fits)?;
@@ -143,7 +143,8 @@ impl WhatIf {
         let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
         let cut_bytes: Option<Vec<u64>> = inner.iter().map(|&at| cut_bytes_of(at)).collect();
         let mut best = self.best;
-        best.retain(|best_split| is_between(&boundaries, &best_split.ends));
+        let is_kept = |cut: &u32| boundaries.binary_search(cut).is_ok();
+        best.retain(|best_split| best_split.cuts.iter().all(is_kept));
         Some(Self {
             bytes,
             cut_bytes: cut_bytes?,
@@ -154,7 +155,7 @@ impl WhatIf {
     }
 
     /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
-    /// begin with `split`, which has the end of each stage; `None` if that needs more numbers.
+    /// begin with the cuts `split`; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let bytes_by_range = self.ranges(self.boundaries.len()).zip(&self.bytes);
         let bytes_by_range = bytes_by_range.filter_map(|((start, end, after), &bytes)| {
@@ -172,17 +173,10 @@ impl WhatIf {
     }
 }
 
-/// Returns whether each stage of a split ends at one of the `boundaries`, which are ascending.
-/// `ends` has the exclusive end of each stage.
-fn is_between(boundaries: &[u32], ends: &[u32]) -> bool {
-    let mut ends = ends.iter();
-    ends.all(|end| boundaries.binary_search(end).is_ok())
-}
-
 /// Returns the boundaries to keep, ascending. These are all `boundaries` if `fits` accepts their
-/// number. Otherwise they are the ones near the cuts of `split` and of the `best` splits (the end
-/// of each stage), as far around these cuts as `fits` accepts, or else near the cuts of `split`
-/// only. `None` if `fits` does not even accept the cuts of `split`.
+/// number. Otherwise they are both ends of the layer order and the boundaries near the cuts `split`
+/// and those of the `best` splits, as far around these cuts as `fits` accepts, or else near `split`
+/// only. `None` if `fits` does not even accept `split`.
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
@@ -194,7 +188,8 @@ fn chosen(
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
     }
-    let mut kept: BTreeSet<u32> = [0].into_iter().chain(split.iter().copied()).collect();
+    let ends = boundaries.first().into_iter().chain(boundaries.last());
+    let mut kept: BTreeSet<u32> = ends.chain(split).copied().collect();
     let of_split = kept.clone();
     kept.extend(best.iter().copied().flatten());
     let within = |cuts: &BTreeSet<u32>| near_cuts(boundaries, cuts, FAR, &fits);
@@ -211,19 +206,19 @@ impl Inputs<'_> {
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &search.costs.question;
         let costs = search.near.as_ref().unwrap_or(&search.costs.ranges);
-        let split = ends(&search.shown.stages);
-        let positions = costs.layers() as u32;
+        let stages = &search.shown.stages;
         if !question.request.options.what_if
-            || split.last() != Some(&positions)
-            || split.len() > costs.stages()
+            || stages.last().is_none_or(|last| last.end < costs.layers())
+            || stages.len() > costs.stages()
         {
             return None;
         }
+        let cuts = stages[1..].iter().map(|stage| stage.start as u32);
         let best = best(search);
         let highest = best.iter().map(|best| best.ipus as usize).max();
         let max_stages = highest
             .unwrap_or(search.costs.ipus)
-            .max(split.len())
+            .max(stages.len())
             .min(costs.stages());
         let without_numbers = WhatIf {
             max_stages: max_stages as u32,
@@ -238,11 +233,12 @@ impl Inputs<'_> {
             question.cut_bytes.get(place).copied()
         };
         let has_all_from = |&at: &u32| costs.reach(at as usize) == costs.layers();
+        let positions = costs.layers() as u32;
         let starts = (0..positions).filter(has_all_from);
         let all: Vec<u32> = starts.chain([positions]).collect();
         without_numbers.between(
             &all,
-            &split,
+            &cuts.collect::<Vec<u32>>(),
             MAX_NUMBERS,
             |start, end, after| costs.peak(start as usize..end as usize, after),
             cut_bytes_of,
@@ -250,23 +246,18 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the end position of each stage, exclusive.
-fn ends(stages: &[Range<usize>]) -> Vec<u32> {
-    stages.iter().map(|stage| stage.end as u32).collect()
-}
-
 /// Returns the best split for each number of IPUs that was searched, in the pipeline of the
 /// report's split. If there was no sweep, this is only the best split of the run, and none if the
 /// user gave the split.
-fn best(search: &SearchResult<'_>) -> Vec<SplitEnds> {
+fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
     let is_best = search.sweep.is_empty() && search.costs.request().given.is_none();
     let of_run = search.best().filter(|_| is_best);
     let pipeline = search.costs.pipeline();
     let swept = search.sweep.iter().filter(|best| best.pipeline == pipeline);
-    let best = swept.chain(&of_run).map(|best| SplitEnds {
+    let best = swept.chain(&of_run).map(|best| SplitCuts {
         ipus: best.ipus as u32,
         fits: best.fits,
-        ends: ends(best.solution.plan.stages()),
+        cuts: best.solution.plan.cuts().map(|cut| cut as u32).collect(),
     });
     best.collect()
 }
@@ -290,10 +281,10 @@ mod tests {
             max_stages,
             by_stages_after,
             cut_bytes: (1..positions).map(u64::from).collect(),
-            best: vec![SplitEnds {
+            best: vec![SplitCuts {
                 ipus: 2,
                 fits: true,
-                ends: vec![positions / 2, positions],
+                cuts: vec![positions / 2],
             }],
             boundaries,
             ..WhatIf::default()
@@ -331,7 +322,7 @@ mod tests {
     #[test]
     fn fewer_numbers_are_those_around_the_cuts() {
         let all = what_if(40, 4, true);
-        let split = [10, 40];
+        let split = [10];
         assert_eq!(all.narrowed(usize::MAX, &split).as_ref(), Some(&all));
         let some = all.narrowed(500, &split).unwrap();
         assert!(some.bytes.len() <= 500, "{}", some.bytes.len());

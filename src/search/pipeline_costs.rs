@@ -31,7 +31,7 @@ pub struct Question {
     pub request: SearchRequest,
     /// Constraints of the request, and one for each weight that several positions use.
     pub constraints: Vec<Constraint>,
-    /// By position without the last: bytes of the variables that flow across a cut after it, in
+    /// For each position from 1 on: bytes of the variables that flow across a cut before it, in
     /// either direction.
     pub cut_bytes: Vec<u64>,
     /// Whether the answer needs all ranges: for a sweep of one pipeline, moves, or a given split.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conflict;
-use super::constraints::{CutRule, Rule, cuts_after};
+use super::constraints::{CutRule, Rule, cuts_before};
 use super::objectives::Objective;
 use super::plan::Plan;
 use super::problem::{Problem, SolveError};
@@ -24,10 +24,10 @@ pub(super) struct CheckedProblem<'a> {
     /// Maximum number of edges (ranges that may be stages) that the integer program gets. Of a
     /// network with more edges it only gets a part that contains the best plan.
     pub max_edges: usize,
-    /// For each position: whether constraints require or forbid a cut after it.
-    cuts_after: Vec<CutRule>,
-    /// For each boundary n, the one before position n (and one after the last): the number of
-    /// required cuts at this boundary or before it.
+    /// For each boundary n, the one before position n (and one after the last): whether constraints
+    /// require or forbid a cut there.
+    cuts_before: Vec<CutRule>,
+    /// For each boundary, the number of required cuts at it or before it.
     required_until: Vec<usize>,
     /// Pairs of a pinned position and the number of its IPU, in ascending order of positions.
     pins: Vec<(usize, usize)>,
@@ -45,7 +45,7 @@ impl<'a> CheckedProblem<'a> {
         if let Some(conflict) = conflict::find(problem.constraints, layers, problem.ipus) {
             return Err(SolveError::Contradiction(Box::new(conflict)));
         }
-        let cuts_after = cuts_after(problem.constraints, layers);
+        let cuts_before = cuts_before(problem.constraints, layers);
         let pins = problem.constraints.iter().filter_map(|own| match own.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),
             _ => None,
@@ -59,8 +59,8 @@ impl<'a> CheckedProblem<'a> {
             problem: *problem,
             stages: problem.ipus.min(most).min(problem.costs.stages()),
             max_edges: MAX_EDGES,
-            required_until: required_until(&cuts_after),
-            cuts_after,
+            required_until: required_until(&cuts_before),
+            cuts_before,
             pins,
         })
     }
@@ -107,10 +107,7 @@ impl<'a> CheckedProblem<'a> {
 
     /// Do constraints allow cuts at both ends of `range`, and require none inside it?
     pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
-        let forbidden = |boundary: usize| {
-            let before = boundary.checked_sub(1);
-            before.is_some_and(|before| self.cuts_after[before] == CutRule::Forbidden)
-        };
+        let forbidden = |boundary: usize| self.cuts_before[boundary] == CutRule::Forbidden;
         let inside = self.required_until[range.end - 1] - self.required_until[range.start];
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
@@ -170,13 +167,11 @@ impl<'a> CheckedProblem<'a> {
 }
 
 /// Returns for each boundary n (the one before position n, and one after the last) the number of
-/// required cuts at it or before it. `cuts_after` has the rule for the cut after each position.
-fn required_until(cuts_after: &[CutRule]) -> Vec<usize> {
+/// required cuts at it or before it. `cuts_before` has the rule for the cut at each boundary.
+fn required_until(cuts_before: &[CutRule]) -> Vec<usize> {
     let count = |count: &mut usize, cut: &CutRule| {
         *count += usize::from(*cut == CutRule::Required);
         Some(*count)
     };
-    [0].into_iter()
-        .chain(cuts_after.iter().scan(0, count))
-        .collect()
+    cuts_before.iter().scan(0, count).collect()
 }

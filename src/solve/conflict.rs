@@ -9,7 +9,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::constraints::{Constraint, CutRule, Rule, cuts_after, forbidding};
+use super::constraints::{Constraint, CutRule, Rule, cuts_before, forbidding};
 use crate::wording::counted;
 
 /// Constraints that no split obeys together, with the reason.
@@ -66,7 +66,7 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
         return conflict("one cut is both required and forbidden", [cut, no_cut]);
     }
     pins.sort_by_key(|pin| (pin.position, pin.ipu));
-    let cuts = cuts_after(constraints, layers);
+    let cuts = cuts_before(constraints, layers);
     let mut before = Pinned {
         position: 0,
         ipu: 0,
@@ -79,8 +79,14 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
         before = pin;
     }
     let left = ipus.saturating_sub(1 + before.ipu);
-    let behind = before.position..layers.saturating_sub(1);
-    too_many(constraints, &cuts, behind, left, [before.constraint, None])
+    let boundaries = before.position + 1..layers;
+    too_many(
+        constraints,
+        &cuts,
+        boundaries,
+        left,
+        [before.constraint, None],
+    )
 }
 
 fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
@@ -98,7 +104,7 @@ fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
 /// no such pair.
 fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
     constraints.iter().find_map(|cut| {
-        let Rule::CutAfter { position } = cut.rule else {
+        let Rule::CutBefore { position } = cut.rule else {
             return None;
         };
         let no_cut = forbidding(constraints, position..position + 1);
@@ -107,7 +113,7 @@ fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constra
 }
 
 /// Returns the contradiction, if there is any, between the pin `before`, the next pin `pin`, and
-/// the cuts that are required or forbidden between them. `cuts` has the rule for the cut after each
+/// the cuts that are required or forbidden between them. `cuts` has the rule for the cut before each
 /// position.
 fn between(
     constraints: &[Constraint],
@@ -124,34 +130,34 @@ fn between(
         return conflict(reason, both);
     }
     let needed = pin.ipu - before.ipu;
-    let behind = before.position..pin.position;
+    let boundaries = before.position + 1..pin.position + 1;
     let may = |position: &usize| cuts[*position] != CutRule::Forbidden;
-    let possible = behind.clone().filter(may).count();
+    let possible = boundaries.clone().filter(may).count();
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
         // If there are enough positions, forbidden cuts are the problem, so their constraints are
         // listed before the other pin.
-        let is_long = needed <= behind.len();
-        let forbidding = is_long.then(|| forbidding(constraints, behind));
+        let is_long = needed <= boundaries.len();
+        let forbidding = is_long.then(|| forbidding(constraints, boundaries));
         let all = [pinned].into_iter().chain(forbidding.into_iter().flatten());
         return conflict(reason, all.chain(before.constraint));
     }
     let pins = [Some(pinned), before.constraint];
-    too_many(constraints, cuts, behind, needed, pins)
+    too_many(constraints, cuts, boundaries, needed, pins)
 }
 
-/// Returns the contradiction that more than `allowed` cuts are required after the positions
-/// `behind`; `None` if there are not more. `cuts` has the rule for the cut after each position,
-/// `pins` the constraints that pin both ends of `behind`, as far as there are any.
+/// Returns the contradiction that more than `allowed` cuts are required before the positions
+/// `boundaries`; `None` if there are not more. `cuts` has the rule for the cut before each position,
+/// `pins` the constraints that pin the positions around all of them, as far as there are any.
 fn too_many(
     constraints: &[Constraint],
     cuts: &[CutRule],
-    behind: Range<usize>,
+    boundaries: Range<usize>,
     allowed: usize,
     pins: [Option<&Constraint>; 2],
 ) -> Option<Conflict> {
-    let required: Vec<usize> = behind
+    let required: Vec<usize> = boundaries
         .filter(|&position| cuts[position] == CutRule::Required)
         .collect();
     if required.len() <= allowed {
@@ -159,7 +165,7 @@ fn too_many(
     }
     let asks = |&position: &usize| {
         let mut constraints = constraints.iter();
-        constraints.find(|constraint| constraint.rule == Rule::CutAfter { position })
+        constraints.find(|constraint| constraint.rule == Rule::CutBefore { position })
     };
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
@@ -191,17 +197,10 @@ mod tests {
         )
     }
 
-    fn cut(after: usize) -> Constraint {
+    fn cut(position: usize) -> Constraint {
         Constraint::option(
-            Rule::CutAfter { position: after },
-            format!("--cut-after {after}"),
-        )
-    }
-
-    fn no_cut(after: usize) -> Constraint {
-        Constraint::option(
-            Rule::NoCutAfter { position: after },
-            format!("--no-cut-after {after}"),
+            Rule::CutBefore { position },
+            format!("--cut-before {position}"),
         )
     }
 
@@ -224,13 +223,11 @@ mod tests {
     #[test]
     fn orders_that_some_split_obeys_do_not_clash() {
         assert_eq!(message(&[]), None);
-        let obeyed = [pin(0, 0), pin(3, 3), pin(7, 3), no_cut(5), together(4, 6)];
+        let obeyed = [pin(0, 0), pin(3, 3), pin(7, 3), together(4, 6)];
         assert_eq!(message(&obeyed), None);
-        assert_eq!(
-            message(&[pin(2, 1), pin(2, 1), cut(0), cut(0), no_cut(1)]),
-            None
-        );
-        assert_eq!(message(&[cut(0), cut(3), cut(6)]), None);
+        let obeyed = [pin(2, 1), pin(2, 1), cut(1), cut(1), together(1, 2)];
+        assert_eq!(message(&obeyed), None);
+        assert_eq!(message(&[cut(1), cut(4), cut(7)]), None);
     }
 
     #[test]
@@ -245,10 +242,8 @@ mod tests {
 
     #[test]
     fn a_cut_is_not_both_required_and_forbidden() {
-        let expected = "--cut-after 3 clashes with --no-cut-after 3:";
-        assert_message(&[no_cut(3), cut(3)], expected);
-        let expected = "--cut-after 3 clashes with --together 4,2:";
-        assert_message(&[together(4, 2), cut(3)], expected);
+        let expected = "--cut-before 4 clashes with --together 4,2:";
+        assert_message(&[together(4, 2), cut(4)], expected);
     }
 
     #[test]
@@ -265,21 +260,21 @@ mod tests {
         assert_message(&[pin(3, 1), pin(4, 3)], expected);
         let expected = "--pin 4=2 clashes with --together 3,4 (with --pin 2=0):";
         assert_message(&[pin(2, 0), together(3, 4), pin(4, 2)], expected);
-        let expected = "--pin 3=0 clashes with --cut-after 2:";
-        assert_message(&[cut(2), pin(3, 0)], expected);
-        let expected = "--pin 6=2 clashes with --pin 4=2 (with --cut-after 5):";
-        assert_message(&[pin(4, 2), cut(5), pin(6, 2)], expected);
+        let expected = "--pin 3=0 clashes with --cut-before 3:";
+        assert_message(&[cut(3), pin(3, 0)], expected);
+        let expected = "--pin 6=2 clashes with --pin 4=2 (with --cut-before 6):";
+        assert_message(&[pin(4, 2), cut(6), pin(6, 2)], expected);
     }
 
     #[test]
     fn there_are_ipus_for_all_cuts() {
-        let expected = "--cut-after 6 clashes with --cut-after 4 (with --cut-after 2, --cut-after 0): 4 cuts asked for where the IPUs leave room for 3";
-        assert_message(&[cut(0), cut(2), cut(4), cut(6)], expected);
-        let expected = "--pin 5=3 clashes with --cut-after 6:";
-        assert_message(&[pin(5, 3), cut(6)], expected);
+        let expected = "--cut-before 7 clashes with --cut-before 5 (with --cut-before 3, --cut-before 1): 4 cuts asked for where the IPUs leave room for 3";
+        assert_message(&[cut(1), cut(3), cut(5), cut(7)], expected);
+        let expected = "--pin 5=3 clashes with --cut-before 7:";
+        assert_message(&[pin(5, 3), cut(7)], expected);
         assert_eq!(
-            find(&[cut(1)], 8, 1).map(|conflict| conflict.constraints),
-            Some(vec![cut(1)])
+            find(&[cut(2)], 8, 1).map(|conflict| conflict.constraints),
+            Some(vec![cut(2)])
         );
     }
 }

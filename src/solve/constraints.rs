@@ -4,7 +4,7 @@
 use crate::wording::{grouped, listed};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 /// A condition on a split, with the option or the shared weight that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,15 +63,9 @@ pub enum Rule {
         #[cfg_attr(test, schemars(with = "u32"))]
         last: usize,
     },
-    /// A stage must end with this position (`--cut-after`).
-    CutAfter {
-        /// Index of the position in the layer order.
-        #[cfg_attr(test, schemars(with = "u32"))]
-        position: usize,
-    },
-    /// No stage may end with this position (`--no-cut-after`).
-    NoCutAfter {
-        /// Index of the position in the layer order.
+    /// A stage other than the first must begin with this position (`--cut-before`).
+    CutBefore {
+        /// Index of the position in the layer order, from 1.
         #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
     },
@@ -109,39 +103,30 @@ impl Constraint {
         match self.rule {
             Rule::Pin { position, ipu } => stage(position) == Some(&ipu),
             Rule::Together { first, last } => stage(first) == stage(last),
-            Rule::CutAfter { position } => stage(position) != stage(position + 1),
-            Rule::NoCutAfter { position } => stage(position) == stage(position + 1),
+            Rule::CutBefore { position } => stage(position - 1) != stage(position),
         }
     }
 
-    /// Returns the highest position that must exist so that the constraint makes sense. For a cut
-    /// this is the position after it.
-    pub(super) fn last_position(&self) -> usize {
+    /// Do all positions of the constraint exist in a layer order of `layers` positions? For a cut,
+    /// there must be a position before it too.
+    pub(super) fn is_within(&self, layers: usize) -> bool {
         match self.rule {
-            Rule::Pin { position, .. } => position,
-            Rule::Together { first, last } => first.max(last),
-            // A cut is between two positions, so the next position must exist too.
-            Rule::CutAfter { position } | Rule::NoCutAfter { position } => {
-                position.saturating_add(1)
-            }
+            Rule::Pin { position, .. } => position < layers,
+            Rule::Together { first, last } => first.max(last) < layers,
+            Rule::CutBefore { position } => (1..layers).contains(&position),
         }
     }
 
-    /// Returns the positions, in ascending order, after which the constraint forbids a cut; `None`
-    /// if it forbids none.
-    pub(super) fn forbidden(&self) -> Option<RangeInclusive<usize>> {
+    /// Returns the positions before which the constraint forbids a cut; empty if it forbids none.
+    pub(super) fn forbidden(&self) -> Range<usize> {
         match self.rule {
-            Rule::Together { first, last } if first != last => {
-                Some(first.min(last)..=first.max(last) - 1)
-            }
-            Rule::NoCutAfter { position } => Some(position..=position),
-            _ => None,
+            Rule::Together { first, last } => first.min(last) + 1..first.max(last) + 1,
+            Rule::Pin { .. } | Rule::CutBefore { .. } => 0..0,
         }
     }
 
     fn forbids(&self, position: usize) -> bool {
-        let forbidden = self.forbidden();
-        forbidden.is_some_and(|forbidden| forbidden.contains(&position))
+        self.forbidden().contains(&position)
     }
 }
 
@@ -173,7 +158,7 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// Whether constraints require the cut after a position, forbid it, or neither.
+/// Whether constraints require the cut before a position, forbid it, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
     /// No constraint requires or forbids the cut.
@@ -185,26 +170,23 @@ pub(super) enum CutRule {
     Required,
 }
 
-/// Returns whether constraints require or forbid a cut after each of `layers` positions. If
-/// constraints do both, the cut counts as required.
-pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
-    let mut cuts = vec![CutRule::Free; layers];
-    for position in constraints
-        .iter()
-        .filter_map(Constraint::forbidden)
-        .flatten()
-    {
+/// Returns whether constraints require or forbid a cut before each of `layers` positions, and at the
+/// end of the layer order, where no constraint applies. If constraints do both, the cut counts as
+/// required.
+pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
+    let mut cuts = vec![CutRule::Free; layers + 1];
+    for position in constraints.iter().flat_map(Constraint::forbidden) {
         cuts[position] = CutRule::Forbidden;
     }
     for constraint in constraints {
-        if let Rule::CutAfter { position } = constraint.rule {
+        if let Rule::CutBefore { position } = constraint.rule {
             cuts[position] = CutRule::Required;
         }
     }
     cuts
 }
 
-/// Returns a minimal set of constraints that together forbid every forbidden cut after one of
+/// Returns a minimal set of constraints that together forbid every forbidden cut before one of
 /// `positions`. Where several forbid a cut, options are preferred to shared weights.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
@@ -214,8 +196,7 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
                 .iter()
                 .filter(|constraint| constraint.forbids(position));
             let reach = |constraint: &&Constraint| {
-                let last = constraint.forbidden().map(|forbidden| *forbidden.end());
-                (constraint.weight().is_none(), last)
+                (constraint.weight().is_none(), constraint.forbidden().end)
             };
             // Of several constraints that reach equally far, this takes the first.
             found.extend(forbids.rev().max_by_key(reach));
@@ -248,10 +229,8 @@ mod tests {
         let together = |first, last| Rule::Together { first, last };
         assert!(obeyed(together(2, 3)) && obeyed(together(3, 2)));
         assert!(!obeyed(together(1, 3)));
-        assert!(obeyed(Rule::CutAfter { position: 1 }) && !obeyed(Rule::CutAfter { position: 0 }));
-        assert!(
-            obeyed(Rule::NoCutAfter { position: 0 }) && !obeyed(Rule::NoCutAfter { position: 1 })
-        );
+        let cut = |position| Rule::CutBefore { position };
+        assert!(obeyed(cut(2)) && !obeyed(cut(1)));
     }
 
     #[test]
@@ -259,17 +238,18 @@ mod tests {
         let rules = [
             Rule::Together { first: 3, last: 1 },
             Rule::Together { first: 4, last: 4 },
-            Rule::CutAfter { position: 0 },
+            Rule::CutBefore { position: 1 },
         ];
         let constraints = rules.map(|rule| Constraint::option(rule, ""));
         let expected = [
+            CutRule::Free,
             CutRule::Required,
             CutRule::Forbidden,
             CutRule::Forbidden,
             CutRule::Free,
             CutRule::Free,
         ];
-        assert_eq!(cuts_after(&constraints, 5), expected);
+        assert_eq!(cuts_before(&constraints, 5), expected);
     }
 
     #[test]
@@ -299,12 +279,12 @@ mod tests {
             Constraint::tie(1, 6, weight),
             order(1, 2),
             order(1, 3),
-            Constraint::option(Rule::CutAfter { position: 7 }, ""),
+            Constraint::option(Rule::CutBefore { position: 8 }, ""),
         ];
         let named = |positions| forbidding(&all, positions);
-        assert_eq!(named(0..8), [&all[0]]);
-        assert_eq!(named(1..3), [&all[2]]);
-        assert_eq!(named(4..9), [&all[0]]);
-        assert!(named(6..9).is_empty());
+        assert_eq!(named(1..9), [&all[0]]);
+        assert_eq!(named(2..4), [&all[2]]);
+        assert_eq!(named(5..10), [&all[0]]);
+        assert!(named(7..10).is_empty());
     }
 }

@@ -15,7 +15,7 @@
 //! problem may have no split although its certificate needs no more stages than there are IPUs.
 
 use super::checked_problem::CheckedProblem;
-use super::constraints::{Constraint, CutRule, cuts_after, forbidding};
+use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
 use super::problem::{Limits, Problem};
 use super::{Solution, SolveError, dynamic_program, solve};
@@ -100,7 +100,7 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
     };
     let unsplittable = certificate.ranges.first();
     let unsplittable = unsplittable.filter(|_| cause == Cause::TooLarge);
-    let inside = unsplittable.map_or(0..0, |range| range.start..range.end - 1);
+    let inside = unsplittable.map_or(0..0, |range| range.start + 1..range.end);
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Some(Infeasible {
         cause,
@@ -159,16 +159,13 @@ fn relaxed(
     if candidates.is_empty() || !fits(&with(problem, &kept))? {
         return Ok(None);
     }
-    let mut cuts = cuts_after(&kept, problem.layers());
+    let mut cuts = cuts_before(&kept, problem.layers());
     let mut without: Vec<Constraint> = Vec::new();
     let mut tried = 0;
     for candidate in candidates {
         let mut forbidden = candidate.forbidden();
         let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
-        let is_implied = forbidden
-            .as_mut()
-            .is_some_and(|cuts| cuts.all(is_forbidden));
-        if is_implied {
+        if !forbidden.is_empty() && forbidden.all(is_forbidden) {
             kept.push(candidate);
             continue;
         }
@@ -180,7 +177,7 @@ fn relaxed(
         tried += 1;
         kept.push(candidate);
         if fits(&with(problem, &kept))? {
-            cuts = cuts_after(&kept, problem.layers());
+            cuts = cuts_before(&kept, problem.layers());
         } else {
             without.extend(kept.pop());
         }
@@ -235,8 +232,8 @@ pub struct Certificate {
     /// Ranges of positions (ends exclusive) that are over the limit as one stage, in ascending
     /// order. Neighbouring ranges may share positions, but no cut that is possible.
     pub ranges: Vec<Range<usize>>,
-    /// Positions after which a constraint requires a cut, in ascending order.
-    pub cuts_after: Vec<usize>,
+    /// Positions before which a constraint requires a cut, in ascending order.
+    pub cuts_before: Vec<usize>,
     /// The number of stages that the ranges and required cuts prove to be necessary.
     pub needed: Needed,
 }
@@ -262,12 +259,12 @@ pub enum Needed {
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.highest_limit();
-    let cuts = cuts_after(problem.constraints, problem.layers());
+    let cuts = cuts_before(problem.constraints, problem.layers());
     let required = |&position: &usize| cuts[position] == CutRule::Required;
     let mut certificate = Certificate {
         limit,
         ranges: Vec::new(),
-        cuts_after: (0..problem.layers()).filter(required).collect(),
+        cuts_before: (0..problem.layers()).filter(required).collect(),
         needed: Needed::Unsplittable,
     };
     let mut start = 0;
@@ -276,21 +273,21 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
         if let Some(over) = over {
             if end == start {
                 certificate.ranges = std::iter::once(over).collect();
-                certificate.cuts_after.clear();
+                certificate.cuts_before.clear();
                 return Ok(certificate);
             }
             certificate.ranges.push(over);
         }
         start = end;
     }
-    let stages = certificate.ranges.len() + certificate.cuts_after.len() + 1;
+    let stages = certificate.ranges.len() + certificate.cuts_before.len() + 1;
     certificate.needed = Needed::Stages(stages);
     Ok(certificate)
 }
 
 /// Returns the end (exclusive) of the longest stage from `start` that is within `limit` bytes, has
 /// no required cut inside and ends where a cut may be, or `start` if there is none. Also returns
-/// the next longer such range if it was ended by the limit. `cuts` has the rule for the cut after
+/// the next longer such range if it was ended by the limit. `cuts` has the rule for the cut before
 /// each position.
 fn longest(
     problem: &Problem<'_>,
@@ -298,11 +295,9 @@ fn longest(
     cuts: &[CutRule],
     start: usize,
 ) -> (usize, Option<Range<usize>>) {
-    let layers = problem.layers();
     let mut fits = start;
-    for (last, &cut) in cuts.iter().enumerate().skip(start) {
-        let end = last + 1;
-        if end < layers && cut == CutRule::Forbidden {
+    for (end, &cut) in cuts.iter().enumerate().skip(start + 1) {
+        if cut == CutRule::Forbidden {
             continue;
         }
         let peak = problem.costs.least(start..end);

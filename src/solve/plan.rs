@@ -206,8 +206,8 @@ mod tests {
     fn a_plan_breaks_constraints() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
         let constraints = [
-            Constraint::option(Rule::CutAfter { position: 1 }, "--cut-after b"),
-            Constraint::option(Rule::NoCutAfter { position: 0 }, "--no-cut-after a"),
+            Constraint::option(Rule::CutBefore { position: 2 }, "--cut-before c"),
+            Constraint::option(Rule::Together { first: 0, last: 1 }, "--together a,b"),
         ];
         let problem = Problem {
             constraints: &constraints,

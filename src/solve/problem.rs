@@ -137,8 +137,8 @@ impl<'a> Problem<'a> {
             self.check_monotone(from)?;
         }
         let layers = self.layers();
-        let beyond = |constraint: &&Constraint| constraint.last_position() >= layers;
-        match self.constraints.iter().find(beyond) {
+        let mut constraints = self.constraints.iter();
+        match constraints.find(|constraint| !constraint.is_within(layers)) {
             Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
             None => Ok(()),
         }
@@ -231,9 +231,9 @@ pub enum SolveError {
          record the profile with cycles"
     )]
     NoCycles,
-    /// A constraint names a position that does not exist, or requires or forbids a cut after the
-    /// last position. With the origin of the constraint and the number of positions.
-    #[error("{0}: there are {1} layers, and no cut after the last; name an earlier layer")]
+    /// A constraint names a position that does not exist, or requires a cut before the first
+    /// position. With the origin of the constraint and the number of positions.
+    #[error("{0}: there are {1} layers, and no cut before the first; name a later layer")]
     NoSuchPosition(Origin, usize),
     /// The constraints contradict each other, so no split obeys all of them, whatever the memory.
     /// With the contradiction that was found first.
@@ -309,14 +309,12 @@ mod tests {
         let (first, last) = (1, 2);
         for (beyond, fine) in [
             (
-                Rule::CutAfter { position: 1 },
-                Rule::CutAfter { position: 0 },
+                Rule::CutBefore { position: 0 },
+                Rule::CutBefore { position: 1 },
             ),
             (
-                Rule::NoCutAfter {
-                    position: usize::MAX,
-                },
-                Rule::NoCutAfter { position: 0 },
+                Rule::CutBefore { position: 2 },
+                Rule::CutBefore { position: 1 },
             ),
             (
                 Rule::Together { first, last },

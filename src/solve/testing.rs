@@ -102,8 +102,7 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             .all(|constraint| match constraint.rule {
                 Rule::Pin { position, ipu } => stage(position) == ipu,
                 Rule::Together { first, last } => stage(first) == stage(last),
-                Rule::CutAfter { position } => cuts.contains(&(position + 1)),
-                Rule::NoCutAfter { position } => !cuts.contains(&(position + 1)),
+                Rule::CutBefore { position } => cuts.contains(&position),
             })
 }
 
@@ -278,11 +277,12 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
             },
             1 => Rule::Together { first, last },
             _ if layers == 1 => Rule::Together { first, last },
-            2 => Rule::CutAfter {
-                position: first.min(layers - 2),
+            2 => Rule::CutBefore {
+                position: first.max(1),
             },
-            _ => Rule::NoCutAfter {
-                position: first.min(layers - 2),
+            _ => Rule::Together {
+                first: first.max(1) - 1,
+                last: first.max(1),
             },
         },
     );

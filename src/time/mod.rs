@@ -79,8 +79,8 @@ pub struct StageTimes {
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
-    /// By position without the last: bytes that a cut after the position sends in the forward pass
-    /// and in the backward pass of one micro-batch. If Out is on the first IPU, one more entry for
+    /// For each position from 1 on: bytes that a cut before it sends in the forward pass and in the
+    /// backward pass of one micro-batch. If Out is on the first IPU, one more entry for
     /// the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
     /// Prefix sums, by position, of the bytes of optimizer state, which stages stream if the state
@@ -124,8 +124,8 @@ pub struct StepNumbers {
     pub update: Vec<u64>,
     /// Whether all IPUs update their weights at the same time; otherwise one IPU after the other.
     pub updates_side_by_side: bool,
-    /// By position without the last: bytes that a cut after the position sends in the forward pass
-    /// and in the backward pass of one micro-batch.
+    /// For each position from 1 on: bytes that a cut before it sends in the forward pass and in the
+    /// backward pass of one micro-batch.
     pub cut_bytes: Vec<[u64; 2]>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,

@@ -97,7 +97,7 @@ class Html(unittest.TestCase):
             ([BERT], {"num_ipus": 3, "memory_model": "classic"}),
             ([TOO_LARGE], {"num_ipus": 2}),
             ([TOO_LARGE], {"num_ipus": 2, "solver": "greedy"}),
-            ([BERT], {"num_ipus": 2, "check_splits": ["0", "2", "4"]}),
+            ([BERT], {"num_ipus": 2, "splits": ["1", "3", "5"]}),
             ([compiled], {"function": popliner.fit}),
             ([compiled], {"function": popliner.fit, "mem_per_tile": 1000}),
             ([TOO_LARGE], {"function": popliner.fit}),
@@ -258,7 +258,7 @@ class Dataframes(unittest.TestCase):
         ]:
             frame = report.to_dataframe(rows, all_columns=True)
             names = [field.name for field in dataclasses.fields(wanted[0])]
-            texts = ("parts", "stages", "step", "name", "layer_before", "layer_after")
+            texts = ("parts", "stages", "step", "name", "layer_from")
             for name in (name for name in names if name not in texts):
                 found = [None if self.pandas.isna(value) else value for value in frame[name]]
                 self.assertEqual(found, [getattr(one, name) for one in wanted], name)
@@ -273,7 +273,7 @@ class Dataframes(unittest.TestCase):
         for report, kind in [*kinds, (compiled, "ipus"), (compiled, "comparison")]:
             frame = report.to_dataframe(kind)
             self.assertLessEqual(len(frame.columns), 12, kind)
-            for name in ("layers", "stages", "name", "layer_before"):
+            for name in ("layers", "stages", "name", "layer_from"):
                 for value in frame.get(name, ()):
                     self.assertIsInstance(value, str, (kind, name))
         self.assertEqual(predicted.to_dataframe("layers")["name"][0], "In")

@@ -187,8 +187,8 @@ class Arguments(unittest.TestCase):
 
     def test_lists(self):
         self.assertEqual(lines(mem_per_tile=[1, 2]), ["--mem-per-tile=1,2"])
-        self.assertEqual(lines(check_splits=["In", "a,b"]), ["--check-splits=In,a\\,b"])
-        self.assertEqual(lines(cut_after=("3", "7")), ["--cut-after=3", "--cut-after=7"])
+        self.assertEqual(lines(splits=["3", "a,b"]), ["--splits=3,a\\,b"])
+        self.assertEqual(lines(cut_before=("3", "7")), ["--cut-before=3", "--cut-before=7"])
         self.assertEqual(lines(pin={"0": 0, "7": 3}), ["--pin=0=0", "--pin=7=3"])
         two = ["--together=0,1", "--together=4,5"]
         self.assertEqual(lines(together=[("0", "1"), ("4", "5")]), two)

@@ -36,9 +36,9 @@ class Split(unittest.TestCase):
             self.assertEqual(stage.total, wanted["mem"]["total_mem"])
             self.assertEqual((tile.bytes + tile.free, tile.limit), (report.limit, report.limit))
             self.assertEqual(sum(dataclasses.astuple(tile.parts)), tile.bytes)
-        self.assertEqual([cut.after_stage for cut in report.cuts], [0, 1, 2])
-        last = [stage.layers[-1] for stage in report.stages]
-        self.assertEqual([cut.layer_before for cut in report.cuts], last[:-1])
+        self.assertEqual([cut.stage for cut in report.cuts], [1, 2, 3])
+        first = [stage.layer_from for stage in report.stages]
+        self.assertEqual([cut.layer_from for cut in report.cuts], first[1:])
         self.assertIsNone(report.refusal)
         self.assertEqual(report.json["format"], "popliner-report")
         self.assertIn("SUCCESS: [ In", report.messages)
@@ -65,7 +65,7 @@ class Split(unittest.TestCase):
         best = report.plan.rows[0]
         alone = popliner.split(
             profile, num_ipus=best.ipus, schedule=best.schedule, recompute=best.recompute,
-            check_splits=[stage[-1] or "In" for stage in best.stages[:-1]],
+            splits=[stage[0] for stage in best.stages[1:]],
             micro_batches=best.step.micro_batches,
         )
         fullest = max(stage.fullest_tile.bytes for stage in alone.stages)
@@ -298,8 +298,8 @@ class Schema(unittest.TestCase):
         self.assertEqual(sorted(popliner.__all__), popliner.__all__)
 
     def test_unknown_fields_are_passed_over(self):
-        found = {"after_stage": 0, "bytes": 5, "later": {"more": 1}, "layer_after": None}
-        self.assertEqual(_build.build(popliner.Cut, found), popliner.Cut(0, 5))
+        found = {"stage": 1, "bytes": 5, "later": {"more": 1}, "layer_from": None}
+        self.assertEqual(_build.build(popliner.Cut, found), popliner.Cut(1, 5))
 
     def test_every_field_is_explained_with_its_unit(self):
         for kind in [*self.kinds(), popliner.Completed]:

@@ -15,7 +15,7 @@ import popliner
 
 report = popliner.split(
     "profile.pop", num_ipus=4, pin={"0": 0}, together=[("1", "2")], reserve="5%",
-    objective="peak", emit=["keras", "poptorch"], cut_after="3", sweep=True, verbose=2,
+    objective="peak", emit=["keras", "poptorch"], cut_before="3", sweep=True, verbose=2,
 )
 auto = popliner.split("report", num_ipus="auto", compare=report)
 peak: int = max(stage.fullest_tile.bytes for stage in report.stages)

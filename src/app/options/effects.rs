@@ -12,21 +12,20 @@ use thiserror::Error;
 
 /// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
 /// conflicts with them. Separated by spaces.
-pub(super) const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain check_splits \
+pub(super) const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
 /// Clap id of the group of options that affect only results about splits. The words after `on` are
 /// the clap ids of the options that request these results.
-pub(super) const ON_SPLITS: &str =
-    "on solve emit sweep plan explain check_splits layers_per_ipu compare";
+pub(super) const ON_SPLITS: &str = "on solve emit sweep plan explain splits layers_per_ipu compare";
 /// Clap id of the group of options that affect only results with the stages of a split. The words
 /// after `on` are the clap ids of the options that request these results.
-pub(super) const ON_STAGES: &str = "on solve emit plan explain check_splits layers_per_ipu compare";
+pub(super) const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
 /// Clap id of the group of options that affect only results with a fixed number of replicas. The
 /// words after `on` request these results; `plan` is left out, since `--plan` derives the number of
 /// replicas from the number of IPUs.
-pub(super) const ON_REPLICAS: &str = "on solve emit explain check_splits layers_per_ipu compare";
+pub(super) const ON_REPLICAS: &str = "on solve emit explain splits layers_per_ipu compare";
 /// Clap id of the group of options that affect only results with optimizer state that may be
 /// outside the IPUs. The words after `on` are the clap ids of the options that request these
 /// results.
@@ -34,7 +33,7 @@ pub(super) const ON_STREAMING: &str = "on optimizer_state plan";
 /// Clap id of the group of options that affect only results in which bytes are compared with the
 /// limit of a tile. The words after `on` are the clap ids of the options that request these
 /// results.
-pub(super) const ON_LIMITS: &str = "on solve emit sweep plan explain check_splits layers_per_ipu \
+pub(super) const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
 /// Clap id of the group of options that affect only the configurations of `--emit` that name
 /// modules. The word after `on` is the clap id of the option that requests them.

@@ -49,7 +49,7 @@ Models that PopART outlines:
   split points.
 
 Exit codes:
-  0    done; with --solve, --plan, --emit, --check-splits, --layers-per-ipu or --fit, the model fits
+  0    done; with --solve, --plan, --emit, --splits, --layers-per-ipu or --fit, the model fits
   1    it does not fit; a step takes longer than --max-step-ms; with --compare, the model fitted and
        no longer does
   2    wrong usage

@@ -46,10 +46,10 @@ pub struct ResultArgs {
     #[arg(long, short_help = "What takes each stage's memory")]
     pub explain: bool,
 
-    /// Judge this split and compare it with the best one. Give the last layer of each stage
-    /// except the final one, such as In,9,16; write a comma in a name as '\,'
-    #[arg(long, value_name = "LAYERS", value_parser = JudgedSplit::last_layers)]
-    pub check_splits: Option<JudgedSplit>,
+    /// Judge this split and compare it with the best one. Give the first layer of each stage
+    /// but stage 0, such as 3,10,17; write a comma in a name as '\,'
+    #[arg(long, value_name = "LAYER,...", value_parser = JudgedSplit::first_layers)]
+    pub splits: Option<JudgedSplit>,
 
     /// Judge the split with these numbers of layers on the IPUs, such as 3,7,7,7 or [3 7 -1 -1],
     /// and compare it with the best one. A 0 at the start is an IPU with only In, a 0 at the end
@@ -58,7 +58,7 @@ pub struct ResultArgs {
         long,
         value_name = "COUNTS",
         value_parser = JudgedSplit::layers_per_ipu,
-        conflicts_with = "check_splits",
+        conflicts_with = "splits",
         allow_hyphen_values = true
     )]
     pub layers_per_ipu: Option<JudgedSplit>,
@@ -96,10 +96,10 @@ impl ResultArgs {
         self.solve || !self.emit.is_empty() || self.judged().is_some()
     }
 
-    /// Returns the split of `--check-splits` or `--layers-per-ipu`, which is judged beside the best
+    /// Returns the split of `--splits` or `--layers-per-ipu`, which is judged beside the best
     /// split; `None` if neither was given.
     pub fn judged(&self) -> Option<&JudgedSplit> {
-        self.check_splits.as_ref().or(self.layers_per_ipu.as_ref())
+        self.splits.as_ref().or(self.layers_per_ipu.as_ref())
     }
 }
 

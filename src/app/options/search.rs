@@ -54,8 +54,8 @@ pub struct SearchArgs {
 
     /// Keep this layer on this IPU. IPUs count from 0, and each has one stage. Here and wherever
     /// you name layers, In is what runs before the layers, and Out what runs after them (None for
-    /// both in the classic memory model). May be given several times, like --together,
-    /// --cut-after and --no-cut-after
+    /// both in the classic memory model). May be given several times, like --together
+    /// and --cut-before
     #[arg(long, value_name = "LAYER=IPU", value_parser = LayerConstraint::pin, group = ON_SPLITS)]
     pub pin: Vec<LayerConstraint>,
 
@@ -63,13 +63,9 @@ pub struct SearchArgs {
     #[arg(long, value_name = "LAYER,LAYER", value_parser = LayerConstraint::together, group = ON_SPLITS)]
     pub together: Vec<LayerConstraint>,
 
-    /// End a stage with this layer
+    /// Begin a stage with this layer
     #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
-    pub cut_after: Vec<String>,
-
-    /// Do not end a stage with this layer
-    #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
-    pub no_cut_after: Vec<String>,
+    pub cut_before: Vec<String>,
 
     /// How to search: with the integer program, which proves its answer, or with the greedy
     /// search of the original tool, which supports no objectives and no constraints
@@ -80,15 +76,10 @@ pub struct SearchArgs {
 impl SearchArgs {
     /// Returns the constraints on the split that all options give together.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
-        let cuts = self
-            .cut_after
-            .iter()
-            .cloned()
-            .map(LayerConstraint::CutAfter);
-        let no_cuts = self.no_cut_after.iter().cloned();
-        let no_cuts = no_cuts.map(LayerConstraint::NoCutAfter);
-        let pairs = self.together.iter().cloned();
-        let pins = self.pin.iter().cloned();
-        pins.chain(pairs).chain(cuts).chain(no_cuts).collect()
+        let cuts = self.cut_before.iter().cloned();
+        let pins_and_pairs = self.pin.iter().chain(&self.together).cloned();
+        pins_and_pairs
+            .chain(cuts.map(LayerConstraint::CutBefore))
+            .collect()
     }
 }

@@ -144,9 +144,8 @@ impl Inputs<'_> {
             };
             let crossing = shared.iter().filter(|(layers, _)| crosses(layers));
             Cut {
-                after_stage: number as u32,
-                layer_before: self.name(boundary - 1),
-                layer_after: self.name(boundary),
+                stage: number as u32 + 1,
+                layer_from: self.name(boundary),
                 bytes: search.costs.question.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
                 moves: if search.costs.goes_beyond_limits() && self.is_full() {

@@ -164,7 +164,7 @@ pub(super) fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
     let layers: Vec<(u32, &str)> = source.layers().collect();
     let encoder = layers.iter().rfind(|(_, name)| is_of("encoder", name));
     let decoder = layers.iter().find(|(_, name)| is_of("decoder", name));
-    let (Some(&(last, name)), Some(&(first, _))) = (encoder, decoder) else {
+    let (Some(&(last, _)), Some(&(first, name))) = (encoder, decoder) else {
         return;
     };
     if first < last {
@@ -180,7 +180,7 @@ pub(super) fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
     notes.begin(
         (first, false),
         &format!(
-            "WARNING: generation needs a stage that ends with the encoder. Give --cut-after {}.",
+            "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
             printable(name)
         ),
     );

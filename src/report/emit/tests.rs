@@ -282,9 +282,9 @@ fn modules_of_the_profile_begin_blocks() {
     );
 }
 
-/// Generation needs a cut at the end of the encoder, after 1, 2, 4, ... IPUs.
+/// Generation needs a stage that begins with the decoder, after 1, 2, 4, ... IPUs.
 #[test]
-fn the_end_of_the_encoder_is_a_cut_of_generation() {
+fn generation_cuts_before_the_decoder() {
     let text = |stages: &[&[&str]]| {
         let report = split(stages, stages.len() as u32);
         nameless(EmitForm::Optimum, &report)
@@ -292,9 +292,9 @@ fn the_end_of_the_encoder_is_a_cut_of_generation() {
     let [e0, e1, d0, d1] = ["encoder.0", "encoder.1", "decoder.0", "decoder.1"];
     let right = text(&[&[e0], &[e1], &[d0, d1]]);
     assert!(
-        right.contains("its last layer is on IPU 1.") && !right.contains("--cut-after"),
+        right.contains("its last layer is on IPU 1.") && !right.contains("--cut-before"),
         "{right}"
     );
     let wrong = text(&[&[e0], &[e1, d0], &[d1]]);
-    assert!(wrong.contains("--cut-after encoder.1."), "{wrong}");
+    assert!(wrong.contains("--cut-before decoder.0."), "{wrong}");
 }

@@ -168,7 +168,7 @@ fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
         [] => String::new(),
         recorded => format!("; the IPUs have the layers {}", stages(recorded)),
     };
-    let [per_ipu, check] = ["--layers-per-ipu", "--check-splits"].map(code);
+    let [per_ipu, check] = ["--layers-per-ipu", "--splits"].map(code);
     format!(
         "the pipeline was cut elsewhere than predicted: {other}{recorded} (predict the split that \
          was compiled, with {per_ipu} or {check}, and compare with that)"

@@ -306,7 +306,7 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     );
     let expected = "The pipeline was cut elsewhere than predicted: it has 3 IPUs and the prediction 2 \
                     stages; the IPUs have the layers [ 0 | 1 2 | 3 ] (predict the split that was \
-                    compiled, with --layers-per-ipu or --check-splits, and compare with that)";
+                    compiled, with --layers-per-ipu or --splits, and compare with that)";
     assert!(lines.ends_with(expected), "{lines}");
 }
 

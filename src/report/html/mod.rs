@@ -141,9 +141,10 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     // Half of the ranges of layers whose bytes the reader sees when cuts are moved.
     |report| {
         let split = report.split.iter().flat_map(|split| &split.stages);
-        let ends: Vec<u32> = split.map(|stage| stage.positions.end).collect();
+        let starts = split.map(|stage| stage.positions.start);
+        let cuts: Vec<u32> = starts.skip(1).collect();
         if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
-            report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &ends);
+            report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &cuts);
         }
     },
     // The largest variables of a tile, except on the 200 fullest tiles.

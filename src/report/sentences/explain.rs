@@ -25,7 +25,7 @@ pub(in crate::report) fn explain(report: &Report) -> Vec<String> {
     for (number, stage) in stages.enumerate() {
         lines.extend(of_stage(stage, pseudo_layers));
         if let Some(cut) = report.cuts.get(number) {
-            lines.push(of_cut(cut));
+            lines.push(of_cut(cut, pseudo_layers));
             let moves = cut.moves.iter();
             lines.extend(moves.map(|moved| of_move(moved, cut, pseudo_layers)));
         }
@@ -145,21 +145,19 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-fn of_cut(cut: &Cut) -> String {
+fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
     let [bytes, doubled] = [cut.bytes, cut.duplicated].map(Amount);
     let doubled = match cut.duplicated {
         0 => String::new(),
         _ => format!(", {doubled} that are always live are needed on both sides"),
     };
-    format!(
-        "cut after stage {}: {bytes} flow over it{doubled}",
-        cut.after_stage
-    )
+    let layer = name(pseudo_layers.in_sentence(&cut.layer_from));
+    format!("cut before {layer}: {bytes} flow over it{doubled}")
 }
 
 fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String {
     let [before, after] = [0, 1].map(|side| {
-        let stage = cut.after_stage as usize + side;
+        let stage = (cut.stage as usize + side).saturating_sub(1);
         let bytes = Amount(layer_move.fullest_tile_bytes[side]);
         let change = in_parentheses(layer_move.change[side]);
         format!("stage {stage} {bytes} {change}")

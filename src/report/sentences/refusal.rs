@@ -34,8 +34,8 @@ pub(in crate::report) fn obstacles(refusal: &Refusal) -> Vec<String> {
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
     let kept = refusal.kept_together.iter();
     let kept = kept.map(|constraint| format!("kept together by {}", name(constraint)));
-    let cuts = Some(&refusal.cuts_after).filter(|cuts| !cuts.is_empty());
-    let cuts = cuts.map(|cuts| format!("a cut is required after each of {}", layers(cuts)));
+    let cuts = Some(&refusal.cuts_before).filter(|cuts| !cuts.is_empty());
+    let cuts = cuts.map(|cuts| format!("a cut is required before each of {}", layers(cuts)));
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 

@@ -37,7 +37,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
             range(vec![None, name("0"), name("1")], 0, limit + 1),
             range(vec![name("1"), name("2")], 1, 700_024),
         ],
-        cuts_after: vec![name("0")],
+        cuts_before: vec![name("1")],
         stages_needed: Some(3),
         smallest_limit: Some(700_024),
         smallest_tile_memory: Some(701_024),
@@ -114,15 +114,15 @@ pub(super) fn what_if() -> WhatIf {
     let bytes_of = |start: u32, end: u32, after: usize| {
         Some(100_000 * u64::from(end - start) + 1000 * after as u64)
     };
-    let best = |ipus, ends: &[u32]| SplitEnds {
+    let best = |ipus, cuts: &[u32]| SplitCuts {
         ipus,
         fits: ipus > 1,
-        ends: ends.to_vec(),
+        cuts: cuts.to_vec(),
     };
     let without_numbers = WhatIf {
         max_stages: 4,
         by_stages_after: true,
-        best: vec![best(1, &[5]), best(2, &[3, 5])],
+        best: vec![best(1, &[]), best(2, &[3])],
         constraints: vec![CheckedConstraint {
             name: "--pin 1=0".into(),
             rule: crate::solve::Rule::Pin {
@@ -135,7 +135,7 @@ pub(super) fn what_if() -> WhatIf {
     };
     let cut_bytes_of = |at: u32| Some(10 * u64::from(at));
     let all: Vec<u32> = (0..=5).collect();
-    let what_if = without_numbers.between(&all, &[5], usize::MAX, bytes_of, cut_bytes_of);
+    let what_if = without_numbers.between(&all, &[], usize::MAX, bytes_of, cut_bytes_of);
     what_if.unwrap()
 }
 
@@ -161,7 +161,7 @@ pub(super) fn plan() -> PlanFacts {
         }),
         is_shortest: true,
         stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
-        ends: vec![2, 5],
+        cuts: vec![2],
         command: "popliner profile.pop --num-ipus=2".into(),
         ..BestSplit::default()
     };

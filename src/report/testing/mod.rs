@@ -54,7 +54,7 @@ pub(crate) fn report() -> Report {
         proof: Some(proof()),
         refusal: Some(refusal(limit)),
         given: Some(given()),
-        constraints: vec!["--cut-after 0".into(), "--pin 1=0".into()],
+        constraints: vec!["--cut-before 1".into(), "--pin 1=0".into()],
         tied_weights: vec![WeightTie {
             weight: "wte".into(),
             bytes: 1024,
@@ -131,9 +131,8 @@ pub(crate) fn report() -> Report {
                 fullest_tile_bytes: [600_224, 699_800],
                 change: [200, -224],
             }],
-            after_stage: 0,
-            layer_before: named("0"),
-            layer_after: named("1"),
+            stage: 1,
+            layer_from: named("1"),
             bytes: 4096,
         }],
         liveness: Some(Liveness {

@@ -18,7 +18,7 @@ pub(in crate::solve) enum CertificateError {
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
     /// One cut would be inside two ranges, or is already counted as a required one.
-    #[error("a cut after position {0} counts twice")]
+    #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
     /// The number of stages does not follow from the ranges and cuts.
     #[error("it proves {0:?}")]
@@ -31,11 +31,11 @@ impl Certificate {
     /// # Errors
     /// The first defect.
     pub(in crate::solve) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
-        let cuts = cuts_after(problem.constraints, problem.layers());
+        let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
         if self.limit != problem.highest_limit()
-            || !self.cuts_after.iter().all(is_required)
-            || !self.cuts_after.is_sorted_by(|a, b| a < b)
+            || !self.cuts_before.iter().all(is_required)
+            || !self.cuts_before.is_sorted_by(|a, b| a < b)
         {
             return Err(CertificateError::OtherProblem);
         }
@@ -47,16 +47,16 @@ impl Certificate {
         }
     }
 
-    /// Checks each range, and returns the conclusion. `cuts_after` must have been checked.
+    /// Checks each range, and returns the conclusion. `cuts_before` must have been checked.
     fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
         let mut counted = vec![false; cuts.len()];
-        for &position in &self.cuts_after {
+        for &position in &self.cuts_before {
             counted[position] = true;
         }
-        let mut proven = Needed::Stages(self.ranges.len() + self.cuts_after.len() + 1);
+        let mut proven = Needed::Stages(self.ranges.len() + self.cuts_before.len() + 1);
         for range in &self.ranges {
             check_over(problem, range, self.limit)?;
-            let mut may_cut = range.start..range.end - 1;
+            let mut may_cut = range.start + 1..range.end;
             let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
             if may_cut.clone().all(is_forbidden) {
                 proven = Needed::Unsplittable;
@@ -102,9 +102,11 @@ fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Needed) {
     let certificate = certificate(problem).unwrap();
     assert_eq!(certificate.check(problem), Ok(()));
     let Certificate {
-        ranges, cuts_after, ..
+        ranges,
+        cuts_before,
+        ..
     } = certificate;
-    (ranges, cuts_after, certificate.needed)
+    (ranges, cuts_before, certificate.needed)
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn a_position_over_the_limit_is_enough_alone() {
     let even = additive(&[3, 3, 2, 1, 1], u64::MAX);
     let constraints = [
         together(0, 1),
-        Constraint::option(Rule::CutAfter { position: 3 }, ""),
+        Constraint::option(Rule::CutBefore { position: 4 }, ""),
     ];
     let expected = (
         std::iter::once(0..2).collect(),
@@ -141,11 +143,11 @@ fn a_position_over_the_limit_is_enough_alone() {
 fn required_cuts_count_by_themselves() {
     let costs = additive(&[1, 1, 5, 1, 1], u64::MAX);
     let constraints = [
-        Constraint::option(Rule::CutAfter { position: 0 }, ""),
+        Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // 0 | 1, 2, 3 and 4 | : cuts after 0, inside 1..3, inside 2..5.
-    let expected = (vec![1..3, 2..5], vec![0], Needed::Stages(4));
+    // 0 | 1, 2, 3 and 4 | : cuts before 1, inside 1..3, inside 2..5.
+    let expected = (vec![1..3, 2..5], vec![1], Needed::Stages(4));
     assert_eq!(proof(&problem(&costs, &constraints)), expected);
 }
 
@@ -166,7 +168,7 @@ fn what_proves_nothing_is_refused() {
     assert_eq!(with(&[0..3, 2..4], stages(3)), Ok(()));
     let error = CertificateError::Proves(stages(3));
     assert_eq!(with(&[0..3, 2..4], stages(4)), Err(error));
-    let error = CertificateError::CountedTwice(1);
+    let error = CertificateError::CountedTwice(2);
     assert_eq!(with(&[0..3, 1..4], stages(3)), Err(error));
     let error = CertificateError::WithinLimit(0..2);
     assert_eq!(with(&[0..2, 1..4], stages(3)), Err(error));
@@ -179,7 +181,10 @@ fn what_proves_nothing_is_refused() {
         ..good.clone()
     };
     assert_eq!(other.check(&problem), Err(CertificateError::OtherProblem));
-    let cuts_after = vec![2];
-    let other = Certificate { cuts_after, ..good };
+    let cuts_before = vec![2];
+    let other = Certificate {
+        cuts_before,
+        ..good
+    };
     assert_eq!(other.check(&problem), Err(CertificateError::OtherProblem));
 }

@@ -15,7 +15,7 @@ const TIED: &str = "tied-weights";
 const COMPILED: &str = "training-pipelined";
 
 /// Results that need a split, by the names of their options.
-const SPLIT: &str = "solve emit sweep plan explain check_splits layers_per_ipu compare";
+const SPLIT: &str = "solve emit sweep plan explain splits layers_per_ipu compare";
 
 /// Results that the original tool also has.
 const ORIGINAL: &str = "operation_breakdown layer_breakdown memory_totals memory_affinity \
@@ -33,8 +33,8 @@ impl Earlier {
         let name = id.replace('_', "-");
         let value = match id {
             "emit" => "poptorch",
-            "check_splits" if fixture == TIED => "0,1",
-            "check_splits" => "0,2,4",
+            "splits" if fixture == TIED => "1,2",
+            "splits" => "1,3,5",
             "layers_per_ipu" if fixture == TIED => "1,1,1",
             "layers_per_ipu" => "1,2,2,1",
             "compare" => &self.path(),
@@ -52,8 +52,7 @@ impl Earlier {
             "max_step_ms" => "1",
             "pin" => "1=0",
             "together" => "0,1",
-            "cut_after" => "1",
-            "no_cut_after" => "0",
+            "cut_before" => "2",
             "untie" => "all",
             "mem_per_tile" => "300000",
             "reserve" => "10%",

@@ -40,11 +40,11 @@ pub const OPTIONS: &str = "
     cycles: --solve --num-ipus=5 --objective=cycles
     auto: --solve --num-ipus=auto
     sweep: --sweep --num-ipus=6
-    refusal: --check-splits=1 --num-ipus=2 --reserve=10%
+    refusal: --splits=2 --num-ipus=2 --reserve=10%
     explain: --explain --num-ipus=4
-    constraints: --solve --num-ipus=5 --together=1,2 --no-cut-after=2 --pin=3=1 --quiet
+    constraints: --solve --num-ipus=5 --together=1,2 --together=2,3 --pin=3=1 --quiet
         --export-json=-
-    clash: --solve --num-ipus=4 --pin=2=0 --cut-after=1
+    clash: --solve --num-ipus=4 --pin=2=0 --cut-before=2
     limits: --solve --mem-per-tile=638976,600000,638976,300000
     layers-per-ipu: --layers-per-ipu=2,1,1 --num-ipus=4
 ";

@@ -22,7 +22,7 @@ const WRONG: &str = "
         not a number of bytes from 1 to 1099511627776
     --solve --pin=None=0
         there is no None
-    --solve --cut-after=In --memory-model=classic
+    --solve --cut-before=In --memory-model=classic
         name one of the layers None 0 1 2 3 4
     --layers-per-ipu=2,0,3 --num-ipus=2
         counts for 3 IPUs, but --num-ipus is 2
@@ -84,17 +84,19 @@ const WRONG: &str = "
         LAYER=IPU
     --solve --pin=0=7 --num-ipus=4
         --pin 0=7
-    --solve --pin=2=0 --cut-after=1
-        --pin 2=0 clashes with --cut-after 1
-    --solve --together=0,2 --cut-after=1
+    --solve --pin=2=0 --cut-before=2
+        --pin 2=0 clashes with --cut-before 2
+    --solve --together=0,2 --cut-before=2
         clashes with
-    --solve --cut-after=Out
-        no cut after the last
-    --solve --check-splits=2,1
+    --solve --cut-before=In
+        no cut before the first
+    --solve --splits=2,1
         in the order of the model
+    --solve --splits=In,2
+        a stage would have no layers
     --solve --layers-per-ipu=1,1
         add up to 2, but the model has 5 layers
-    --solve --layers-per-ipu=5 --check-splits=1
+    --solve --layers-per-ipu=5 --splits=1
         cannot be used with
     --solve --mem-per-tile=1,2 --num-ipus=3
         has 2 amounts

@@ -21,7 +21,7 @@ fn no_rule_is_broken() {
     };
     let checker = std::fs::read_to_string(checker).expect("axe.min.js");
     let all = format!("{SPLIT} --sweep --explain");
-    let refused = "--check-splits=1 --num-ipus=2 --pin=3=0";
+    let refused = "--splits=2 --num-ipus=2 --pin=3=0";
     for (fixture, options) in [
         ("poptorch-bert-training", &*all),
         ("popart-bert-inference", refused),

@@ -93,7 +93,7 @@ fn the_page_shows_what_was_asked_for() {
     let bert = "popart-bert-inference";
     let asked = "--sweep --explain --num-ipus=5 --together=1,2";
     let several = "--solve --mem-per-tile=638976,600000,638976,300000";
-    let refused = "--check-splits=1 --num-ipus=2 --pin=3=0";
+    let refused = "--splits=2 --num-ipus=2 --pin=3=0";
     let cases = [
         (bert, asked, "sweep cuts proof constraints"),
         ("training-pipeline", SPLIT, "shared-variables cuts"),

@@ -18,7 +18,7 @@ const HOSTILE: [&str; 4] = [
 const RUNS: [(&str, &str); 6] = [
     ("training-pipeline", "--solve --num-ipus=4"),
     ("poplar-mlp", "--solve --sweep --plan --num-ipus=3"),
-    ("poplar-mlp", "--check-splits=2 --num-ipus=2 --pin=1=1"),
+    ("poplar-mlp", "--splits=3 --num-ipus=2 --pin=1=1"),
     ("poptorch-bert-training", "--solve --num-ipus=4"),
     ("tied-weights", "--solve --num-ipus=3"),
     ("training-pipelined", "--fit --compare=0.json"),

@@ -89,7 +89,7 @@ fn it_fits_on_four_ipus_as_published() {
 
     let (code, on_chip) = run(folder.path(), "--solve");
     assert_eq!((code, &on_chip["split"]["fits"]), (1, &Value::Bool(false)));
-    let published = "--optimizer-state=off-chip --check-splits=2,9,16";
+    let published = "--optimizer-state=off-chip --splits=3,10,17";
     let (code, published) = run(folder.path(), published);
     assert_eq!(layers_per_ipu(&published), [3, 7, 7, 7]);
     assert_eq!(code, 0, "{}", published["split"]);

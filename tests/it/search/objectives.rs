@@ -31,9 +31,9 @@ fn stage_of(stages: &[Range<usize>], layer: usize) -> Option<usize> {
     stages.iter().position(|stage| stage.contains(&(layer + 1)))
 }
 
-/// Does a stage end with this layer?
-fn ends_with(stages: &[Range<usize>], layer: usize) -> bool {
-    stages.iter().any(|stage| stage.end == layer + 2)
+/// Does a stage begin with this layer?
+fn begins_with(stages: &[Range<usize>], layer: usize) -> bool {
+    stages.iter().any(|stage| stage.start == layer + 1)
 }
 
 #[test]
@@ -60,12 +60,12 @@ const CONSTRAINTS: [(&str, &str, Obeys); 6] = [
     ("peak", "--together=1,3", |split| {
         stage_of(split, 1) == stage_of(split, 3)
     }),
-    ("peak", "--cut-after=0", |split| ends_with(split, 0)),
-    ("peak", "--no-cut-after=0 --no-cut-after=2", |split| {
-        !ends_with(split, 0) && !ends_with(split, 2)
+    ("peak", "--cut-before=1", |split| begins_with(split, 1)),
+    ("peak", "--together=0,1 --together=2,3", |split| {
+        !begins_with(split, 1) && !begins_with(split, 3)
     }),
-    ("fewest", "--pin=1=1 --cut-after=1", |split| {
-        stage_of(split, 1) == Some(1) && ends_with(split, 1)
+    ("fewest", "--pin=1=1 --cut-before=2", |split| {
+        stage_of(split, 1) == Some(1) && begins_with(split, 2)
     }),
     ("communication", "--pin=3=3", |split| {
         stage_of(split, 3) == Some(3)

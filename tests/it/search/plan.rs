@@ -91,11 +91,11 @@ fn rows_whose_time_is_known_in_full_come_first() {
 /// The cuts allow no four stages here, and three stages leave one IPU idle.
 #[test]
 fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
-    let options = "--plan --num-ipus=4 --mem-per-tile=1300000 --cut-after=0 --cut-after=2 \
-                   --no-cut-after=In --no-cut-after=1 --no-cut-after=3 --no-cut-after=4";
+    let options = "--plan --num-ipus=4 --mem-per-tile=1300000 --cut-before=1 --cut-before=3 \
+                   --together=In,0 --together=1,2 --together=3,Out";
     let (_, report) = report("poptorch-bert-training", options);
     let row = &report["plan"]["rows"][0];
-    assert_eq!((&row["ipus"], &row["ends"]), (&4.into(), &[2, 4, 7].into()));
+    assert_eq!((&row["ipus"], &row["cuts"]), (&4.into(), &[2, 4].into()));
     let report = alone(row);
     assert_eq!(row["step"]["cycles"], report["step"]["cycles"]);
     assert_eq!(report["split"]["max_stages"], 4);

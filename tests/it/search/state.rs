@@ -53,7 +53,7 @@ fn auto_takes_the_first_place_that_fits() {
 #[test]
 fn streaming_takes_the_time_of_its_bytes() {
     let step = |more: &str| {
-        let split = "--num-ipus=4 --check-splits=0,2,4 --micro-batches=7";
+        let split = "--num-ipus=4 --splits=1,3,5 --micro-batches=7";
         let run = run_fixture(TRAINING, &format!("--solve --export-json=- {split} {more}"));
         (
             run.err.contains("give --streaming-bandwidth"),

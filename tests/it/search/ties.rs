@@ -112,14 +112,15 @@ fn layers_that_share_a_weight_stay_together() {
                 assert_eq!(Some(facts.stages(&run.report())), best, "{run:?}");
             }
         }
-        let [first, last] = [first, last].map(|at| facts.positions.name(at).to_string());
+        let [first, second, last] =
+            [first, first + 1, last].map(|at| facts.positions.name(at).to_string());
         model
-            .run(&[format!("--cut-after={first}")])
+            .run(&[format!("--cut-before={second}")])
             .exits(2)
             .says(&format!(" bytes) of {first} and {last}:"))
             .says("unless --untie ");
         model
-            .run(&[format!("--check-splits={first}")])
+            .run(&[format!("--splits={second}")])
             .exits(1)
             .says("breaks the tie of weight ")
             .says(", which no framework runs");

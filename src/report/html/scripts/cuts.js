@@ -107,8 +107,7 @@ const tryable = () => {
     switch (rule.rule) {
       case 'pin': return stage(rule.position) === rule.ipu;
       case 'together': return stage(rule.first) === stage(rule.last);
-      case 'cut-after': return stage(rule.position) !== stage(rule.position + 1);
-      default: return stage(rule.position) === stage(rule.position + 1);
+      default: return stage(rule.position - 1) !== stage(rule.position);
     }
   };
 
@@ -125,12 +124,11 @@ const tryable = () => {
     return [...found, ...broken.map((rule) => `it breaks ${short(rule.name)}`)];
   };
 
-  /** The indices of the boundaries at which stages with these end positions are cut. @param {number[]} ends @returns {number[]} */
-  const cutsOf = (ends) => ends.slice(0, -1).map((end) => data.boundaries.indexOf(end));
+  /** The indices of the boundaries before these positions. @param {number[]} cuts @returns {number[]} */
+  const cutsOf = (cuts) => cuts.map((cut) => data.boundaries.indexOf(cut));
 
-  const ends = split.stages.map((stage) => stage.positions.end);
   /** @type {Tried} */
-  const start = { cuts: cutsOf(ends), ipus: split.max_stages, memories, reserves };
+  const start = { cuts: cutsOf(split.stages.slice(1).map((stage) => stage.positions.start)), ipus: split.max_stages, memories, reserves };
   const mostIpus = Math.max(start.ipus, ...data.best.map((one) => one.ipus));
 
   /** The reserves for these bytes of memory of a tile if the reader entered no reserve. @param {number[]} now */
@@ -215,12 +213,11 @@ let known = null;
 /** A word of a command line with the quotes that a shell needs. @param {string} word */
 const quoted = (word) => /^[\w/.,:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-/** The names of positions as `--check-splits` reads them; null if a name cannot be typed, or the
+/** The names of positions from 1 on as `--splits` reads them; null if a name cannot be typed, or the
  * report was not made by a command. */
 const typedNames = () => {
   const words = report.what_if?.arguments ?? [];
-  const first = report.pseudo_layers === 'none-first' ? 'None' : 'In';
-  const names = report.layers.map((own) => own.name ?? first);
+  const names = report.layers.slice(1).map((own) => own.name ?? '');
   const isPlainWord = (/** @type {string} */ word) => printable(word) === word && !/[\n\ufffd]/.test(word);
   const isRead = (/** @type {string} */ name) => !!name && name.trim() === name && isPlainWord(name);
   if (!words.length || new Set(names).size < names.length || !names.every(isRead) || !words.every(isPlainWord)) return null;
@@ -239,5 +236,5 @@ const commandOf = (known, now) => {
     ? [`--mem-per-tile=${known.limitsOf(now)}`]
     : [`--mem-per-tile=${ofIpus(now.memories)}`, ...(now.reserves[0] ? [`--reserve=${now.reserves[0]}`] : [])];
   const splits = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]).join(',');
-  return ['popliner', ...words, `--num-ipus=${now.ipus}`, ...memory, `--check-splits=${splits}`].map(quoted).join(' ');
+  return ['popliner', ...words, `--num-ipus=${now.ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
 };

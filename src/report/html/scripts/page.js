@@ -17,10 +17,10 @@ const VIEWS = [
 /** Draws the stages of a row of the plan or the sweep below their names. @param {Element} own @param {Column} column @param {Row} row */
 const drawStages = (own, column, row) => {
   if (column.kind !== 'layers' || isHuge) return;
-  const { stage_bytes: bytes, limit, ipus, ends } = at(row.at);
-  const cuts = known?.cutsOf(ends);
+  const { stage_bytes: bytes, limit, ipus, cuts: starts } = at(row.at);
+  const cuts = known?.cutsOf(starts);
   if (bytes?.length) {
-    addStrip(own, ends.map((/** @type {number} */ end, /** @type {number} */ stage) => ({ range: [ends[stage - 1] ?? 0, end], bytes: bytes[stage], limit: report.split?.limits?.[stage] ?? limit })));
+    addStrip(own, bytes.map((/** @type {number} */ its, /** @type {number} */ stage) => ({ range: [starts[stage - 1] ?? 0, starts[stage] ?? report.layers.length], bytes: its, limit: report.split?.limits?.[stage] ?? limit })));
   } else if (known && cuts && !cuts.includes(-1) && cuts.length < known.data.max_stages) {
     addStrip(own, known.computed({ ...known.start, ipus, cuts }).stages);
   }
@@ -43,7 +43,7 @@ const buildPlan = (parent) => {
     const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
     add(sweep, 'p', 'The best split for each number of IPUs; if none fits, the one that needs the least memory.', 'soft');
     addTablesOf(sweep, 'sweep', FIRST, known ? {
-      drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: at(row.at).ends.slice(0, -1).join(',') || 'none' }),
+      drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: at(row.at).cuts.join(',') || 'none' }),
     } : {});
     if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');
   }

@@ -17,7 +17,7 @@ const buildSplit = (parent) => {
     const columns = columnsOf([['Cut', 'text'], ['Layers', 'layers', '/layers'], ['To IPU', 'count', '/to_stage'], ['Peak before the cut', 'bytes', '/fullest_tile_bytes/0'],
       ['Change', 'change', '/change/0'], ['Peak after it', 'bytes', '/fullest_tile_bytes/1'], ['Change after it', 'change', '/change/1']]);
     const moves = report.cuts.flatMap((own, place) => rowsAt(`/cuts/${place}/moves`, columns)
-      .map((row) => ({ at: row.at, cells: [`IPU ${own.after_stage} to ${own.after_stage + 1}`, ...row.cells.slice(1)] })));
+      .map((row) => ({ at: row.at, cells: [`IPU ${own.stage - 1} to ${own.stage}`, ...row.cells.slice(1)] })));
     if (moves.length) addTable(cuts, 'Moving one layer over a cut', columns, moves);
   }
   if (report.constraints?.length) {

@@ -5,7 +5,7 @@
 const addTriedSplit = (parent) => {
   if (!known) {
     add(parent, 'p', 'You cannot move cuts here: the report has no numbers of other splits, or they are too large. '
-      + '--check-splits judges any split.', 'soft').id = 'what-if-without';
+      + '--splits judges any split.', 'soft').id = 'what-if-without';
     return;
   }
   const own = known;
@@ -70,7 +70,7 @@ const addTriedStrip = (tool, own) => {
     // A disabled button would lose the focus.
     if (chosenCut === null) adding.focus();
   }, 'what-if-remove');
-  const taking = addButton(buttons, 'Show the best for this number of IPUs', () => own.choose({ cuts: own.cutsOf(own.best()?.ends ?? [positions]) }), 'what-if-take');
+  const taking = addButton(buttons, 'Show the best for this number of IPUs', () => own.choose({ cuts: own.cutsOf(own.best()?.cuts ?? []) }), 'what-if-take');
   addButton(buttons, 'Reset', () => own.choose(own.start), 'what-if-reset');
   const most = addAs(buttons, 'span', 'what-if-most', '', 'soft');
   add(tool, 'p', 'Drag a cut, or focus it and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. '
@@ -90,11 +90,8 @@ const addTriedStrip = (tool, own) => {
     const { cuts } = own.tried();
     return [(cuts[cut - 1] ?? 0) + 1, (cuts[cut + 1] ?? last) - 1];
   };
-  /** Names the layers on both sides of a boundary. @param {number} place */
-  const between = (place) => {
-    const [before, after] = [-1, 0].map((far) => short(layerName(report.layers[data.boundaries[place] + far].name), 60));
-    return `after ${before}, before ${after}`;
-  };
+  /** Names a boundary by the layer after it. @param {number} place */
+  const before = (place) => `before ${short(layerName(report.layers[data.boundaries[place]].name), 60)}`;
   /** The boundaries inside a stage, at which it can be cut. @param {number} stage */
   const inside = (stage) => {
     const { cuts } = own.tried();
@@ -135,7 +132,7 @@ const addTriedStrip = (tool, own) => {
     handles.forEach((handle, cut) => {
       const [from, to, own] = [...room(cut), cuts[cut]].map((place) => data.boundaries[place]);
       handle.style.left = `${own / positions * 100}%`;
-      set(handle, { 'aria-valuemin': from, 'aria-valuemax': to, 'aria-valuenow': own, 'aria-valuetext': printable(between(cuts[cut])) });
+      set(handle, { 'aria-valuemin': from, 'aria-valuemax': to, 'aria-valuenow': own, 'aria-valuetext': printable(before(cuts[cut])) });
     });
   };
 
@@ -161,7 +158,7 @@ const addTriedStrip = (tool, own) => {
   const addCut = (place) => {
     if (!hasRoom()) return;
     const cuts = [...own.tried().cuts, place].sort((a, b) => a - b);
-    own.choose({ cuts }, `Cut added ${between(place)}. `);
+    own.choose({ cuts }, `Cut added ${before(place)}. `);
     handles[cuts.indexOf(place)].focus();
   };
 
@@ -179,7 +176,7 @@ const addTriedStrip = (tool, own) => {
   /** @param {number} cut */
   const removeCut = (cut) => {
     const { cuts } = own.tried();
-    own.choose({ cuts: cuts.toSpliced(cut, 1) }, `Cut removed ${between(cuts[cut])}. `);
+    own.choose({ cuts: cuts.toSpliced(cut, 1) }, `Cut removed ${before(cuts[cut])}. `);
     chosenCut = handles.length ? Math.min(cut, handles.length - 1) : null;
     showButtons();
   };
@@ -320,7 +317,7 @@ const addTriedBest = (tool, own) => {
     }
     const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
     const isLowest = report.proof?.objective === 'peak' && own.start.memories.length === 1;
-    const split = own.computed({ ...now, cuts: own.cutsOf(best.ends) });
+    const split = own.computed({ ...now, cuts: own.cutsOf(best.cuts) });
     const { peak, cutBytes, slowest } = split;
     const fits = !own.faults(now, split).length;
     row.dataset.fits = String(fits);

@@ -67,13 +67,10 @@ impl Page {
                 "{command}: {place}"
             );
         }
-        let ends = stages
+        let starts = stages
             .iter()
-            .map(|stage| number(&stage["positions"]["end"]));
-        assert!(
-            ends.take(stages.len() - 1).eq(shown.cuts.iter().copied()),
-            "{command}"
-        );
+            .map(|stage| number(&stage["positions"]["start"]));
+        assert!(starts.skip(1).eq(shown.cuts.iter().copied()), "{command}");
         check_verdict(&shown, &judged);
         // The head and the figures have the step, unless Out runs on the first IPU.
         let has_step = judged["step"].is_object() && judged["pseudo_layers"] != "out-with-in";

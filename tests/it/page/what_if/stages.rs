@@ -15,9 +15,9 @@ fn cuts_are_added_and_removed() {
         page.press_cut(0, "Delete");
         page.check();
         assert_eq!(page.cuts(), cuts[1..], "{fixture}");
-        page.announces("Cut removed after ");
+        page.announces("Cut removed before ");
         page.try_button("add");
-        page.announces("Cut added after ");
+        page.announces("Cut added before ");
         assert_eq!(page.cuts().len(), cuts.len(), "{fixture}");
         page.press_cut(1, "Backspace");
         page.check();

@@ -4,7 +4,7 @@ use super::super::pipelines::drawn::{self, cases};
 use super::super::places;
 use popliner::analysis::{Analysis, Compilation, CompilationOptions, JudgedSplit, Layers, Request};
 use popliner::memory::PipelineOptions;
-use popliner::model::{LayerOptions, LayerOrder, LayerSource, PositionName};
+use popliner::model::{LayerOptions, LayerOrder, LayerSource};
 use popliner::report::{Fit, FitComparison, Report};
 use popliner::search::SearchOptions;
 use popliner::solve::Goal;
@@ -148,15 +148,12 @@ fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report 
     let layers = layers(analysis);
     let positions = &layers.placement.positions;
     let stages = drawn::stages(&case.cuts, positions.len());
-    let cuts = stages.split_last().expect("a stage").1.iter();
-    let names = cuts.map(|stage| match positions.name(stage.end - 1) {
-        PositionName::InAndOut => "In".to_owned(),
-        name => name.to_string(),
-    });
+    let later = stages.iter().skip(1);
+    let names = later.map(|stage| positions.name(stage.start).to_string());
     let pipeline = case.pipeline();
     let request = Request {
         memory_per_tile: limits,
-        judged: Some(JudgedSplit::LastLayers(names.collect())),
+        judged: Some(JudgedSplit::FirstLayers(names.collect())),
         goal: Some(Goal::Peak),
         options: SearchOptions {
             pipeline: PipelineOptions {

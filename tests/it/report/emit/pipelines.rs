@@ -104,7 +104,7 @@ fn poptorch_keeps_the_outputs_that_recomputation_begins_with() {
         return;
     };
     assert_eq!(each, layers(&[0, 1, 2, 3, 4, 5]));
-    let split = ["--recompute=stage", "--check-splits=0,2,4"];
+    let split = ["--recompute=stage", "--splits=1,3,5"];
     assert_eq!(recompute(&split), Some(json!([])));
     let sequential = [&split[..], &["--schedule=sequential"]].concat();
     assert_eq!(recompute(&sequential), Some(layers(&[0, 2, 4])));
