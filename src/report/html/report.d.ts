@@ -5,7 +5,7 @@ declare namespace Json {
   type Advice = { change: Change; frees: number; weight?: string | null; };
   type AdviceFor = { bytes: number; changes: Advice[]; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
   type Band = { from: number; layer?: string | null; to: number; };
-  type BestSplit = { change: number; command: string; cut_bytes: number; ends: number[]; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; is_shortest: boolean; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
+  type BestSplit = { change: number; command: string; cut_bytes: number; cuts: number[]; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; is_shortest: boolean; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
   type Block = { verdict: [boolean | null, Sentence | null]; } | { line: Sentence; } | { under: Sentence; } | { paragraph: Sentence; } | { label: string; } | { table: Table; };
   type Bucket = { from: number; tiles: number; to: number; };
   type BuildOption = { name: string; of: string; value: string; };
@@ -14,13 +14,13 @@ declare namespace Json {
   type CategorySum = { bytes: number; name: string; };
   type Cell = null | string | boolean | number | Record<string, string | null> | (string | null)[] | ((string | null)[])[] | [number, number];
   type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-precision";
-  type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
+  type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-before"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines: Line[]; notes: string; problem?: string | null; text?: string | null; };
   type Contradiction = { bytes: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
-  type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves: Move[]; };
+  type Cut = { bytes: number; duplicated: number; layer_from?: string | null; moves: Move[]; stage: number; };
   type CutElsewhere = { ipus?: number | null; recorded: ((string | null)[])[]; stages: number[]; };
   type DocumentFormat = "popliner-report";
   type Execution = { layers: LayerCycles[]; other: number; source: ExecutionSource; stages: StageCycles[]; total: number; unplaced: number; unplaced_exchange: number; };
@@ -67,7 +67,7 @@ declare namespace Json {
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
   type Recording = { accumulates: boolean; framework: Framework; gathers_state: boolean; has_checkpoints: boolean; loads_state: boolean; recomputes: boolean; };
-  type Refusal = { advice?: AdviceFor | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; largest_variables: LiveVariable[]; limit: number; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
+  type Refusal = { advice?: AdviceFor | null; cuts_before: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; largest_variables: LiveVariable[]; limit: number; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline";
   type RelaxationFacts = { constraints: string[]; stages: ((string | null)[])[]; weights: string[]; };
   type Row = { at: string; cells: Cell[]; };
@@ -76,7 +76,7 @@ declare namespace Json {
   type Sentence = Phrase[];
   type SharedVariables = { bytes: number; layers: (string | null)[]; };
   type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
-  type SplitEnds = { ends: number[]; fits: boolean; ipus: number; };
+  type SplitCuts = { cuts: number[]; fits: boolean; ipus: number; };
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageComparison = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };
@@ -97,6 +97,6 @@ declare namespace Json {
   type VariableAtSteps = { bytes: number; category: string; is_always_live: boolean; layers: (string | null)[]; live: ([number, number])[]; name: string; };
   type VariableKind = { always_live: boolean; category: string; name: string; };
   type WeightTie = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
-  type WhatIf = { arguments: string[]; best: SplitEnds[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
+  type WhatIf = { arguments: string[]; best: SplitCuts[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
   type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
 }
