@@ -90,8 +90,7 @@ class SplitOptions(FitOptions, total=False):
     Amounts of memory (``mem_per_tile``, ``reserve``) are in bytes on each tile, and
     ``reserve`` also in per cent (``"5%"``); ``pin`` and ``layers_per_ipu`` count IPUs
     and layers. Layers are given by name, ``"In"`` and ``"Out"`` among them.
-    ``max_step_ms`` is in milliseconds, ``ipu_link_bandwidth`` and
-    ``streaming_bandwidth`` in GB (1,000,000,000 bytes) a second; ``micro_batch`` counts
+    ``ipu_link_bandwidth`` and ``streaming_bandwidth`` are in GB (1,000,000,000 bytes) a second; ``micro_batch`` counts
     samples, ``micro_batches`` and ``replicas`` count what they say.
     """
 
@@ -112,7 +111,6 @@ class SplitOptions(FitOptions, total=False):
     replicas: Optional[int]
     ipu_link_bandwidth: Union[None, int, float]
     streaming_bandwidth: Union[None, int, float]
-    max_step_ms: Union[None, int, float]
     # The search.
     solver: Optional[Literal["ilp", "greedy"]]
     objective: Optional[Literal["peak", "fewest", "communication", "cycles", "time"]]

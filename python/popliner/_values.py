@@ -189,7 +189,6 @@ class Step:
     - ``efficiency``: the part of the step that a pipeline which is always full would
       take, from 0 to 1
     - ``slowest_stage``: the number of the stage with the most cycles, from 0
-    - ``is_within``: whether it takes no more than ``max_step_ms``
     - ``copy_cycles``: cycles of copies between IPUs, where the clock is known
     - ``milliseconds``: the time of the step in milliseconds, where the clock is known
     - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
@@ -204,7 +203,6 @@ class Step:
     update_cycles: int
     efficiency: float
     slowest_stage: int
-    is_within: bool
     copy_cycles: Optional[int] = None
     milliseconds: Optional[float] = None
     samples_per_second: Optional[float] = None

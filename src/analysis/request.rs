@@ -10,7 +10,7 @@ use super::named_layers::LayerConstraint;
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::message::{refused, usage};
 use crate::model::{
-    CyclesByLayer, LayerOptions, Model, NoClock, NoCycles, Placement, PlacementOptions, Rules,
+    CyclesByLayer, LayerOptions, Model, NoCycles, Placement, PlacementOptions, Rules,
 };
 use crate::report::Detail;
 use crate::search::{IpuCount, SearchOptions, SearchRequest, Solver};
@@ -167,14 +167,10 @@ impl Request {
     /// Returns the requested objective, or the default one if the request has none.
     ///
     /// # Errors
-    /// If an option needs cycles or a clock, and the profile has none.
+    /// If an option needs cycles, and the profile has none.
     fn goal(&self, cycles: Option<&CyclesByLayer>) -> Result<Goal> {
         if let Some(option) = self.needing_cycles().filter(|_| cycles.is_none()) {
             return Err(refused(&NoCycles).context(option));
-        }
-        let has_clock = cycles.is_some_and(|cycles| cycles.clock_hertz.is_some());
-        if self.options.step.max_nanoseconds.is_some() && !has_clock {
-            return Err(refused(&NoClock).context("--max-step-ms"));
         }
         let usual = match self.of_original() {
             Some(_) => Goal::Peak,
@@ -193,7 +189,6 @@ impl Request {
             (step.micro_batches.is_some(), "--micro-batches"),
             (step.micro_batch.is_some(), "--micro-batch"),
             (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
-            (step.max_nanoseconds.is_some(), "--max-step-ms"),
         ]);
         goal.or(option.map(str::to_owned))
     }

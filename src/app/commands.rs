@@ -160,7 +160,7 @@ impl<'a> Commands<'a> {
         }
         let has_page = self.options.exports.export_html.is_some();
         let is_proven = self.options.search.solver == Solver::Ilp;
-        let is_suggested = is_solved && !has_page && is_proven && report.is_in_time();
+        let is_suggested = is_solved && !has_page && is_proven;
         match split.filter(|split| is_suggested && split.fits) {
             None => Vec::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),

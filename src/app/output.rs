@@ -140,7 +140,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints the sweep, the plan, and the best split. Returns the exit code: 1 if a verdict was
-    /// requested and the model does not fit or misses the time limit of a step, else 0.
+    /// requested and the model does not fit, else 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
         self.print_sweep_and_plan(sections)?;
@@ -158,8 +158,7 @@ impl<'a> Outputs<'a> {
         self.print_rest(results.solve);
         self.print_parts(&[ScreenPart::Plan]);
         self.messages.lines(&self.commands.after_split(report));
-        let is_good = split.fits && report.is_in_time();
-        Ok(exit_of(is_good || !results.wants_verdict()))
+        Ok(exit_of(split.fits || !results.wants_verdict()))
     }
 
     /// Prints the table of `--sweep`, which has the best split for each number of IPUs, and the
@@ -222,7 +221,7 @@ impl<'a> Outputs<'a> {
             Some(row) => self.commands.after_plan(row, &self.report),
             None => self.commands.after_split(&self.report),
         });
-        exit_of(first.is_some_and(|row| row.is_in_time()) && self.report.has_verdict())
+        exit_of(first.is_some() && self.report.has_verdict())
     }
 
     /// Prints whether the split fits, before anything else about it.

@@ -249,12 +249,3 @@ fn add_all(sums: &mut PassSums, more: PassSums) {
      to true for measured cycles"
 )]
 pub struct NoCycles;
-
-/// Error: the request needs a time in seconds, but the profile does not record the clock frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "the profile lacks the clock frequency of its target (clock_frequency of target_info), so a \
-     step has cycles but no milliseconds; leave the option out, and compare the cycles of the \
-     report"
-)]
-pub struct NoClock;

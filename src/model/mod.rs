@@ -40,7 +40,7 @@ pub use contents::Model;
 pub(crate) use contents::SetBytes;
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use flow::{DataFlow, FlowEdge, FlowNode, NO_NODE};
-pub use layer_cycles::{CyclesByLayer, NoClock, NoCycles, PassCycles};
+pub use layer_cycles::{CyclesByLayer, NoCycles, PassCycles};
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};
 pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};
 pub use layers_by_ipu::LayersByIpu;

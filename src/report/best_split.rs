@@ -72,12 +72,6 @@ pub struct BestSplit {
 }
 
 impl BestSplit {
-    /// Returns whether a step takes at most the time of `--max-step-ms`. True without that limit,
-    /// and if the time of the step is unknown.
-    pub fn is_in_time(&self) -> bool {
-        self.step.as_ref().is_none_or(|step| step.is_within)
-    }
-
     /// Returns the cycles of a step divided by its micro-batches, rounded up; `None` without
     /// cycles.
     pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {

@@ -116,12 +116,6 @@ impl Report {
         }
     }
 
-    /// Returns whether a step takes at most the time of `--max-step-ms`. True without that limit,
-    /// and if the time of the step is unknown.
-    pub fn is_in_time(&self) -> bool {
-        self.step.as_ref().is_none_or(|step| step.is_within)
-    }
-
     /// Returns whether the report may say that something fits. False if a contradiction in the
     /// profile is refused, since it could change the verdict.
     pub fn has_verdict(&self) -> bool {

@@ -71,12 +71,8 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
     }
     if let Some(split) = &report.split {
         let fits = report.has_verdict().then_some(split.fits);
-        let mut sentence = sentences::split(report, split, fits);
-        if split.fits && !report.is_in_time() {
-            sentence += ", but a step takes too long";
-        }
-        let in_time = fits.map(|fits| fits && report.is_in_time());
-        blocks.push(Block::Verdict(in_time, Some(sentence.into())));
+        let sentence = sentences::split(report, split, fits);
+        blocks.push(Block::Verdict(fits, Some(sentence.into())));
         let too_large = sentences::too_large(report).into_iter();
         let missing_memory = sentences::missing_memory(report)
             .into_iter()

@@ -26,11 +26,7 @@ pub(super) fn verdict(report: &Report) -> String {
     let stages = split.stages.len() as u64;
     let max_ipus = counted(split.max_stages, "IPU");
     if split.fits {
-        let late = match report.is_in_time() {
-            true => "",
-            false => ", but a step takes too long",
-        };
-        format!("The model fits on {}{late}", counted(stages, "IPU"))
+        format!("The model fits on {}", counted(stages, "IPU"))
     } else if !split.unplaced.is_empty() {
         let unplaced = split.unplaced.len();
         format!("The search found no room on {max_ipus} for {unplaced} of the layers")

@@ -50,11 +50,6 @@ pub struct StepFacts {
     /// Number of samples that all replicas process in a second; `null` if the samples of a
     /// micro-batch or the clock are unknown.
     pub samples_per_second: Option<f64>,
-    /// The time that a step may take (`--max-step-ms`), in milliseconds; `null` without that limit.
-    pub max_milliseconds: Option<f64>,
-    /// Whether the step takes at most `max_milliseconds`. True without that limit, and if the time
-    /// of the step is unknown.
-    pub is_within: bool,
     /// With `--objective time`, a lower bound on the cycles of a step of any split that fits, below
     /// `cycles` if not all splits could be tried; otherwise `null`.
     pub at_least_cycles: Option<u64>,
@@ -125,8 +120,6 @@ impl StepFacts {
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time as f64 / 1e6),
             samples_per_second: samples.zip(seconds).map(|(a, b)| a / b),
-            max_milliseconds: options.max_nanoseconds.map(|limit| limit as f64 / 1e6),
-            is_within: is_within(nanoseconds, options.max_nanoseconds),
             at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
         }
     }
@@ -138,16 +131,7 @@ impl StepFacts {
     }
 }
 
-/// Returns whether a step takes at most `limit` nanoseconds. True if the time or the limit is
-/// unknown.
-fn is_within(nanoseconds: Option<u128>, limit: Option<u64>) -> bool {
-    nanoseconds
-        .zip(limit)
-        .is_none_or(|(nanoseconds, limit)| nanoseconds <= u128::from(limit))
-}
-
-/// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks like the
-/// limit.
+/// Converts cycles to nanoseconds, rounded up.
 pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     let clock = u128::from(clock_hertz.max(1));
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)
@@ -181,11 +165,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_rounded_up_and_limits_are_exact() {
+    fn times_are_rounded_up() {
         assert_eq!(nanoseconds(3, 2), 1_500_000_000);
         assert_eq!(nanoseconds(1, 3), 333_333_334);
-        assert!(is_within(Some(5), Some(5)) && !is_within(Some(6), Some(5)));
-        assert!(is_within(None, Some(5)) && is_within(Some(6), None));
     }
 
     #[test]

@@ -190,7 +190,7 @@ fn if_open(report: &Report, part: &impl ToString) -> Cell {
     is_open.then(|| part.to_string()).into()
 }
 
-const PLAN: [FilledColumn<BestSplit>; 19] = fields![BestSplit;
+const PLAN: [FilledColumn<BestSplit>; 18] = fields![BestSplit;
     Always "IPUs" Count (.ipus),
     Always "Replicas" Count (.replicas),
     Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
@@ -202,7 +202,6 @@ const PLAN: [FilledColumn<BestSplit>; 19] = fields![BestSplit;
     Always "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
     Always "Efficiency" Count (|row, _, _| row.number(|step| Some(step.efficiency), 3)),
     Always "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
-    Always "In time" Text (|row, _, _| row.is_in_time().into()),
     Always "Layers of each stage" Layers (.stages),
     Always "Command" Text (.command),
     Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
@@ -218,7 +217,7 @@ pub fn plan_table(report: &Report) -> Table {
     Table {
         for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
          the limit, (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
-         second), (In time), Layers of each stage, Streamed",
+         second), Layers of each stage, Streamed",
         ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
     }
 }

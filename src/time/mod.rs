@@ -42,8 +42,6 @@ pub struct StepOptions {
     /// Bytes per second that an IPU loads from memory off the chip, or stores there; `None` if
     /// unknown.
     pub streaming_bandwidth: Option<u64>,
-    /// Maximum duration of a step in nanoseconds; `None` for any duration.
-    pub max_nanoseconds: Option<u64>,
 }
 
 impl Default for StepOptions {
@@ -54,7 +52,6 @@ impl Default for StepOptions {
             micro_batch: None,
             replicas: 1,
             streaming_bandwidth: None,
-            max_nanoseconds: None,
         }
     }
 }

@@ -50,8 +50,7 @@ Models that PopART outlines:
 
 Exit codes:
   0    done; with --solve, --plan, --emit, --splits, --layers-per-ipu or --fit, the model fits
-  1    it does not fit; a step takes longer than --max-step-ms; with --compare, the model fitted and
-       no longer does
+  1    it does not fit; with --compare, the model fitted and no longer does
   2    wrong usage
   3    a file could not be read, understood or written, or contradicts itself enough to change the
        verdict

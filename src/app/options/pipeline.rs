@@ -1,7 +1,7 @@
 //! Defines the options of the pipeline that the model will be compiled for, and of its time.
 
 use super::effects::{ON_REPLICAS, ON_SPLITS, ON_STAGES, ON_STREAMING};
-use super::values::{OrAuto, bandwidth, milliseconds, or_auto};
+use super::values::{OrAuto, bandwidth, or_auto};
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace};
 use crate::time::StepOptions;
 use clap::{Args, value_parser};
@@ -73,10 +73,6 @@ pub struct TimeArgs {
     /// There is no usual number: without it, popliner prints the bytes but no time for them
     #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_STREAMING)]
     pub streaming_bandwidth: Option<u64>,
-
-    /// Milliseconds that a step may take; the exit code is 1 if the split takes longer
-    #[arg(long, value_name = "MS", value_parser = milliseconds, group = ON_STAGES)]
-    pub max_step_ms: Option<u64>,
 }
 
 impl PipelineArgs {
@@ -102,7 +98,6 @@ impl TimeArgs {
             micro_batch: self.micro_batch,
             replicas: self.replicas,
             streaming_bandwidth: self.streaming_bandwidth,
-            max_nanoseconds: self.max_step_ms,
         }
     }
 }

@@ -66,25 +66,15 @@ pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     list.split(',').map(amount).collect()
 }
 
-/// Parses a number of GB per second, and returns bytes per second.
+/// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
+/// per second.
 pub(super) fn bandwidth(text: &str) -> Result<u64, BadValue> {
-    billionths(text, "GB in a second")
-}
-
-/// Parses a number of milliseconds, and returns nanoseconds, rounded down.
-pub(super) fn milliseconds(text: &str) -> Result<u64, BadValue> {
-    Ok(billionths(text, "milliseconds")? / 1000)
-}
-
-/// Parses a number above 0 and up to 1,000,000 with decimals, and returns it in billionths. `what`
-/// names its unit in the error.
-fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     let number: Option<f64> = text.trim().parse().ok();
     let number = number.map(|number| (number * 1e9).round());
     match number.filter(|number| (1.0..=1e15).contains(number)) {
         Some(number) => Ok(number as u64),
         None => Err(BadValue::new(format!(
-            "'{text}' is not a number of {what} above 0 and up to 1,000,000; write it like 29.5"
+            "'{text}' is not a number of GB in a second above 0 and up to 1,000,000; write it like 29.5"
         ))),
     }
 }
@@ -128,7 +118,6 @@ mod tests {
     #[test]
     fn amounts_with_decimals() {
         assert_eq!(bandwidth("29"), Ok(29_000_000_000));
-        assert_eq!(milliseconds("1.5"), Ok(1_500_000));
         for wrong in ["", "0", "-1", "NaN", "inf", "1e9", "x"] {
             assert!(bandwidth(wrong).is_err(), "{wrong}");
         }

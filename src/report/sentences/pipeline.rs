@@ -219,8 +219,8 @@ fn time(alternative: &BestSplit) -> Option<String> {
     ))
 }
 
-/// Says how long a step of the split takes, what makes it up, and whether that is within
-/// `--max-step-ms`. Empty if the split does not fit or has no cycles.
+/// Says how long a step of the split takes, and what makes it up. Empty if the split does not fit
+/// or has no cycles.
 pub(in crate::report) fn step(report: &Report) -> Vec<String> {
     let fits = report.split.as_ref().is_some_and(|split| split.fits);
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
@@ -235,11 +235,6 @@ pub(in crate::report) fn step(report: &Report) -> Vec<String> {
         let least = Count(least);
         format!("not all splits could be tried: no step takes fewer than {least} cycles")
     }));
-    if let Some(limit) = step.max_milliseconds {
-        let verdict = if step.is_within { "within" } else { "over" };
-        let option = code("--max-step-ms");
-        lines.push(format!("a step is {verdict} the {limit} ms of {option}"));
-    }
     lines
 }
 

@@ -156,7 +156,6 @@ pub(super) fn plan() -> PlanFacts {
             milliseconds: Some(1.5),
             efficiency: 0.75,
             slowest_stage: 1,
-            is_within: true,
             ..StepFacts::default()
         }),
         is_shortest: true,
@@ -195,8 +194,6 @@ pub(super) fn step() -> StepFacts {
         efficiency: 0.59,
         milliseconds: Some(0.003),
         samples_per_second: Some(16_000_000.0),
-        max_milliseconds: Some(0.002),
-        is_within: false,
         at_least_cycles: Some(2900),
     }
 }

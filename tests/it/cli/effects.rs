@@ -49,7 +49,6 @@ impl Earlier {
             "micro_batches" => "30",
             "micro_batch" | "replicas" => "4",
             "ipu_link_bandwidth" => "0.5",
-            "max_step_ms" => "1",
             "pin" => "1=0",
             "together" => "0,1",
             "cut_before" => "2",

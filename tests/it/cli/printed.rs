@@ -13,7 +13,7 @@ const OPTIONS: &str = "--plan / --solve / --sweep / --explain / --num-ipus=2 / -
     --optimizer-state=off-chip / --optimizer-state=sharded-off-chip / --streaming-bandwidth=5 / \
     --pin=1=0 / --cut-before=2 / --together=1,2 / --together=0,1 / --mem-per-tile=200000 / \
     --mem-per-tile=600000 / --mem-per-tile=1500000 / --reserve=5% / --micro-batches=30 / \
-    --max-step-ms=50 / --untie=all / --layer-name-regex=auto / --layer-order=natural / \
+    --untie=all / --layer-name-regex=auto / --layer-order=natural / \
     --schedule=popart / --schedule=sequential / --recompute=none / --recompute=layer / \
     --splits=2";
 

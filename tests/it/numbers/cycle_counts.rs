@@ -208,19 +208,3 @@ fn a_profile_need_not_say_how_it_was_made() {
     assert_eq!(profile.made, Default::default());
     assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
 }
-
-#[test]
-fn a_budget_is_not_passed_over_where_a_cycle_has_no_time() {
-    let folder = changed(
-        EXECUTED,
-        "ALTER TABLE target_info DROP COLUMN clock_frequency",
-    );
-    let run = |options: &str| -> Run {
-        let line = format!("{} --solve --num-ipus=4 {options}", folder.path().display());
-        popliner(line.split_whitespace())
-    };
-    let reason = "--max-step-ms: the profile lacks the clock frequency of its target";
-    run("--max-step-ms=1000000").refuses(2, &[reason]);
-    let run = run("");
-    assert!(run.code < 2 && !run.out.is_empty(), "{run:?}");
-}
