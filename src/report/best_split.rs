@@ -123,7 +123,7 @@ impl Inputs<'_> {
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_candidate(costs, best, replicas),
             lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
-            is_shortest: best.solution.step.is_some_and(|proof| proof.is_optimal),
+            is_shortest: best.solution.is_shortest == Some(true),
             stages: self.layers_of(&best.solution.plan),
             ends: stages.iter().map(|stage| stage.end as u32).collect(),
             hint: hint(best.ipus, score.stages),

@@ -45,7 +45,7 @@ declare namespace Json {
   type ModuleCalls = { begin?: string | null; inside?: string | null; leaf?: string | null; operations_before: number; output?: string | null; top: string[]; };
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
-  type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
+  type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles";
   type OverLimit = { bytes: number; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
   type PassCycles = { backward: number; forward: number; recomputed: number; update: number; };
@@ -56,8 +56,7 @@ declare namespace Json {
   type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recording: Recording; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_bytes?: number | null; state_is_first_fit: boolean; without_recomputation?: number | null; };
   type PlanFacts = { has_recommendation: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
-  type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
-  type ProvenBottleneck = { below: string; objective: Objective; stages_needed?: number | null; };
+  type Proof = { objective: string; objectives: ProvenObjective[]; optimal: boolean; };
   type ProvenObjective = { dynamic_program: string; integer_program: string; objective: Objective; };
   type Provenance = { app?: any; arguments: string[]; compiled?: string | null; files: Files; framework?: any; layer_name_regex?: string | null; memory_model: string; options?: BuildOption[] | null; poplar?: string | null; popliner: string; target: TargetFacts; };
   type PseudoLayers = "none-first" | "in-and-out" | "out-with-in";
@@ -83,7 +82,7 @@ declare namespace Json {
   type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed: LiveVariable[]; update?: StageUpdate | null; };
   type StageUpdate = { at_least: number; bytes: number; decides: boolean; in_passes: number; taken: number; tile: number; weights: string[]; };
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
-  type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
+  type StepFacts = { copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type StepNumbers = { backward: number[]; cut_bytes: ([number, number])[]; link_bandwidth: number; micro_batches: number[]; update: number[]; updates_side_by_side: boolean; };
   type Sweep = { compares_pipelines: boolean; limit: number; rows: BestSplit[]; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };

@@ -1,22 +1,16 @@
 //! Answers of a search for tests: proofs, refusals, other splits, and the time of a step.
 
 use super::*;
-use crate::solve::{BottleneckProof, Cause, Objective, ObjectiveProof};
+use crate::solve::{Cause, Objective, ObjectiveProof};
 
 pub(super) fn proof() -> Proof {
     Proof {
-        step_at_least: None,
         objective: "peak".into(),
         optimal: true,
         objectives: vec![ObjectiveProof {
             objective: Objective::Peak,
             integer_program: 700_024,
             dynamic_program: 700_024,
-        }],
-        bottlenecks: vec![BottleneckProof {
-            objective: Objective::Peak,
-            below: 600_024,
-            stages_needed: Some(3),
         }],
     }
 }
@@ -197,7 +191,6 @@ pub(super) fn step() -> StepFacts {
         samples_per_second: Some(16_000_000.0),
         max_milliseconds: Some(0.002),
         is_within: false,
-        at_least_cycles: Some(2900),
     }
 }
 
