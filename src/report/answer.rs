@@ -4,8 +4,7 @@
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, LiveVariable};
 use crate::search::{AdviceFor, Answer, OverLimit, SearchResult};
-use crate::solve::{BottleneckProof, Cause, Constraint, Needed, ObjectiveProof, Plan, Relaxation};
-use crate::time::narrow;
+use crate::solve::{Cause, Constraint, Needed, ObjectiveProof, Plan, Relaxation};
 use serde::{Deserialize, Serialize};
 
 /// The proof that the split is the best.
@@ -20,16 +19,10 @@ pub struct Proof {
     /// could be faster was tried. For a greedy search and a split that the user gave, `false`, and
     /// all other fields but `objective` are empty.
     pub optimal: bool,
-    /// With the objective `time`, a lower bound on the cycles of a step of any split that fits;
-    /// `null` with other objectives, or if no bound was proven.
-    pub step_at_least: Option<u64>,
     /// The best value of each number by which splits are compared, as both solvers found it, the
     /// most important number first. With the objective `time` there is one entry: the fewest
     /// possible cycles of the slowest stage.
     pub objectives: Vec<ObjectiveProof>,
-    /// Proofs that the highest number of any stage, such as its bytes on the fullest tile, cannot
-    /// be lower: a lower number would need more stages than there are IPUs.
-    pub bottlenecks: Vec<BottleneckProof>,
 }
 
 /// Why no split fits, and what would help.
@@ -129,12 +122,9 @@ pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
     let (Answer::Best { solution, .. }, None) = (&search.answer, &request.given) else {
         return none;
     };
-    let bound = solution.step.map(|step| step.at_least);
     Proof {
-        optimal: solution.step.is_none_or(|step| step.is_optimal),
-        step_at_least: bound.filter(|&cycles| cycles > 0).map(narrow),
+        optimal: solution.is_shortest.unwrap_or(true),
         objectives: solution.proofs.clone(),
-        bottlenecks: solution.bottlenecks.clone(),
         ..none
     }
 }

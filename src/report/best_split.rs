@@ -117,7 +117,7 @@ impl Inputs<'_> {
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_candidate(costs, best, replicas),
             lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
-            is_shortest: best.solution.step.is_some_and(|proof| proof.is_optimal),
+            is_shortest: best.solution.is_shortest == Some(true),
             stages: self.layers_of(plan),
             cuts: plan.cuts().map(|cut| cut as u32).collect(),
             hint: hint(best.ipus, score.stages),

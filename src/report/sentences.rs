@@ -16,6 +16,7 @@ use super::step::three_digits;
 use super::{BestSplit, CoverageFacts, LayerMemory, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule};
 use crate::model::Framework;
+use crate::solve::Goal;
 use crate::wording::{capital, counted, listed};
 
 /// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
@@ -168,36 +169,25 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> String {
     )
 }
 
-/// Says whether the split is proven to be the best, by which numbers, and how many stages lower
-/// numbers would need; `None` if the search proved nothing.
+/// Says by which numbers the split is the best, as both programs agree; by time, whether all splits
+/// were tried, and the slowest stage's proven minimum. `None` if the search proved nothing.
 pub(super) fn proof(proof: &Proof) -> Option<String> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
         .map(|number| format!("{} {}", number.objective.key(), number.integer_program))
         .collect();
-    let agree = match (proof.step_at_least, proof.optimal) {
-        (None, _) => "optimal: the integer program and the dynamic program agree on ",
-        (Some(_), true) => {
-            "optimal: all splits were tried, or shown to be no faster; in every split the slowest \
+    let agree = "the integer program and the dynamic program agree";
+    let text = match (proof.objective == Goal::Time.key(), proof.optimal) {
+        (false, _) => format!("optimal: {agree} on "),
+        (true, true) => format!(
+            "optimal: all splits were tried, or shown to be no faster; {agree} that the slowest \
              stage takes at least "
-        }
-        (Some(_), false) => {
-            "not all splits could be tried; in every split the slowest stage takes at least "
+        ),
+        (true, false) => {
+            format!("not all splits could be tried; {agree} that the slowest stage takes at least ")
         }
     };
-    let mut text = format!("{agree}{}", name(numbers.join(", ")));
-    if let Some(step) = proof.step_at_least {
-        text += &format!(", and every step at least {}", Count(step));
-    }
-    for bottleneck in &proof.bottlenecks {
-        let needs = match bottleneck.stages_needed {
-            Some(stages) => format!("needs {}", counted(stages, "stage")),
-            None => "is too little for any split".to_string(),
-        };
-        let number = format!("{} {}", bottleneck.objective.key(), bottleneck.below);
-        text += &format!("; {} {needs}", name(number));
-    }
-    (proof.optimal || proof.step_at_least.is_some()).then_some(text)
+    (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers.join(", "))))
 }
 
 /// Says which stage of the recommended configuration needs the most memory and which is the

@@ -1,7 +1,6 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use crate::search::{Candidate, PipelineCosts, SearchResult};
-use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
@@ -50,9 +49,6 @@ pub struct StepFacts {
     /// Number of samples that all replicas process in a second; `null` if the samples of a
     /// micro-batch or the clock are unknown.
     pub samples_per_second: Option<f64>,
-    /// With `--objective time`, a lower bound on the cycles of a step of any split that fits, below
-    /// `cycles` if not all splits could be tried; otherwise `null`.
-    pub at_least_cycles: Option<u64>,
 }
 
 impl StepFacts {
@@ -64,13 +60,9 @@ impl StepFacts {
         if stages.last()?.end != times.positions() {
             return None;
         }
-        let proof = match (&costs.request().given, search.answer.best()) {
-            (None, Some(best)) => best.step,
-            _ => None,
-        };
         let replicas = costs.request().options.step.replicas;
         let step = times.step(stages)?;
-        Some(Self::of(costs, step, (times, stages), (replicas, proof)))
+        Some(Self::of(costs, step, (times, stages), replicas))
     }
 
     /// Computes the time of a step of `candidate`, a split in a pipeline of its own, which this
@@ -85,14 +77,14 @@ impl StepFacts {
         let times = costs.times.as_ref()?.in_pipeline(candidate.pipeline);
         let stages = (&times, solution.plan.stages());
         let step = solution.score.step?;
-        Some(Self::of(costs, step, stages, (replicas, solution.step)))
+        Some(Self::of(costs, step, stages, replicas))
     }
 
     fn of(
         costs: &PipelineCosts<'_>,
         step: StepTime,
         (times, stages): (&StageTimes, &[Range<usize>]),
-        (replicas, proof): (u64, Option<StepProof>),
+        replicas: u64,
     ) -> Self {
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
@@ -120,7 +112,6 @@ impl StepFacts {
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time as f64 / 1e6),
             samples_per_second: samples.zip(seconds).map(|(a, b)| a / b),
-            at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
         }
     }
 

@@ -6,7 +6,7 @@ use super::error::SearchError;
 use super::few_tiles::{has_all, peak_when_moved};
 use super::pipeline_costs::{PipelineCosts, compute_costs};
 use crate::progress::Progress;
-use crate::solve::{self, Infeasible, Solution, SolveError};
+use crate::solve::{self, Infeasible, Solution};
 
 impl PipelineCosts<'_> {
     /// Doubles the limit `up_to`, and computes the costs of all ranges with at most that number of
@@ -23,10 +23,10 @@ impl PipelineCosts<'_> {
     pub(super) fn best(&mut self, progress: &Progress) -> Result<Option<Candidate>, SearchError> {
         loop {
             let problem = self.problem();
-            if let Some(best) = solve::solve(&problem)? {
+            if let Some(best) = solve::unproven(&problem)? {
                 return Ok(Some(Candidate::new(self, self.ipus, true, best)));
             }
-            let lowest = solve::solve(&problem.at_any_limit())?;
+            let lowest = solve::unproven(&problem.at_any_limit())?;
             let is_lowest = |best: &Solution| best.score.peak <= self.up_to;
             if lowest.as_ref().is_some_and(is_lowest) || has_all(&self.ranges) {
                 return Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)));
@@ -37,16 +37,10 @@ impl PipelineCosts<'_> {
 
     /// Explains why nothing fits; must only be called if nothing fits. Doubles `up_to` until the
     /// split with the lowest peak is certain.
-    ///
-    /// # Errors
-    /// If a split fits after all.
     pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
         loop {
             let task = progress.begin("solving", 0);
-            // Both searches see equal costs up to the limit.
-            let found = "a second search found a split that the first one missed";
-            let missed = || SolveError::Internal(found.to_owned());
-            let infeasible = solve::explain(&self.problem())?.ok_or_else(missed)?;
+            let infeasible = solve::explain(&self.problem())?;
             drop(task);
             if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
                 return Ok(infeasible);

@@ -334,7 +334,7 @@ impl PipelineCosts<'_> {
         let Some(ipus) = stages.map(|stages| self.supported(stages)) else {
             return Ok(None);
         };
-        let best = solve::solve(&self.problem_on(ipus))?;
+        let best = solve::unproven(&self.problem_on(ipus))?;
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 

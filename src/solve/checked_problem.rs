@@ -161,7 +161,6 @@ impl<'a> CheckedProblem<'a> {
                     .and_then(|times| times.cycles(range, after))
                     .unwrap_or(0)
             }
-            Objective::EarliestCuts => 0,
         }
     }
 }

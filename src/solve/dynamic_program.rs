@@ -1,8 +1,5 @@
 //! Finds the best plan by an exact dynamic program in integers.
 //!
-//! It shares the values of ranges and the rules for stages ([`CheckedProblem`]) with the integer
-//! program, but neither its networks nor its search for bottlenecks, so that each checks the other.
-//!
 //! For each position, a pass keeps the best split of all positions from there to the end, while it
 //! adds one stage after another at the front. Sums can be compared one after the other in one pass,
 //! since the best split of the last positions stays the best whatever comes before it. A bottleneck
@@ -22,7 +19,7 @@ const MAX_OBJECTIVES: usize = 4;
 
 /// The values of one stage, or of several stages together, in each objective of a pass, in its
 /// order; unused entries are 0.
-type Values = [u128; MAX_OBJECTIVES];
+pub(super) type Values = [u128; MAX_OBJECTIVES];
 
 /// Returns the best plan by the goal of the problem; among equal plans the one whose cuts come
 /// earliest. Returns `None` if no split is within the limits and obeys the constraints.
@@ -32,31 +29,29 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     for objective in checked.order() {
         if objective.is_bottleneck() {
             let objectives = [sums.as_slice(), &[objective]].concat();
-            let best = StagePass::new(checked, &objectives, &caps).run()?.0;
+            let (best, _) = StagePass::new(checked, &objectives, &caps).run().best()?;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
         }
     }
-    let (_, stages) = StagePass::new(checked, &sums, &caps).run()?;
+    let (_, stages) = StagePass::new(checked, &sums, &caps).run().best()?;
     Plan::new(stages, checked.layers())
 }
 
 /// A range of positions that may be a stage: its end (exclusive), the bytes on its fullest tile,
-/// and its values in the objectives of the pass. [`CandidatesByStart`] has its start.
-struct StageCandidate {
-    end: usize,
-    peak: u64,
-    values: Values,
+/// and its values in the objectives of the pass.
+pub(super) struct StageCandidate {
+    pub end: usize,
+    pub peak: u64,
+    pub values: Values,
 }
-
-/// The ranges that may be a stage on some IPU, by the position where they start.
-type CandidatesByStart = Vec<Vec<StageCandidate>>;
 
 /// One pass of the dynamic program, which finds the best split by some of the objectives. It adds
 /// stages from the last to the first.
-struct StagePass<'a> {
-    checked: &'a CheckedProblem<'a>,
+pub(super) struct StagePass<'a> {
+    pub checked: &'a CheckedProblem<'a>,
+    /// The objectives to compare, the most important first.
     objectives: &'a [Objective],
     /// Objectives of earlier passes, each with the highest value that a stage may have in it.
     caps: &'a [(Objective, u128)],
@@ -65,41 +60,44 @@ struct StagePass<'a> {
     bottleneck: Option<usize>,
 }
 
-/// For each position: the best split of the positions from it to the end, into the number of stages
-/// that a pass has added so far.
-struct BestRests {
-    /// For each position, and one after the last: the values of the best split from there to the
-    /// end; `None` if there is no such split.
-    best: Vec<Option<Values>>,
-    /// For each stage that the pass added, the last of the split first: for each position, the end
-    /// (exclusive) of the best stage that starts there.
-    ends: Vec<Vec<usize>>,
+/// The best split of the positions from some position to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rest {
+    pub values: Values,
+    /// The end (exclusive) of the first of its stages.
+    end: usize,
 }
 
-impl BestRests {
-    /// Starts without any stage, for `layers` positions: only the empty split after the last
-    /// position exists.
-    fn new(layers: usize) -> Self {
-        let mut best = vec![None; layers + 1];
-        best[layers] = Some(Values::default());
-        let ends = Vec::new();
-        Self { best, ends }
-    }
+/// For each number of stages, from 0, and then for each position, and one after the last: the best
+/// split of the positions from there to the end into at most this number of stages; `None` if there
+/// is no such split. If bytes depend on the number of stages after a stage, only splits into
+/// exactly this number of stages count. In a split of all positions, the stages have the last
+/// numbers of IPUs, as far as these matter.
+pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-    /// Returns the stages, in order, of the best split of all positions into at most `stages`
-    /// stages. There must be such a split; `best` of position 0 says whether there is.
-    fn stages(&self, stages: usize) -> Vec<Range<usize>> {
-        let layers = self.best.len() - 1;
+/// The results of a pass: the rests for each highest number of stages that is considered by itself.
+pub(super) struct PassResult(pub Vec<Rests>);
+
+impl PassResult {
+    /// Returns the values of the best split in the objectives of the pass, and its stages in order;
+    /// `None` if no split is allowed. Of equal splits, it is one with the fewest stages.
+    pub(super) fn best(&self) -> Option<(Values, Vec<Range<usize>>)> {
+        let whole = |rests: &'_ Rests| {
+            let first = rests.iter().enumerate().skip(1);
+            let whole = first.filter_map(|(stages, rests)| Some((rests[0]?.values, stages)));
+            whole.min()
+        };
+        let best = self
+            .0
+            .iter()
+            .filter_map(|rests| Some((whole(rests)?, rests)));
+        let ((values, stages), rests) = best.min_by_key(|(best, _)| *best)?;
         let mut start = 0;
-        let mut found = Vec::new();
-        for ends in self.ends[..stages].iter().rev() {
-            if start == layers {
-                break;
-            }
-            found.push(start..ends[start]);
-            start = ends[start];
-        }
-        found
+        let firsts = rests[..=stages].iter().rev().map_while(|rests| {
+            let end = rests.get(start)?.filter(|rest| rest.end > start)?.end;
+            Some(std::mem::replace(&mut start, end)..end)
+        });
+        Some((values, firsts.collect()))
     }
 }
 
@@ -107,120 +105,108 @@ impl<'a> StagePass<'a> {
     /// Makes a pass that compares `objectives`, the most important first. Only the last may be a
     /// bottleneck (a maximum over stages). `caps` are objectives with the highest value that a
     /// stage may have in each.
-    fn new(
+    pub(super) fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
         caps: &'a [(Objective, u128)],
     ) -> Self {
-        let last = objectives.len() - 1;
+        let last = objectives.last().filter(|last| last.is_bottleneck());
         Self {
             checked,
             objectives,
             caps,
-            bottleneck: objectives[last].is_bottleneck().then_some(last),
+            bottleneck: last.map(|_| objectives.len() - 1),
         }
     }
 
-    /// Returns the values of the best split in the objectives of the pass, and its stages in order;
-    /// `None` if no split is allowed.
-    fn run(&self) -> Option<(Values, Vec<Range<usize>>)> {
-        if self.checked.layers() == 0 {
-            return None;
-        }
-        let stages = self.checked.stages;
-        if !self.checked.is_by_depth() || !self.checked.is_numbered() {
-            return self.up_to(stages);
-        }
-        // The IPU of a stage and the number of stages after it both matter, so the total is fixed.
-        let found = (1..=stages).filter_map(|total| self.up_to(total));
-        found.min_by_key(|&(values, _)| values)
+    /// Finds the best rests. If the IPU of a stage and the number of stages after it both matter,
+    /// they are separate for each total number of stages.
+    pub(super) fn run(&self) -> PassResult {
+        let most = self.checked.stages;
+        let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
+        let totals = if is_fixed { 1 } else { most }..=most;
+        PassResult(totals.map(|total| self.rests(total)).collect())
     }
 
-    /// Returns the values of the best split into at most `total` stages, and its stages in order;
-    /// `None` if there is none. If both the IPU of a stage and the number of stages after it
-    /// matter, only splits into exactly `total` stages count.
-    fn up_to(&self, total: usize) -> Option<(Values, Vec<Range<usize>>)> {
+    /// Returns the number of the IPU of a stage with `after` stages after it if there are at most
+    /// `total` stages; `None` if it does not matter.
+    pub(super) fn ipu(&self, total: usize, after: usize) -> Option<usize> {
+        self.checked.is_numbered().then(|| total - 1 - after)
+    }
+
+    /// Finds the best rests of at most `total` stages; of fewer if more make no rest better.
+    fn rests(&self, total: usize) -> Rests {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
-        let knows_ipu = !is_by_depth || self.checked.is_numbered();
-        let mut candidates = self.candidates(0);
-        let mut rest = BestRests::new(layers);
-        let mut best: Option<(Values, usize)> = None;
+        let mut candidates = Vec::new();
+        let mut rests: Rests = vec![vec![None; layers + 1]];
+        rests[0][layers] = Some(Rest {
+            values: Values::default(),
+            end: layers,
+        });
         for after in 0..total {
-            if is_by_depth && after > 0 {
-                candidates = self.candidates(after);
+            if is_by_depth || after == 0 {
+                let starts = 0..layers;
+                candidates = starts.map(|start| self.candidates(start, after)).collect();
             }
-            let ipu = knows_ipu.then_some(total - 1 - after);
-            let starts = match ipu {
-                // Every earlier stage has a position, and the first stage has the first position.
-                Some(0) => 0..1,
-                earlier => earlier.unwrap_or(0)..layers,
-            };
-            self.add_stage(ipu, &candidates, starts, &mut rest);
-            if is_by_depth {
-                // If more stages are added, this one is not the last, so no split ends here.
-                rest.best[layers] = None;
+            let ipu = self.ipu(total, after);
+            let next = self.with_stage(ipu, &candidates, &rests[after]);
+            if ipu.is_none() && !is_by_depth && next == rests[after] {
+                break;
             }
-            let is_whole = ipu.is_none_or(|ipu| ipu == 0);
-            let found = rest.best[0].filter(|_| is_whole);
-            best = best
-                .into_iter()
-                .chain(found.map(|values| (values, after + 1)))
-                .min();
+            rests.push(next);
         }
-        let (values, stages) = best?;
-        Some((values, rest.stages(stages)))
+        rests
     }
 
-    /// Extends the best splits in `rest` by one more stage before them, which starts at one of
-    /// `starts` and is one of `candidates`; on the IPU with the number `ipu`, if that matters.
-    /// Starts are visited in ascending order: each only uses the entries of later starts, which are
-    /// still those without the new stage.
-    fn add_stage(
+    /// Returns the best splits that have one more stage in front than those of `rest`. It is one of
+    /// `candidates`, by start, and on the IPU with the number `ipu`, if that matters.
+    fn with_stage(
         &self,
         ipu: Option<usize>,
-        candidates: &CandidatesByStart,
-        starts: Range<usize>,
-        rest: &mut BestRests,
-    ) {
+        candidates: &[Vec<StageCandidate>],
+        rest: &[Option<Rest>],
+    ) -> Vec<Option<Rest>> {
         let layers = self.checked.layers();
-        let mut ends = vec![layers; layers];
-        for start in starts {
-            let best = self.best_from(ipu, start, &candidates[start], &rest.best);
-            rest.best[start] = best.map(|(values, _)| values);
-            ends[start] = best.map_or(layers, |(_, end)| end);
+        let mut best = vec![None; layers + 1];
+        if !self.checked.is_by_depth() {
+            best[layers] = rest[layers];
         }
-        rest.ends.push(ends);
+        // Every earlier stage has a position, and only the first stage has the first position.
+        let starts = ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers });
+        for start in starts {
+            best[start] = self.best_from(ipu, start, &candidates[start], rest);
+        }
+        best
     }
 
-    /// Returns the best split of the positions from `start` to the end: its values, and the end
-    /// (exclusive) of its first stage, which is one of `candidates` on the IPU `ipu` (if that
-    /// matters). `rest` has the values of the best split from each later position. Among equal
-    /// splits that with the shortest first stage is the best; `None` if there is none.
+    /// Returns the best split of the positions from `start` to the end. Its first stage is one of
+    /// `candidates` on the IPU `ipu` (if that matters), and `rest` has the best splits from each
+    /// later position. Among equal splits that with the shortest first stage is the best; `None` if
+    /// there is none.
     fn best_from(
         &self,
         ipu: Option<usize>,
         start: usize,
         candidates: &[StageCandidate],
-        rest: &[Option<Values>],
-    ) -> Option<(Values, usize)> {
-        let mut best: Option<(Values, usize)> = None;
+        rest: &[Option<Rest>],
+    ) -> Option<Rest> {
+        let mut best: Option<Rest> = None;
         for StageCandidate { end, peak, values } in candidates {
             // If the bottleneck is the only objective, longer stages cannot be better, unless bytes
             // depend on the number of stages after a stage.
             if self.bottleneck == Some(0)
                 && !self.checked.is_by_depth()
-                && best.is_some_and(|(best, _)| best[0] <= values[0])
+                && best.is_some_and(|best| best.values[0] <= values[0])
             {
                 break;
             }
-            let Some(total) = rest[*end].map(|rest| self.combined(values, &rest)) else {
-                continue;
-            };
-            let is_better = best.is_none_or(|(best, _)| total < best);
+            let Some(rest) = &rest[*end] else { continue };
+            let values = self.combined(values, &rest.values);
+            let is_better = best.is_none_or(|best| values < best.values);
             let may_stand = |ipu| self.checked.may_stand(ipu, &(start..*end), *peak);
             if is_better && ipu.is_none_or(may_stand) {
-                best = Some((total, *end));
+                best = Some(Rest { values, end: *end });
             }
         }
         best
@@ -228,7 +214,7 @@ impl<'a> StagePass<'a> {
 
     /// Combines the values of a stage with those of the stages after it (`rest`): the maximum for
     /// the bottleneck, the sum for all other objectives.
-    fn combined(&self, stage: &Values, rest: &Values) -> Values {
+    pub(super) fn combined(&self, stage: &Values, rest: &Values) -> Values {
         let mut sum = *rest;
         for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
             *sum = match self.bottleneck {
@@ -239,17 +225,10 @@ impl<'a> StagePass<'a> {
         sum
     }
 
-    /// Returns the ranges, by start, that may be a stage with `after` stages after it: they are
-    /// within the highest limit of any IPU and [`StagePass::caps`], and obey the constraints on
-    /// cuts.
-    fn candidates(&self, after: usize) -> CandidatesByStart {
-        let starts = 0..self.checked.layers();
-        starts
-            .map(|start| self.candidates_from(start, after))
-            .collect()
-    }
-
-    fn candidates_from(&self, start: usize, after: usize) -> Vec<StageCandidate> {
+    /// Returns the ranges from `start` that may be a stage with `after` stages after it, the
+    /// shortest first: they are within the highest limit of any IPU and [`StagePass::caps`], and
+    /// obey the constraints on cuts.
+    pub(super) fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let checked = self.checked;
         let (costs, limit) = (checked.problem.costs, checked.highest_limit());
         let mut candidates = Vec::new();

@@ -18,7 +18,7 @@ use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
 use super::problem::{Limits, Problem};
-use super::{Solution, SolveError, dynamic_program, solve};
+use super::{Solution, SolveError, dynamic_program, solve, unproven};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -83,14 +83,11 @@ pub enum Cause {
     Pipeline,
 }
 
-/// Explains why `problem` has no plan; `None` if it has one.
+/// Explains why `problem` has no plan, as [`solve`] must have found. Only the lowest peak is proven.
 ///
 /// # Errors
 /// The errors of [`solve`].
-pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> {
-    if solve(problem)?.is_some() {
-        return Ok(None);
-    }
+pub fn explain(problem: &Problem<'_>) -> Result<Infeasible, SolveError> {
     let certificate = certificate(problem)?;
     let cause = match certificate.needed {
         Needed::Unsplittable => Cause::TooLarge,
@@ -102,14 +99,14 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
     let unsplittable = unsplittable.filter(|_| cause == Cause::TooLarge);
     let inside = unsplittable.map_or(0..0, |range| range.start + 1..range.end);
     let kept_together = forbidding(problem.constraints, inside);
-    Ok(Some(Infeasible {
+    Ok(Infeasible {
         cause,
         kept_together: kept_together.into_iter().cloned().collect(),
         certificate,
         lowest_peak: solve(&problem.at_any_limit())?,
         fewest: fewest_stages(problem)?,
         relaxations: relaxations(problem)?,
-    }))
+    })
 }
 
 /// Is there a plan if every range takes only its lower bound on bytes, without what the pipeline
@@ -182,7 +179,7 @@ fn relaxed(
             without.extend(kept.pop());
         }
     }
-    let solution = solve(&with(problem, &kept))?;
+    let solution = unproven(&with(problem, &kept))?;
     Ok(solution.map(|solution| Relaxation { without, solution }))
 }
 
@@ -215,7 +212,7 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
         Limits::Same(_) => problem.layers().max(problem.ipus),
         Limits::ByIpu(_) => problem.ipus,
     };
-    let solution = solve(&Problem {
+    let solution = unproven(&Problem {
         ipus,
         goal: Goal::Fewest,
         ..*problem

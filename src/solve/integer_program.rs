@@ -1,263 +1,271 @@
-//! Finds the best plan with the integer program, one objective after the other.
+//! The integer program as [`good_lp`] takes it: a binary variable for each stage that a split may
+//! have, and the cheapest path over these stages.
 //!
-//! A bottleneck (the highest value of any stage) is minimised by bisection over the values of
-//! ranges, with an exact count of the stages that each value needs. The integer program then proves
-//! that the next lower value is not enough; the next objective proves that the value itself is. For
-//! a sum over stages, the minimum is computed exactly beforehand (`Potentials`). The integer
-//! program, over the ranges of the plans that are still the best, must find a plan with this
-//! minimum.
+//! A path leads from the first position to the last, over one stage after the other. Its nodes have
+//! the position where the next stage starts and the number of stages that are left, so that no path
+//! has more stages than there are IPUs. At every node between the ends, equally many chosen stages
+//! enter and leave.
 //!
-//! Most problems are solved over the compact network, which does not limit the number of stages of
-//! a path. This is sound as long as the fewest stages are few enough: for a bottleneck the fewest
-//! are counted, and once the number of stages is an objective, all remaining paths have the same
-//! number. The layered network is used if the IPU of a range matters (pins, limits by IPU), if the
-//! plans with the least sum need more stages than there are IPUs and the sum is compared before the
-//! number of stages (bytes over the cuts), and in a pipeline, where the bytes of a range depend on
-//! the number of stages after it.
-//!
-//! Large networks are reduced first, in ways that are valid for any solver. To minimise a sum,
-//! columns with non-negative reduced costs may be left out (`costed_edges`). To prove that there is
-//! no path, edges into a node that no edge leaves may be left out (`infeasible`).
+//! The cost of a stage is by how much it is worse than the best rest of the dynamic program from
+//! the same node: 0 if it begins a rest that is as good, else 1. No stage may be better, which is
+//! checked in integers for all of them. Adding up these differences along a path shows by how much
+//! the path is worse than the plan of the dynamic program, whatever the path. So if that plan is
+//! the best, the cheapest path costs 0 and is as good, otherwise both programs contradict each
+//! other. The numbers are small enough for floating point, and of large programs all stages but those
+//! of one best path may be left out.
 
-use super::checked_problem::CheckedProblem;
-use super::formulation::{self, Potentials};
-use super::network::Network;
-use super::objectives::Objective;
-use super::plan::Plan;
-use super::problem::SolveError;
-use super::solution::BottleneckProof;
+use good_lp::solvers::SolutionStatus;
+use good_lp::solvers::microlp::{MicroLpProblem, microlp};
+use good_lp::{
+    Expression, ResolutionError, Solution, SolverModel, Variable, constraint::eq, variable,
+    variables,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// The best plan, and proofs that its peak, or the cycles of its slowest stage, cannot be lower.
+use super::dynamic_program::{Rests, StagePass, Values};
+
+/// The largest difference from 0 or 1 at which the solver's value of a variable is still read as 0
+/// or 1.
+const INTEGRALITY: f64 = 1e-6;
+
+/// A node of the program: the position where the next stage starts, with at most `left` of `total`
+/// stages left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Node {
+    total: usize,
+    left: usize,
+    start: usize,
+}
+
+/// A stage with the positions `range`, which leads from one node to another; `from` is `None` if
+/// the stage has the first position, and `to` if it has the last.
 #[derive(Debug)]
-pub(super) struct ProvenPlan {
-    pub plan: Plan,
-    /// The proofs, in the order of the objectives. There is none for an objective in which no range
-    /// that may be a stage has a lower value.
-    pub proofs: Vec<BottleneckProof>,
+struct Edge {
+    from: Option<Node>,
+    to: Option<Node>,
+    range: Range<usize>,
+    /// Whether the stage begins a rest that is as good as the best one of the dynamic program.
+    is_best: bool,
 }
 
-/// Returns the best plan by the goal of the problem; among equal plans the one whose cuts come
-/// earliest. Returns `None` if the integer program proves that there is no split.
+/// Solves the integer program for the sums that `pass` compares: returns the stages, in order, of a
+/// split with the least sums, or `None` if there is no split.
 ///
 /// # Errors
-/// If the solver gives no proof, or contradicts exact sums.
-pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<ProvenPlan>, SolveError> {
-    if checked.layers() == 0 {
-        return Ok(None);
+/// If the integer program contradicts the result of `pass`, or if the solver fails, stops without a
+/// proof, or returns a value between 0 and 1. The text is the reason for the user.
+pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<Range<usize>>>, String> {
+    let found = pass.run();
+    let best = found.best().map(|(values, _)| values);
+    let mut edges = Vec::new();
+    for rests in &found.0 {
+        add_edges(pass, (rests, best), &mut edges)?;
     }
-    if !checked.is_numbered() && !checked.is_by_depth() {
-        match search(Network::compact(checked))? {
-            Outcome::Found(answer) => return Ok(Some(answer)),
-            Outcome::None => return Ok(None),
-            Outcome::CountBinds => {}
-        }
+    let path = cheapest_path(&edges)?;
+    if path.as_ref().map(|(_, cost)| *cost) != best.map(|_| 0) {
+        return Err("the split of the dynamic program is not the cheapest path".to_owned());
     }
-    match search(Network::layered(checked))? {
-        Outcome::Found(answer) => Ok(Some(answer)),
-        Outcome::None => Ok(None),
-        Outcome::CountBinds => {
-            let reason = "a path has more stages than there are layers of the network";
-            Err(SolveError::unproven(checked.problem.goal.main(), reason))
-        }
-    }
+    Ok(path.map(|(ranges, _)| ranges))
 }
 
-/// The result of searching one network for the best plan.
-enum Outcome {
-    Found(ProvenPlan),
-    None,
-    /// The best paths of the network have more stages than there are IPUs. For the compact network,
-    /// the layered one must be searched instead, which counts stages.
-    CountBinds,
-}
-
-/// Optimises one objective after the other, and each time removes the edges that are not part of a
-/// best plan. Returns the plan that is left, with the earliest cuts.
+/// Adds the stages to `edges` that a split into at most as many stages as `rests` has may have. If
+/// there are more than
+/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges), it leaves out
+/// some, but none of one best split. `best` has the values of the best split.
 ///
 /// # Errors
-/// If the solver gives no proof, or contradicts exact sums.
-fn search(mut network: Network<'_>) -> Result<Outcome, SolveError> {
-    let checked = network.checked;
-    let main = checked.problem.goal.main();
-    if !has_path(&network, Objective::Peak, u128::MAX) {
-        infeasible(&network, main)?;
-        return Ok(Outcome::None);
-    }
-    let mut proofs = Vec::new();
-    for objective in checked.order() {
-        if objective.is_bottleneck() {
-            let (lowest, proof) = lowest(&network, objective)?;
-            network = lowest;
-            proofs.extend(proof);
-        } else {
-            keep_best(&mut network, objective)?;
+/// If a stage begins a better rest than `rests` has.
+fn add_edges(
+    pass: &StagePass<'_>,
+    (rests, best): (&Rests, Option<Values>),
+    edges: &mut Vec<Edge>,
+) -> Result<(), String> {
+    let (checked, total) = (pass.checked, rests.len() - 1);
+    let mut candidates = Vec::new();
+    candidates.resize_with(checked.layers(), || None);
+    // For each position where a stage starts: whether it does in the split that is always added.
+    let mut starts = vec![None; checked.layers() + 1];
+    for left in (1..=total).rev() {
+        let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
+        // If bytes depend on the number of stages after a stage, splits have exactly so many.
+        if left == total || ipu.is_none() && checked.is_by_depth() {
+            starts[0] = Some(true);
         }
-        if !has_path(&network, Objective::Peak, u128::MAX) {
-            return Ok(Outcome::CountBinds);
+        if checked.is_by_depth() {
+            candidates.fill_with(|| None);
         }
+        let mut ends = vec![None; starts.len()];
+        for (start, candidates) in candidates.iter_mut().enumerate() {
+            let Some(mut is_needed) = starts[start] else {
+                continue;
+            };
+            let rest = rests[left][start].map(|rest| rest.values);
+            let from = if start == 0 { best } else { rest };
+            for stage in candidates.get_or_insert_with(|| pass.candidates(start, after)) {
+                let rest = rests[after][stage.end];
+                let is_last = stage.end == checked.layers();
+                let range = start..stage.end;
+                let may_stand = |ipu| checked.may_stand(ipu, &range, stage.peak);
+                if is_last && rest.is_none() || !ipu.is_none_or(may_stand) {
+                    continue;
+                }
+                let values = rest.map(|rest| pass.combined(&stage.values, &rest.values));
+                if values.is_some_and(|values| from.is_none_or(|from| values < from)) {
+                    return Err(format!(
+                        "a better split has a stage with positions {range:?}"
+                    ));
+                }
+                let is_best = values.is_some() && values == from;
+                let is_needed = is_best && std::mem::replace(&mut is_needed, false);
+                if is_needed || edges.len() < checked.max_edges {
+                    let node = |left, start| Node { total, left, start };
+                    let is_first = start == 0;
+                    edges.push(Edge {
+                        from: (!is_first).then(|| node(left, start)),
+                        to: (!is_last).then(|| node(after, stage.end)),
+                        range,
+                        is_best,
+                    });
+                }
+                ends[stage.end] = ends[stage.end].max(Some(is_needed));
+            }
+        }
+        starts = ends;
     }
-    let stages = network.earliest_path();
-    let plan = Plan::new(stages, checked.layers())
-        .ok_or_else(|| SolveError::unproven(main, "the best ranges do not form a split"))?;
-    Ok(Outcome::Found(ProvenPlan { plan, proofs }))
+    Ok(())
 }
 
-/// Does a path from the first node to the last exist that has no more edges than there may be
-/// stages, and whose edges all have a value of at most `threshold` in `objective`?
-fn has_path(network: &Network<'_>, objective: Objective, threshold: u128) -> bool {
-    let fewest = network.fewest_edges(objective, threshold);
-    fewest.is_some_and(|stages| stages <= network.checked.stages)
-}
-
-/// Minimises `objective`, a maximum over stages. Returns the network with only the edges up to the
-/// lowest value that allows a plan, and a proof by the integer program that the next lower value
-/// does not. There is no proof if no edge has a lower value.
+/// Returns the cheapest path of `edges` from the first position to the last, as ranges of positions
+/// in order, with its cost; `None` if there is no path.
 ///
 /// # Errors
-/// If no value allows a plan, or the solver gives no proof.
-fn lowest<'q>(
-    network: &Network<'q>,
-    objective: Objective,
-) -> Result<(Network<'q>, Option<BottleneckProof>), SolveError> {
-    let values = network.distinct_values(objective);
-    let index = values.partition_point(|&value| !has_path(network, objective, value));
-    let Some(&best) = values.get(index) else {
-        return Err(SolveError::unproven(objective, "no number is enough"));
+/// If the solver fails, stops without a proof, or returns a value between 0 and 1.
+fn cheapest_path(edges: &[Edge]) -> Result<Option<(Vec<Range<usize>>, usize)>, String> {
+    let (program, binaries) = program(edges);
+    let solution = match program.solve() {
+        Err(ResolutionError::Infeasible) => return Ok(None),
+        outcome => outcome.map_err(|error| error.to_string())?,
     };
-    let below = index.checked_sub(1).map(|below| values[below]);
-    let proof = below.map(|below| {
-        let stages_needed = infeasible(&network.within(objective, below), objective)?;
-        Ok(BottleneckProof {
-            objective,
-            below,
-            stages_needed,
-        })
-    });
-    Ok((network.within(objective, best), proof.transpose()?))
-}
-
-/// Proves by the integer program that no path of `network` has as few edges as there may be stages.
-/// Returns the number of edges that a path needs, or `None` if there is no path at all. `objective`
-/// is named in errors.
-///
-/// # Errors
-/// If the solver gives no proof, or finds such a path.
-fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usize>, SolveError> {
-    let mut reachable = network.clone();
-    reachable.close_unreachable();
-    if network.fewest_edges(Objective::Peak, u128::MAX).is_none() {
-        reachable.close_dead_ends(network.checked.max_edges);
+    if !matches!(solution.status(), SolutionStatus::Optimal) {
+        return Err("the solver stopped before it had a proof".to_owned());
     }
-    match keep_best(&mut reachable, Objective::Stages)? {
-        None => Ok(None),
-        Some(needed) if needed > network.checked.stages as u128 => Ok(Some(needed as usize)),
-        Some(needed) => {
-            let reason = format!("{needed} stages turned out to be enough");
-            Err(SolveError::unproven(objective, reason))
+    let (mut ranges, mut cost) = (Vec::new(), 0);
+    for (edge, binary) in edges.iter().zip(binaries) {
+        let is_chosen = read_binary(solution.value(binary));
+        if is_chosen.ok_or("a binary is neither 0 nor 1")? {
+            ranges.push(edge.range.clone());
+            cost += usize::from(!edge.is_best);
         }
     }
+    ranges.sort_by_key(|range| range.start);
+    Ok(Some((ranges, cost)))
 }
 
-/// Minimises the sum of `objective` over a path by the integer program, and removes all edges of
-/// `network` but those of paths with the least sum. Returns this sum; `None`, without a change, if
-/// there is no path.
-///
-/// # Errors
-/// If the solver gives no proof, or contradicts exact sums.
-fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
-    let fail = |reason: String| SolveError::unproven(objective, reason);
-    let sums = Potentials::new(network, objective);
-    let choices = formulation::costed_edges(network, sums.as_ref());
-    let path = formulation::cheapest_path(network.sink(), &choices).map_err(fail)?;
-    let (path, sums) = match (path, sums) {
-        (Some(path), Some(sums)) => (path, sums),
-        (None, None) => return Ok(None),
-        (Some(_), None) => return Err(fail("a split found against the exact sums".to_owned())),
-        (None, Some(_)) => return Err(fail("no split found against the exact sums".to_owned())),
-    };
-    let checked = network.checked;
-    let plan = Plan::new(path, checked.layers())
-        .ok_or_else(|| fail("the chosen ranges do not form a split".to_owned()))?;
-    let found = sum_of(checked, objective, &plan);
-    if found != Some(sums.best) {
-        let best = sums.best;
-        return Err(fail(format!("{found:?} found, but {best} is the bound")));
+/// Makes the integer program for the cheapest path of `edges` from the first position to the last.
+/// Also returns its variable, 0 or 1, for each edge in order. There is a row for each node: the
+/// edges that leave it minus the edges that enter it are 1 at the first position, else 0.
+fn program(edges: &[Edge]) -> (MicroLpProblem, Vec<Variable>) {
+    let mut variables = variables!();
+    let binaries = variables.add_vector(variable().binary(), edges.len());
+    let mut cost = Expression::with_capacity(edges.len());
+    let mut rows = BTreeMap::from([(None, Expression::default())]);
+    for (&binary, edge) in binaries.iter().zip(edges) {
+        cost.add_mul(if edge.is_best { 0.0 } else { 1.0 }, binary);
+        rows.entry(edge.from).or_default().add_mul(1.0, binary);
+        if edge.to.is_some() {
+            rows.entry(edge.to).or_default().add_mul(-1.0, binary);
+        }
     }
-    network.retain(sums.excess.iter().map(|&excess| excess == Some(0)));
-    Ok(found)
+    let mut program = variables.minimise(cost).using(microlp);
+    for (node, row) in rows {
+        let supply = if node.is_none() { 1.0 } else { 0.0 };
+        program.add_constraint(eq(row, supply));
+    }
+    (program, binaries)
 }
 
-/// Returns the sum of the values of the stages of `plan` in `objective`; `None` if the costs lack a
-/// stage.
-fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
-    let costs = plan.with_after().map(|(stage, after)| {
-        let peak = checked.problem.costs.peak(stage.clone(), after)?;
-        Some(checked.value(objective, (stage, after), peak))
-    });
-    costs.sum()
+/// Reads the solver's `value` of a variable: is it 1? `None` if it is farther than [`INTEGRALITY`]
+/// from both 0 and 1.
+fn read_binary(value: f64) -> Option<bool> {
+    let rounded = value.round();
+    let is_integral = (value - rounded).abs() <= INTEGRALITY;
+    match rounded {
+        0.0 if is_integral => Some(false),
+        1.0 if is_integral => Some(true),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::RangeCosts;
-    use crate::solve::objectives::Goal;
+    use crate::solve::checked_problem::CheckedProblem;
+    use crate::solve::objectives::Objective;
     use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
 
-    fn answer(costs: &RangeCosts, ipus: usize, limit: u64) -> Option<ProvenPlan> {
-        let cut_bytes = vec![0; costs.layers() - 1];
-        let problem = Problem::new(costs, &cut_bytes, ipus, limit);
-        solve(&CheckedProblem::new(&problem).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn the_next_lower_cost_is_proven_too_low() {
-        let found = answer(&additive(&[3, 1, 4, 1, 5], u64::MAX), 2, 99).unwrap();
-        // 3 1 4 | 1 5: the next lower cost of any range is 6.
-        assert_eq!(found.plan.stages(), [0..3, 3..5]);
-        let proof = BottleneckProof {
-            objective: Objective::Peak,
-            below: 6,
-            stages_needed: Some(3),
+    fn edge(range: Range<usize>, last: usize, is_best: bool) -> Edge {
+        let node = |start| Node {
+            total: 0,
+            left: 0,
+            start,
         };
-        assert_eq!(found.proofs, [proof]);
+        Edge {
+            from: (range.start > 0).then(|| node(range.start)),
+            to: (range.end < last).then(|| node(range.end)),
+            range,
+            is_best,
+        }
     }
 
     #[test]
-    fn a_heavy_layer_needs_no_number_of_stages_below_it() {
-        let proofs = answer(&additive(&[1, 9, 1], u64::MAX), 3, 99)
-            .unwrap()
-            .proofs;
-        assert_eq!(proofs[0].below, 1);
-        assert_eq!(proofs[0].stages_needed, None);
-        let even = additive(&[0, 0], u64::MAX);
-        assert_eq!(answer(&even, 2, 99).unwrap().proofs, []);
+    fn the_path_with_the_fewest_worse_stages_is_chosen() {
+        let edges = [
+            edge(0..1, 3, true),
+            edge(0..2, 3, false),
+            edge(1..3, 3, true),
+            edge(0..3, 3, false),
+            edge(2..3, 3, true),
+        ];
+        let path = cheapest_path(&edges).unwrap();
+        assert_eq!(path, Some((vec![0..1, 1..3], 0)));
+        let path = cheapest_path(&edges[1..]).unwrap();
+        assert_eq!(path.map(|(_, cost)| cost), Some(1));
     }
 
     #[test]
-    fn a_model_that_fits_in_no_split_has_no_answer() {
-        assert!(answer(&additive(&[3, 3, 3], 99), 2, 4).is_none());
-        assert!(answer(&additive(&[9], 99), 2, 4).is_none());
-        assert!(answer(&additive(&[1], 99), 0, 4).is_none());
+    fn a_gap_between_the_stages_is_infeasible() {
+        let gap = [edge(0..1, 3, true), edge(2..3, 3, true)];
+        assert_eq!(cheapest_path(&gap), Ok(None));
+        assert_eq!(cheapest_path(&[]), Ok(None));
     }
 
     #[test]
-    fn splits_that_send_least_may_need_too_many_ipus() {
-        // At most 2 positions in a stage: two cuts are enough and send 10 bytes; three send 3.
-        let costs = additive(&[1; 6], u64::MAX);
-        let best = |ipus| {
-            let problem = Problem {
-                goal: Goal::Communication,
-                ..Problem::new(&costs, &[1, 5, 1, 5, 1], ipus, 2)
-            };
-            let checked = CheckedProblem::new(&problem).unwrap();
-            let compact = search(Network::compact(&checked)).unwrap();
-            let binds = matches!(compact, Outcome::CountBinds);
-            let plan = solve(&checked).unwrap().unwrap().plan;
-            (binds, plan.cuts().collect::<Vec<_>>())
+    fn a_value_between_0_and_1_is_not_read() {
+        assert_eq!(read_binary(0.5), None);
+        assert_eq!(read_binary(2.0), None);
+        assert_eq!(read_binary(f64::NAN), None);
+        assert_eq!(read_binary(1.0 - 1e-9), Some(true));
+    }
+
+    #[test]
+    fn rests_that_are_not_the_best_contradict_the_integer_program() {
+        let costs = additive(&[3, 1, 4], 5);
+        let checked = CheckedProblem::new(&Problem::new(&costs, &[7, 5], 3, 5)).unwrap();
+        let pass = StagePass::new(&checked, &[Objective::CutBytes], &[]);
+        let found = pass.run();
+        let right = found.0[0].clone();
+        let add = |rests: &Rests| {
+            let best = found.best().map(|(values, _)| values);
+            add_edges(&pass, (rests, best), &mut Vec::new())
         };
-        assert_eq!(best(4), (false, vec![1, 3, 5]));
-        assert_eq!(best(3), (true, vec![2, 4]));
+        assert_eq!(add(&right), Ok(()));
+        let mut worse = right.clone();
+        worse[1][1].as_mut().unwrap().values[0] += 1;
+        assert!(add(&worse).is_err());
+        let mut missing = right;
+        missing[1][1] = None;
+        assert!(add(&missing).is_err());
     }
 }

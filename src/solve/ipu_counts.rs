@@ -5,7 +5,7 @@ use super::checked_problem::CheckedProblem;
 use super::fastest::fastest_of_number;
 use super::plan::Score;
 use super::problem::{Limits, Problem};
-use super::{Solution, SolveError, answer, dynamic_program};
+use super::{Solution, SolveError, dynamic_program, unproven_of};
 use rayon::prelude::*;
 
 /// Maximum number of IPU counts that are solved in parallel. With more, work would be wasted, since
@@ -13,8 +13,8 @@ use rayon::prelude::*;
 const AT_ONCE: usize = 4;
 
 /// Returns the best plan for each of these numbers of IPUs, which ascend, by the same goal and
-/// constraints; `None` where there is no plan. If each IPU has a limit, the first n limits hold for
-/// n IPUs.
+/// constraints, without proofs; `None` where there is no plan. If each IPU has a limit, the first n
+/// limits hold for n IPUs.
 ///
 /// If the best plan for a number of IPUs does not use all of them, it is also the best for smaller
 /// numbers, down to the number of its stages. So the largest number is solved first. If it has no
@@ -33,7 +33,7 @@ pub fn sweep(
     while !left.is_empty() {
         let at_once = rayon::current_num_threads().min(AT_ONCE);
         let highest = &left[left.len().saturating_sub(at_once)..];
-        let of = |&ipus: &usize| answer(&checked.with_ipus(ipus));
+        let of = |&ipus: &usize| unproven_of(&checked.with_ipus(ipus));
         let answers: Vec<_> = highest.par_iter().map(of).collect();
         for (ipus, found) in highest.iter().zip(answers).rev() {
             if left.last() != Some(ipus) {
@@ -91,8 +91,7 @@ impl Effort {
 /// Returns splits within the limits and constraints for each of `numbers` of stages, in this order;
 /// numbers above that of the IPUs are skipped. For a number, the first is the split with the
 /// shortest step, and each following one that with the shortest step among the splits with a lower
-/// peak. If the problem has no cycles, it is only the split with the lowest peak. Bounds are proven
-/// only for the length of steps.
+/// peak. If the problem has no cycles, it is only the split with the lowest peak. None has proofs.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve).
@@ -150,7 +149,7 @@ fn best(
     }
     let plan = dynamic_program::solve(&checked).filter(|plan| plan.stages().len() == stages);
     let scored = plan.and_then(|plan| Some((Score::of(&problem, &plan)?, plan)));
-    Ok(scored.map(|(score, plan)| Solution::unproven(plan, score, None)))
+    Ok(scored.map(|(score, plan)| Solution::unproven(plan, score)))
 }
 
 #[cfg(test)]
@@ -158,7 +157,7 @@ mod tests {
     use super::*;
     use crate::solve::fastest::tests::any_times;
     use crate::solve::testing::{additive, any_case, obedient};
-    use crate::solve::{Constraint, Goal, Plan, Rule, solve};
+    use crate::solve::{Constraint, Goal, Plan, Rule, unproven};
     use proptest::prelude::*;
 
     fn stages(problem: &Problem<'_>) -> Vec<Option<usize>> {
@@ -177,7 +176,7 @@ mod tests {
         let stages = some.iter().flatten().map(|best| best.score.stages);
         let of_some: Vec<_> = stages.collect();
         assert_eq!(of_some, [2, 4]);
-        assert_eq!(some[2], solve(&problem).unwrap());
+        assert_eq!(some[2], unproven(&problem).unwrap());
     }
 
     #[test]

@@ -7,23 +7,11 @@
 //! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
 //! goal ([`Goal::order`]); of plans with equal scores, the one with the earliest cuts is the best.
 //!
-//! [`solve`] finds and proves each optimum in three ways, which must agree:
-//!
-//! 1. *Exact sums* over a network of the ranges that may be stages (`network`): a bottleneck by
-//!    bisection, counting the fewest stages at each value; the least sum over stages by the sums
-//!    from each node to the end (`formulation`).
-//! 2. *The integer program* has a binary for each range and conserves flow over the layer
-//!    boundaries (`formulation`). Its costs are shifted by the exact sums, so that the numbers are
-//!    small enough for floating point; it must find a path with exactly the least sum, and none
-//!    with a bottleneck below the lowest (`integer_program`). Its chosen ranges are scored again in
-//!    integers.
-//! 3. *The dynamic program* uses neither network nor sums (`dynamic_program`). It is compared with
-//!    the others objective by objective, and a difference is an [error](SolveError::Internal).
-//!
-//! The integer program is solved over one of two networks (`network`). The compact one has a binary
-//! for each range. It is enough unless the IPU of a range matters: with pins, with limits that
-//! differ between IPUs, and for the goal [`Goal::Communication`] if the splits that send the least
-//! need more IPUs than there are. Then there is a binary for each range on each IPU.
+//! [`solve`] finds the best plan with a dynamic program (`dynamic_program`), and proves it with an
+//! integer program (`integer_program`). Both must agree: the integer program finds a plan with the
+//! same values, and none that is better. It is solved for the sums before each bottleneck (the
+//! highest value of any stage), with only the stages below the bottleneck, where no plan may be as
+//! good, and for all sums in the end. A difference is an [error](SolveError::Internal).
 //!
 //! Beside [`solve`], [`sweep`] solves for each number of IPUs, [`explain`] says why there is no
 //! plan and which changes would help, with a [`Certificate`] that can be checked by hand, and
@@ -35,12 +23,10 @@ mod conflict;
 mod constraints;
 mod dynamic_program;
 mod fastest;
-mod formulation;
 mod greedy;
 mod infeasible;
 mod integer_program;
 mod ipu_counts;
-mod network;
 mod objectives;
 mod plan;
 mod problem;
@@ -60,34 +46,27 @@ pub use ipu_counts::{Effort, fitting, sweep};
 pub use objectives::{Goal, Objective};
 pub use plan::{Plan, Score, broken};
 pub use problem::{Limits, Problem, SolveError};
-pub use solution::{BottleneckProof, ObjectiveProof, Solution, StepProof};
+pub use solution::{ObjectiveProof, Solution};
 
 use checked_problem::CheckedProblem;
+use dynamic_program::StagePass;
 use fastest::{MAX_SLOTS, fastest};
 
 /// Finds the best split by the goal of `problem`, and proves that it is the best. Returns `None` if
 /// no split is within the limits and obeys the constraints; the integer program and the dynamic
-/// program must agree on this.
+/// program must agree on this. With [`Goal::Time`] they agree on the fewest cycles of the slowest
+/// stage; a search then finds the shortest step.
 ///
 /// # Errors
 /// If the problem contradicts itself, its constraints contradict each other
 /// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a solver gives no
 /// proof or contradicts the other.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    answer(&CheckedProblem::new(problem)?)
-}
-
-fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
-    let by_order = answer_by_order(checked)?;
-    let (Goal::Time, Some(start)) = (checked.problem.goal, &by_order) else {
-        return Ok(by_order);
-    };
-    let Some(found) = fastest(checked, &start.plan, MAX_SLOTS) else {
-        return Ok(by_order);
-    };
-    let solution = by_order.map(|start| start.with_step(found));
-    solution.as_ref().map_or(Ok(()), Solution::check_step)?;
-    Ok(solution)
+    let checked = CheckedProblem::new(problem)?;
+    let found = by_order(&checked)?;
+    let proofs = prove(&checked, found.as_ref())?;
+    let found = found.map(|found| Solution { proofs, ..found });
+    Ok(found.map(|found| with_shortest_step(&checked, found)))
 }
 
 /// Finds the best split like [`solve`], but only by the dynamic program, without proofs. This is
@@ -98,99 +77,144 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
 /// If the problem or its constraints contradict themselves, or if costs are too large for exact
 /// arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    let checked = CheckedProblem::new(problem)?;
-    let Some(plan) = dynamic_program::solve(&checked) else {
-        return Ok(None);
-    };
-    let fastest = match problem.goal {
-        Goal::Time => fastest(&checked, &plan, MAX_SLOTS),
-        _ => None,
-    };
-    if fastest.is_some() {
-        return Ok(fastest);
+    unproven_of(&CheckedProblem::new(problem)?)
+}
+
+fn unproven_of(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
+    let found = by_order(checked)?;
+    Ok(found.map(|found| with_shortest_step(checked, found)))
+}
+
+/// Finds the best split by the objectives of the goal with the dynamic program. The time of a step
+/// is not considered.
+fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
+    let plan = dynamic_program::solve(checked);
+    plan.map(|plan| scored(checked, plan)).transpose()
+}
+
+/// Returns `found`, the best split by the objectives of the goal, or for [`Goal::Time`] the split
+/// with the shortest step.
+fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution {
+    if checked.problem.goal != Goal::Time {
+        return found;
     }
-    let score = score(&checked, &plan)?;
-    Ok(Some(Solution::unproven(plan, score, None)))
+    match fastest(checked, &found.plan, MAX_SLOTS) {
+        Some(shortest) => found.with_step(shortest),
+        None => found,
+    }
 }
 
-/// Solves with the integer program and with the dynamic program, by the objectives of the goal one
-/// after the other, and compares both results. `None` if there is no split. The time of a step is
-/// not considered.
+/// Proves with the integer program that no split is better than `found` in the objectives of the
+/// goal, or that there is none. Returns the values on which both programs agree.
 ///
 /// # Errors
-/// If a solver gives no proof, or both differ.
-fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
-    let integer = integer_program::solve(checked)?;
-    let dynamic = dynamic_program::solve(checked);
-    let (integer, proofs) = integer.map(|answer| (answer.plan, answer.proofs)).unzip();
-    let bottlenecks = proofs.unwrap_or_default();
-    let compared = compare(checked, integer, dynamic)?;
-    Ok(compared.map(|solution| Solution {
-        bottlenecks,
-        ..solution
-    }))
-}
-
-/// Returns the solution on which both programs agree; `None` if both found no plan. `integer` is
-/// the plan of the integer program, `dynamic` that of the dynamic program.
-///
-/// # Errors
-/// If the plans differ, with the first objective in which they do, or if one of them is not
-/// allowed.
-fn compare(
+/// If the programs differ, with the first objective in which they do, or if the integer program
+/// gives no proof.
+fn prove(
     checked: &CheckedProblem<'_>,
-    integer: Option<Plan>,
-    dynamic: Option<Plan>,
-) -> Result<Option<Solution>, SolveError> {
-    let scored = |plan: &Option<Plan>| plan.as_ref().map(|plan| score(checked, plan)).transpose();
-    let (integer_score, dynamic_score) = (scored(&integer)?, scored(&dynamic)?);
-    let mut proofs = Vec::new();
-    for objective in checked.order() {
-        let value = |score: Option<Score>| score.and_then(|score| score.value(objective));
-        let both = (value(integer_score), value(dynamic_score));
-        agree(objective, both.0, both.1)?;
-        if let (Some(integer_program), Some(dynamic_program)) = both {
-            proofs.push(ObjectiveProof {
-                objective,
-                integer_program,
-                dynamic_program,
-            });
+    found: Option<&Solution>,
+) -> Result<Vec<ObjectiveProof>, SolveError> {
+    let order: Vec<Objective> = checked.order().collect();
+    let (mut sums, mut caps) = (Vec::new(), Vec::new());
+    for (n, &objective) in order.iter().enumerate() {
+        if !objective.is_bottleneck() {
+            sums.push(objective);
+            continue;
         }
+        let Some(value) = found.and_then(|found| found.score.value(objective)) else {
+            continue;
+        };
+        if !sums.is_empty() {
+            let other = by_integer_program(checked, &sums, &caps)?;
+            agree(&order[..n], other.as_ref(), found)?;
+        }
+        if let Some(below) = value.checked_sub(1) {
+            caps.push((objective, below));
+            let other = by_integer_program(checked, &sums, &caps)?;
+            let until = &order[..=n];
+            if other.is_some() && rank(until, other.as_ref()) < rank(until, found) {
+                agree(until, other.as_ref(), found)?;
+            }
+            caps.pop();
+        }
+        caps.push((objective, value));
     }
-    let cuts = |plan: &Option<Plan>| plan.iter().flat_map(Plan::cuts).collect::<Vec<_>>();
-    for (integer, dynamic) in cuts(&integer).into_iter().zip(cuts(&dynamic)) {
-        let number = |cut: usize| Some(cut as u128);
-        agree(Objective::EarliestCuts, number(integer), number(dynamic))?;
-    }
-    Ok(integer.zip(integer_score).map(|(plan, score)| Solution {
-        proofs,
-        ..Solution::unproven(plan, score, None)
-    }))
+    let other = by_integer_program(checked, &sums, &caps)?;
+    agree(&order, other.as_ref(), found)
 }
 
-/// Returns the values of `plan` in all objectives.
+/// Returns the value of `found` in each of `objectives`; `None` for each if there is no solution.
+fn rank(objectives: &[Objective], found: Option<&Solution>) -> Vec<Option<u128>> {
+    let objectives = objectives.iter();
+    objectives
+        .map(|&objective| found.and_then(|found| found.score.value(objective)))
+        .collect()
+}
+
+/// Solves with the integer program for the least sums of `sums`, the most important first, over
+/// splits whose stages have at most the values of `caps`. `None` if there is no such split.
+///
+/// # Errors
+/// If the integer program gives no proof, or contradicts the dynamic program.
+fn by_integer_program(
+    checked: &CheckedProblem<'_>,
+    sums: &[Objective],
+    caps: &[(Objective, u128)],
+) -> Result<Option<Solution>, SolveError> {
+    let stages = integer_program::solve(&StagePass::new(checked, sums, caps));
+    let main = checked.problem.goal.main();
+    let stages = stages.map_err(|reason| SolveError::unproven(main, reason))?;
+    let plan = stages.map(|stages| {
+        let reason = "the chosen ranges do not form a split";
+        Plan::new(stages, checked.layers()).ok_or_else(|| SolveError::unproven(main, reason))
+    });
+    let plan = plan.transpose()?;
+    plan.map(|plan| scored(checked, plan)).transpose()
+}
+
+/// Returns the solution without proofs that has this `plan`.
 ///
 /// # Errors
 /// If the plan is over a limit or breaks a constraint.
-fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError> {
-    let problem = &checked.problem;
-    let is_allowed = checked.allows(plan);
-    let score = Score::of(problem, plan).filter(|_| is_allowed);
+fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveError> {
+    let score = Score::of(&checked.problem, &plan).filter(|_| checked.allows(&plan));
     let reason = "a split was chosen that is over a limit or breaks a constraint";
-    score.ok_or_else(|| SolveError::unproven(checked.problem.goal.main(), reason))
+    let score = score.ok_or_else(|| SolveError::unproven(checked.problem.goal.main(), reason))?;
+    Ok(Solution::unproven(plan, score))
 }
 
+/// Returns the values of both solutions in each of `objectives`; none if both programs found no
+/// split.
+///
+/// # Errors
+/// If the values differ, with the first objective in which they do.
 fn agree(
-    objective: Objective,
-    integer_program: Option<u128>,
-    dynamic_program: Option<u128>,
-) -> Result<(), SolveError> {
-    if integer_program == dynamic_program {
-        return Ok(());
+    objectives: &[Objective],
+    integer: Option<&Solution>,
+    dynamic: Option<&Solution>,
+) -> Result<Vec<ObjectiveProof>, SolveError> {
+    let ranks = rank(objectives, integer)
+        .into_iter()
+        .zip(rank(objectives, dynamic));
+    let mut proofs = Vec::new();
+    for (&objective, values) in objectives.iter().zip(ranks) {
+        if values.0 != values.1 {
+            let [integer, dynamic] = [values.0, values.1]
+                .map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
+            return Err(SolveError::Internal(format!(
+                "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
+            )));
+        }
+        proofs.extend(
+            values
+                .0
+                .zip(values.1)
+                .map(|(integer_program, dynamic_program)| ObjectiveProof {
+                    objective,
+                    integer_program,
+                    dynamic_program,
+                }),
+        );
     }
-    let [integer, dynamic] = [integer_program, dynamic_program]
-        .map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
-    Err(SolveError::Internal(format!(
-        "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
-    )))
+    Ok(proofs)
 }

@@ -23,9 +23,6 @@ pub enum Objective {
     /// The cycles that the slowest stage takes for one micro-batch, including the operations that
     /// it recomputes.
     Cycles,
-    /// The list of cut positions, compared from the first cut on. It decides between splits that
-    /// are equal in all other objectives.
-    EarliestCuts,
 }
 
 /// The objective that comes first. The best plan is always sought among the plans that are within
@@ -101,7 +98,6 @@ impl Objective {
             Self::Squares => "squares",
             Self::CutBytes => "cut_bytes",
             Self::Cycles => "cycles",
-            Self::EarliestCuts => "earliest_cuts",
         }
     }
 
@@ -119,7 +115,6 @@ impl fmt::Display for Objective {
             Self::Squares => "least sum of squared stage peaks",
             Self::CutBytes => "fewest bytes over the cuts",
             Self::Cycles => "fewest cycles of the slowest stage",
-            Self::EarliestCuts => "earliest cut",
         })
     }
 }

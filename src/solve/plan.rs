@@ -99,8 +99,8 @@ impl Score {
         Some(score)
     }
 
-    /// Returns the value of the plan in `objective`; `None` for [`Objective::EarliestCuts`], which
-    /// is not a number, and for [`Objective::Cycles`] if the profile has no cycles.
+    /// Returns the value of the plan in `objective`; `None` for [`Objective::Cycles`] if the profile
+    /// has no cycles.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
@@ -108,7 +108,6 @@ impl Score {
             Objective::Squares => Some(self.squares),
             Objective::CutBytes => Some(self.cut_bytes),
             Objective::Cycles => self.slowest_cycles,
-            Objective::EarliestCuts => None,
         }
     }
 

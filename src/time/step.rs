@@ -87,11 +87,6 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Returns the cycles that `micro_batches` micro-batches take at this rate, rounded down.
-    pub(crate) fn of(self, micro_batches: u64) -> u128 {
-        self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
-    }
-
     /// Compares two rates: `Less` if this one takes fewer cycles per micro-batch.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         let [one, others] = [

@@ -230,11 +230,6 @@ pub(in crate::report) fn step(report: &Report) -> Vec<String> {
     let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
     lines.extend((stages > 1).then(|| made_up_of(step)));
     lines.extend(streaming(step));
-    let least = step.at_least_cycles.filter(|&least| least < step.cycles);
-    lines.extend(least.map(|least| {
-        let least = Count(least);
-        format!("not all splits could be tried: no step takes fewer than {least} cycles")
-    }));
     lines
 }
 

@@ -1,22 +1,16 @@
 //! Answers of a search for tests: proofs, refusals, other splits, and the time of a step.
 
 use super::*;
-use crate::solve::{BottleneckProof, Cause, Objective, ObjectiveProof};
+use crate::solve::{Cause, Objective, ObjectiveProof};
 
 pub(super) fn proof() -> Proof {
     Proof {
-        step_at_least: None,
         objective: "peak".into(),
         optimal: true,
         objectives: vec![ObjectiveProof {
             objective: Objective::Peak,
             integer_program: 700_024,
             dynamic_program: 700_024,
-        }],
-        bottlenecks: vec![BottleneckProof {
-            objective: Objective::Peak,
-            below: 600_024,
-            stages_needed: Some(3),
         }],
     }
 }
@@ -194,7 +188,6 @@ pub(super) fn step() -> StepFacts {
         efficiency: 0.59,
         milliseconds: Some(0.003),
         samples_per_second: Some(16_000_000.0),
-        at_least_cycles: Some(2900),
     }
 }
 

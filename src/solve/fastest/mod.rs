@@ -12,7 +12,7 @@ mod bounds;
 use super::checked_problem::CheckedProblem;
 use super::objectives::Goal;
 use super::plan::{Plan, Score};
-use super::solution::{Solution, StepProof};
+use super::solution::Solution;
 use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 use std::cmp::Ordering;
@@ -47,23 +47,6 @@ impl TimedSplit {
         let score = Score::of(&checked.problem, &plan)?;
         let rate = score.step?.rate();
         Some(Self { plan, score, rate })
-    }
-
-    /// Makes the solution of a search whose best split this is. `at_least` is a lower bound on the
-    /// steps of the splits that were not tried, or `None` if all were tried or ruled out.
-    /// `is_bounded` is false if more stages are allowed than `MAX_STAGES`, so that nothing is known
-    /// of some numbers of stages.
-    fn proven(self, at_least: Option<Rate>, is_bounded: bool) -> Solution {
-        let Self { plan, score, rate } = self;
-        let bound = at_least.filter(|&bound| bound.compare(rate).is_lt());
-        let proof = StepProof {
-            at_least: match is_bounded {
-                true => bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
-                false => 0,
-            },
-            is_optimal: bound.is_none() && is_bounded,
-        };
-        Solution::unproven(plan, score, Some(proof))
     }
 
     /// Orders splits, the best first: by the time of a step for each of its micro-batches, then by
@@ -134,7 +117,7 @@ pub(super) fn fastest_of_number(
 }
 
 /// Returns the best split among `best` and all splits into those numbers of stages that `bounds`
-/// are for. At most `max_slots` slots are evaluated ([`MAX_SLOTS`] says how they count).
+/// are for, and whether no other split can be faster. At most `max_slots` slots are evaluated ([`MAX_SLOTS`] says how they count).
 fn search(
     checked: &CheckedProblem<'_>,
     times: &StageTimes,
@@ -159,17 +142,21 @@ fn search(
     let is_bounded = checked.stages.min(checked.layers()) <= MAX_STAGES;
     let is_small = is_bounded && checked.layers() <= MAX_POSITIONS;
     let mut left = if is_small { max_slots } else { 0 };
-    let mut at_least = None;
+    let mut least_left = None;
     for mut search in searches {
         search.best = best;
         search.left = left;
         let is_done = search.run();
         (best, left) = (search.best, search.left);
         if !is_done {
-            at_least = at_least.or(Some(search.at_least));
+            least_left = least_left.or(Some(search.at_least));
         }
     }
-    best.proven(at_least, is_bounded)
+    let may_be_faster = least_left.is_some_and(|least| least.compare(best.rate).is_lt());
+    Solution {
+        is_shortest: Some(is_bounded && !may_be_faster),
+        ..Solution::unproven(best.plan, best.score)
+    }
 }
 
 /// A search for the fastest split into a fixed number of stages, which places one stage after the

@@ -10,11 +10,9 @@ use super::testing::{
     Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
 };
 use super::{
-    BottleneckProof, Conflict, Goal, Limits, Objective, Plan, Problem, Score, Solution, SolveError,
-    agree, broken, compare, dynamic_program, explain, greedy, integer_program, solve, sweep,
+    Conflict, Goal, Limits, Plan, Problem, Score, Solution, SolveError, agree, broken, by_order,
+    explain, greedy, prove, scored, solve, sweep,
 };
-use crate::memory::RangeCosts;
-use std::ops::Range;
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     let score = Score::of(problem, plan)?;
@@ -60,44 +58,40 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     assert_eq!(positions, (0..case.costs.layers()).collect::<Vec<_>>());
 }
 
-/// Returns the case with stages of at most the number of `proof`.
-fn capped(case: &Case, proof: &BottleneckProof) -> Case {
-    let mut capped = case.clone();
-    let cycles = case.cycles.clone().unwrap_or_default();
-    let capped_peak = |range: Range<usize>, peak: u64| {
-        let cycles = cycles[range].iter().map(|&cycles| u128::from(cycles)).sum();
-        let value = match proof.objective {
-            Objective::Cycles => cycles,
-            _ => u128::from(peak),
-        };
-        if value > proof.below { u64::MAX } else { peak }
-    };
-    let least = super::testing::table(case.costs.layers(), u64::MAX - 1, |range| {
-        let least = case.costs.least(range.clone()).unwrap_or(u64::MAX);
-        capped_peak(range, least)
-    });
-    capped.costs = least.clone();
-    if case.costs.is_by_depth() {
-        let rows = (0..least.layers()).map(|from| least.least_from(from).to_vec());
-        capped.costs =
-            RangeCosts::in_pipeline(rows.collect(), case.costs.stages(), |range, after| {
-                let peak = case.costs.peak(range.clone(), after).unwrap_or(u64::MAX);
-                capped_peak(range, peak)
-            });
-    }
-    capped
-}
-
 /// Checks that both programs find the result of trying all splits.
 fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), TestCaseError> {
-    let problem = case.problem();
     let best = brute_force(case);
-    let integer = integer_program::solve(checked).unwrap();
-    let integer = integer.and_then(|found| rank(&problem, &found.plan));
-    prop_assert_eq!(integer, best.clone());
-    let dynamic = dynamic_program::solve(checked);
-    let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
-    prop_assert_eq!(dynamic, best);
+    let found = by_order(checked).unwrap();
+    let dynamic = found
+        .as_ref()
+        .and_then(|found| rank(&checked.problem, &found.plan));
+    prop_assert_eq!(&dynamic, &best);
+    let proofs = prove(checked, found.as_ref()).unwrap();
+    let proven: Vec<u128> = proofs.iter().map(|proof| proof.integer_program).collect();
+    prop_assert_eq!(proven, best.map_or(Vec::new(), |(numbers, _)| numbers));
+    nothing_else_is_proven(case, checked, found.as_ref())
+}
+
+/// Checks that the integer program finds a contradiction if the dynamic program had found another
+/// split than the best one, or none.
+fn nothing_else_is_proven(
+    case: &Case,
+    checked: &CheckedProblem<'_>,
+    best: Option<&Solution>,
+) -> Result<(), TestCaseError> {
+    let Some(best) = best else {
+        return Ok(());
+    };
+    prop_assert!(prove(checked, None).is_err());
+    let goal = case.goal;
+    for cuts in obedient(case).take(16) {
+        let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
+        let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
+        let other = scored(checked, Plan::new(stages, case.costs.layers()).unwrap());
+        let Ok(other) = other else { continue };
+        let is_best = other.score.rank(goal) == best.score.rank(goal);
+        prop_assert_eq!(prove(checked, Some(&other)).is_ok(), is_best);
+    }
     Ok(())
 }
 
@@ -170,30 +164,6 @@ proptest! {
     }
 
     #[test]
-    fn below_a_proven_bottleneck_there_is_no_split(case in any_case(10)) {
-        let Some(Some(solution)) = solved(&case) else {
-            return Ok(());
-        };
-        // The first bottleneck is proven among all splits; a later one only among splits that are
-        // the best in the objectives before it.
-        let main = case.goal.main();
-        let first = solution.bottlenecks.iter().find(|proof| proof.objective == main);
-        let Some(proof) = first else {
-            return Ok(());
-        };
-        let mut capped = capped(&case, proof);
-        prop_assert!(proof.below < solution.proofs[0].integer_program);
-        prop_assert_eq!(brute_force(&capped), None);
-        if let Some(needed) = proof.stages_needed {
-            prop_assert!(needed > case.ipus);
-            if !case.limit_by_ipu {
-                capped.ipus = needed;
-                prop_assert!(brute_force(&capped).is_some());
-            }
-        }
-    }
-
-    #[test]
     fn a_judged_split_is_what_trying_that_split_says(case in any_case(10), bits in any::<u32>()) {
         let layers = case.costs.layers();
         let cuts: Vec<usize> = (1..layers).filter(|cut| bits >> cut & 1 == 1).collect();
@@ -232,7 +202,7 @@ proptest! {
             alone.ipus = ipus;
             alone.limits.truncate(ipus);
             let solution = solved(&alone).flatten();
-            let parts = |solution: Solution| (solution.plan, solution.score, solution.proofs);
+            let parts = |solution: Solution| (solution.plan, solution.score);
             prop_assert_eq!(row.map(parts), solution.map(parts));
         }
     }
@@ -277,23 +247,23 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
     let costs = super::testing::additive(&[1, 1, 1, 1], u64::MAX);
     let problem = Problem::new(&costs, &[0, 5, 0], 3, 9);
     let checked = CheckedProblem::new(&problem).unwrap();
-    let plan = |cut: usize| Plan::new(vec![0..cut, cut..4], 4);
-    let differ = |integer, dynamic| compare(&checked, integer, dynamic).unwrap_err();
-    let error = |objective, integer, dynamic| agree(objective, integer, dynamic).unwrap_err();
-    let peak = Objective::Peak;
-    assert_eq!(differ(plan(2), plan(1)), error(peak, Some(2), Some(3)));
-    assert_eq!(differ(None, plan(1)), error(peak, None, Some(3)));
-    assert_eq!(differ(plan(1), None), error(peak, Some(3), None));
-    let earliest = error(Objective::EarliestCuts, Some(3), Some(1));
-    assert_eq!(differ(plan(3), plan(1)), earliest);
-    let three = Plan::new(vec![0..1, 1..2, 2..4], 4);
-    let stages = error(Objective::Stages, Some(2), Some(3));
-    assert_eq!(differ(plan(2), three), stages);
-    let error = compare(&checked, plan(3), plan(1)).unwrap_err().to_string();
-    assert!(
-        error.contains("found 3 as earliest cut, the dynamic program 1;"),
-        "{error}"
+    let order: Vec<_> = checked.order().collect();
+    let solution = |stages: Vec<_>| scored(&checked, Plan::new(stages, 4).unwrap()).unwrap();
+    let differ = |integer: Option<&Solution>, dynamic: Option<&Solution>| {
+        agree(&order, integer, dynamic).unwrap_err().to_string()
+    };
+    let (even, uneven) = (solution(vec![0..2, 2..4]), solution(vec![0..1, 1..4]));
+    let three = solution(vec![0..1, 1..2, 2..4]);
+    let assert_says = |error: String, says: &str| assert!(error.contains(says), "{error}");
+    let says = "found 2 as lowest memory on the fullest tile, the dynamic program 3";
+    assert_says(differ(Some(&even), Some(&uneven)), says);
+    assert_says(
+        differ(None, Some(&uneven)),
+        "found no split as lowest memory",
     );
+    assert_says(differ(Some(&uneven), None), "the dynamic program no split");
+    let says = "found 2 as fewest stages, the dynamic program 3";
+    assert_says(differ(Some(&even), Some(&three)), says);
 }
 
 #[test]
@@ -301,8 +271,8 @@ fn a_plan_that_is_not_allowed_is_no_answer() {
     let costs = super::testing::additive(&[3, 3], u64::MAX);
     let problem = Problem::new(&costs, &[0], 2, 4);
     let checked = CheckedProblem::new(&problem).unwrap();
-    let whole = Plan::new(std::iter::once(0..2).collect(), 2);
-    let error = compare(&checked, whole.clone(), whole).unwrap_err();
+    let whole = Plan::new(std::iter::once(0..2).collect(), 2).unwrap();
+    let error = scored(&checked, whole).unwrap_err();
     assert!(error.to_string().contains("over a limit"), "{error}");
 }
 
@@ -317,7 +287,7 @@ fn degenerate_problems_have_no_split_and_no_panic() {
                 ..Problem::new(&empty, &[], ipus, 9)
             };
             assert_eq!(solve(&problem), Ok(None));
-            assert!(explain(&problem).unwrap().is_some());
+            assert_eq!(explain(&problem).unwrap().lowest_peak, None);
             problem.costs = &one;
             let only = Plan::new(std::iter::once(0..1).collect(), 1).filter(|_| ipus > 0);
             assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);

@@ -9,12 +9,10 @@ const addProof = (parent) => {
   if (!report.proof) return;
   const part = addPart(parent, 'proof', 'Proof');
   add(part, 'p', 'The objective was ').append(report.proof.objective, '.');
-  if (report.proof.optimal || typeof report.proof.step_at_least === 'number') addSentences(part, 'proof');
+  if (report.proof.objectives.length > 0) addSentences(part, 'proof');
   else add(part, 'p', 'There is no proof that this split is the best: you gave it, no split fits, or the search proves nothing.');
   addTableAt(part, 'Numbers that splits are compared by, the most important first', '/proof/objectives',
     [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);
-  addTableAt(part, 'Why these cannot be lower', '/proof/bottlenecks',
-    [['Number', 'text', '/objective'], ['Next lower number of any range of layers', 'count', '/below'], ['Stages needed for it', 'count', '/stages_needed']]);
 };
 
 /** @param {HTMLElement} parent */
