@@ -18,7 +18,7 @@ declare namespace Json {
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines: Line[]; notes: string; problem?: string | null; text?: string | null; };
-  type Contradiction = { bytes?: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
+  type Contradiction = { bytes?: number | null; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
   type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves: Move[]; };
