@@ -24,7 +24,7 @@ use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::report::{Files, Provenance, printable};
 use crate::saved;
-use crate::witnesses::{Witness, check_debug, judge};
+use crate::witnesses::{check, check_debug};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -42,7 +42,8 @@ pub struct Analysis {
     /// Number of lowered variables read from the profile, and number of contexts read from the
     /// debug file, in this order; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
-    /// Warnings about the files, each with the path of the file that it is about.
+    /// Warnings about the files, each with the path of the file that it is about. Contradictions
+    /// are not among them, since the report says whether they turn the verdict.
     pub warnings: FileWarnings,
 }
 
@@ -115,7 +116,7 @@ impl Analysis {
     ///
     /// # Errors
     /// If the file cannot be read or understood, or if the profile of the model contradicts itself
-    /// and `allow_incomplete` is false; the error names the file.
+    /// by an unknown number of bytes and `allow_incomplete` is false; the error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         let files = Files {
@@ -151,28 +152,22 @@ fn provenance(model: &Model, files: Files) -> Provenance {
     Provenance::new(&model.target, &model.made, files)
 }
 
-/// Returns the contradictions and the other warnings of a model as warnings, each with the path of
-/// the file that it is about: `debug` for contradictions about contexts, `profile` for all others.
+/// Returns the warnings of a model, each with the path of the profile.
 ///
 /// # Errors
-/// If the model contradicts itself too much for a verdict, and `allow_incomplete` is false.
+/// If there is no bound on the bytes by which the model contradicts itself, and `allow_incomplete`
+/// is false.
 fn warnings_of(
     model: &Model,
     (profile, debug): (&Path, &Path),
     allow_incomplete: bool,
 ) -> Result<FileWarnings> {
-    let all = &model.contradictions;
-    let judged = judge(all, allow_incomplete).with_context(|| displayed(profile))?;
-    let file = |witness| match witness {
-        Witness::DebugContexts => displayed(debug),
-        _ => displayed(profile),
-    };
-    let judged = all.iter().map(|found| file(found.witness)).zip(judged);
-    let others = model
-        .warnings
-        .iter()
-        .map(|warning| (displayed(profile), warning.clone()));
-    Ok(judged.chain(others).collect())
+    let files = [displayed(profile), displayed(debug)];
+    check(&model.contradictions, &files, allow_incomplete)?;
+    let warnings = model.warnings.iter().cloned();
+    Ok(warnings
+        .map(|warning| (displayed(profile), warning))
+        .collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{Files, FitInputs, Provenance, Report};
-use crate::witnesses::{Contradiction, check_compilation, check_debug, judge};
+use crate::witnesses::{Contradiction, check, check_compilation, check_debug};
 use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -24,8 +24,7 @@ pub struct Compilation {
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
-    /// Numbers in the profile that contradict each other, or data that it lacks; each says whether
-    /// it rules out a verdict.
+    /// Numbers in the profile that contradict each other, or data that it lacks.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -49,8 +48,8 @@ impl Compilation {
     /// Reads a `profile.pop`, and the `debug.cbor` of `options` for the layers of operations.
     ///
     /// # Errors
-    /// If a file cannot be read or understood, or if the profile contradicts itself. The error
-    /// names the file.
+    /// If a file cannot be read or understood, or if the profile contradicts itself by an unknown
+    /// number of bytes. The error names the file.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }
@@ -73,10 +72,11 @@ impl Compilation {
         );
         let profile = profile.with_context(|| displayed(path))?;
         let contradictions = check_compilation(&profile);
-        let judged = judge(&contradictions, options.allow_incomplete);
-        let judged = judged.with_context(|| displayed(path))?;
-        let all = judged.iter().chain(&profile.warnings).cloned();
-        let mut warnings: FileWarnings = all.map(|warning| (displayed(path), warning)).collect();
+        let files = [displayed(path), displayed(path)];
+        check(&contradictions, &files, options.allow_incomplete)?;
+        let warnings = profile.warnings.iter().cloned();
+        let mut warnings: FileWarnings =
+            warnings.map(|warning| (displayed(path), warning)).collect();
         let left_out = |error| (displayed(path), no_layers(&error));
         let debug_info = match debug_info {
             Err(error) if !options.is_debug_named => {

@@ -5,7 +5,7 @@ use super::commands::Commands;
 use super::messages::Messages;
 use super::options::Options;
 use super::run::Run;
-use crate::message::Warning;
+use crate::message::{Warning, displayed};
 use crate::model::Model;
 use crate::profile::{Outline, RecordedTile};
 use crate::report::terminal::Severity;
@@ -44,6 +44,12 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     if are_refused(&doubts) {
         return Ok(false);
     }
+    let is_answered = bytes <= limit && run.request.ipus.is_none() && !run.options.wants_report();
+    if is_answered {
+        let file = displayed(&run.options.input.profile);
+        let warnings = doubts.iter().map(|found| found.warning(true));
+        warnings.for_each(|warning| messages.warning(Some(&file), &warning));
+    }
     let needs = format!(
         "{} of {} on tile {tile}",
         units.amount(bytes),
@@ -61,7 +67,6 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
-    let is_answered = run.request.ipus.is_none() && !run.options.wants_report();
     if is_answered {
         messages.lines(&Commands::new(&run.options, false).after_one_ipu());
     }

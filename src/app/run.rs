@@ -2,13 +2,13 @@
 
 use super::messages::Messages;
 use super::options::Options;
-use crate::analysis::{Request, displayed};
+use crate::analysis::Request;
 use crate::message::UsageError;
 use crate::report::Report;
 use crate::search::SearchError;
 use crate::solve::SolveError;
-use crate::witnesses::judge;
-use anyhow::{Context, Result};
+use crate::witnesses::check;
+use anyhow::Result;
 use std::process::ExitCode;
 
 /// The exit code of a run.
@@ -59,11 +59,17 @@ pub(super) struct Run {
 
 impl Run {
     /// Returns an error if missing or contradictory data in the files could change the verdict of
-    /// `report`, unless `--allow-incomplete` is given.
+    /// `report`, unless `--allow-incomplete` is given; else prints warnings about such data.
     pub(super) fn check_verdict(&self, report: &Report) -> Result<()> {
         let is_allowed = self.options.results.allow_incomplete;
-        let judged = judge(&report.contradictions, is_allowed);
-        judged.with_context(|| displayed(&self.options.input.profile))?;
+        check(
+            &report.contradictions,
+            &report.displayed_files(),
+            is_allowed,
+        )?;
+        for (file, warning) in report.doubts() {
+            self.messages.warning(Some(&file), &warning);
+        }
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use super::ids::Ids;
 use super::open::ProfileFile;
 use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
 use crate::progress::{Progress, Task};
-use rusqlite::{Connection, Params};
+use rusqlite::{Connection, Params, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -305,10 +305,30 @@ pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 struct SchemaEntry {
     /// Kind of an entry that is no table, with its article, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// Whether the entry is a table without rowids (`WITHOUT ROWID`).
+    /// Whether the entry is a large table without rowids (`WITHOUT ROWID`).
     is_without_rowid: bool,
     /// By name of a column in lower case: whether the column is computed when it is read.
     columns: FxHashMap<String, bool>,
+}
+
+/// Returns which of the large tables have no rowids. SQLite looks at every table of the file each
+/// time that `pragma_table_list` is queried, and cannot list thousands of tables in one query.
+fn without_rowid(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM pragma_table_list(?1) WHERE schema = 'main' AND wr)";
+    let mut statement = connection.prepare(sql)?;
+    let mut found = Vec::new();
+    for (table, _) in ranges::LARGE_TABLES {
+        if statement.query_row([table], |row| row.get(0))? {
+            found.push(table);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns a name in a row of the schema, in lower case; empty for NULL.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    let bytes = row.get_ref(column)?.as_bytes_or_null()?;
+    Ok(String::from_utf8_lossy(bytes.unwrap_or_default()).to_lowercase())
 }
 
 impl Schema {
@@ -323,44 +343,82 @@ impl Schema {
     /// Adds all tables and views of the file. Views and virtual tables, which have no root page,
     /// get no columns: to query their columns would run their definitions.
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden, \
-                   (SELECT wr FROM pragma_table_list(t.name) WHERE schema = 'main') \
+        let without_rowid = without_rowid(connection)?;
+        let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden \
                    FROM sqlite_schema t \
                    LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
                    WHERE t.type IN ('table', 'view')";
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let text = |column| -> rusqlite::Result<String> {
-                let bytes = row.get_ref(column)?.as_bytes_or_null()?.unwrap_or_default();
-                Ok(String::from_utf8_lossy(bytes).into_owned())
-            };
-            let is_set = |column| -> rusqlite::Result<bool> {
-                Ok(row.get::<_, Option<i64>>(column)?.unwrap_or(0) != 0)
-            };
             let root: Option<i64> = row.get(2)?;
-            let instead = match (text(1)?.as_str(), root) {
+            let instead = match (text(row, 1)?.as_str(), root) {
                 ("view", _) => Some("a view"),
                 (_, Some(1..)) => None,
                 _ => Some("a virtual table"),
             };
-            let name = text(0)?.to_lowercase();
+            let name = text(row, 0)?;
+            let is_without_rowid = without_rowid.contains(&&*name);
             let entry = self.0.entry(name).or_insert(SchemaEntry {
                 instead,
-                is_without_rowid: is_set(5)?,
+                is_without_rowid,
                 columns: FxHashMap::default(),
             });
-            let column = text(3)?.to_lowercase();
-            entry.columns.entry(column).or_insert(is_set(4)?);
+            let is_computed = row.get::<_, Option<i64>>(4)?.unwrap_or(0) != 0;
+            entry.columns.entry(text(row, 3)?).or_insert(is_computed);
         }
         Ok(())
     }
 
-    /// Returns a name by which SQL can select the rowid of the table, since no column has it;
+    /// Returns a name by which SQL can select the rowid of a large table, since no column has it;
     /// `None` if there is none.
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
         names.find(|&name| !entry.columns.contains_key(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Schema;
+    use rusqlite::Connection;
+    use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+    use rustc_hash::FxHashMap;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn a_table_is_looked_up_once_whatever_its_columns() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let columns: Vec<String> = (0..50).map(|column| format!("c{column}")).collect();
+        let columns = columns.join(", ");
+        for number in 0..20 {
+            let sql = format!("CREATE TABLE t{number} ({columns})");
+            connection.execute_batch(&sql).unwrap();
+        }
+        let sql = format!(
+            "CREATE TABLE Vars_Info ({columns}, PRIMARY KEY (c0)) WITHOUT ROWID;
+             CREATE TABLE compute_sets (rowid)"
+        );
+        connection.execute_batch(&sql).unwrap();
+        let calls = Arc::new(Mutex::new(FxHashMap::<String, usize>::default()));
+        let counted = Arc::clone(&calls);
+        let count = move |context: AuthContext<'_>| {
+            if let AuthAction::Pragma { pragma_name, .. } = context.action {
+                *counted
+                    .lock()
+                    .unwrap()
+                    .entry(pragma_name.to_owned())
+                    .or_default() += 1;
+            }
+            Authorization::Allow
+        };
+        connection.authorizer(Some(count)).unwrap();
+        let schema = Schema::read(&connection).unwrap();
+        let calls = calls.lock().unwrap();
+        assert_eq!((calls["table_list"], calls["table_xinfo"]), (3, 22));
+        let rowids = ["vars_info", "compute_sets"].map(|table| schema.rowid(table));
+        assert_eq!(rowids, [None, Some("_rowid_")]);
+        assert_eq!(schema.0["t7"].columns.len(), 50);
     }
 }

@@ -27,8 +27,7 @@ pub struct RecordedCategory {
     /// equal the sum of the lowered variables of the category (checked).
     pub bytes: TileBytes,
     /// Bytes on each tile that share their address with other variables. All other bytes are the
-    /// only ones at their address, so their sum over all categories is at most the total of the
-    /// tile (checked).
+    /// only ones at their address (checked).
     pub overlapped: TileBytes,
 }
 

@@ -11,10 +11,10 @@ use super::split::{Cut, Split};
 use super::step::StepFacts;
 use super::what_if::WhatIf;
 use crate::escape::printable;
-use crate::message::Warning;
+use crate::message::FileWarnings;
 use crate::model::{PseudoLayers, WeightTie};
 use crate::search::free_bytes;
-use crate::witnesses::{Contradiction, are_refused, judge, refuse_close};
+use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
@@ -96,9 +96,9 @@ pub struct Report {
     pub fit: Option<Fit>,
     /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
     pub warnings: Vec<String>,
-    /// Contradictions between statements of the profile. If one of them is refused, which means
-    /// that it could change the verdict, then there is no verdict, and nothing is marked as
-    /// fitting.
+    /// Contradictions between statements of the profile; the first warnings are about them. If one
+    /// of them is refused, which means that it could change the verdict, then there is no verdict,
+    /// and nothing is marked as fitting.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -125,15 +125,38 @@ impl Report {
     /// Returns the warnings as text for people: first the contradictions, in full, since they
     /// affect the verdict, then all other warnings, shortened if they are long.
     pub(super) fn warnings_for_people(&self) -> Vec<String> {
-        let judged = judge(&self.contradictions, true).unwrap_or_default();
-        let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
-        let others = self.warnings.iter().filter(|text| !judged.contains(text));
-        let others = others.map(|warning| crate::wording::displayed(warning));
-        judged
+        let about_verdict = self.contradictions.len().min(self.warnings.len());
+        let (about_verdict, others) = self.warnings.split_at(about_verdict);
+        let others = others.iter().map(|text| crate::wording::displayed(text));
+        about_verdict
             .iter()
             .map(|text| printable(text))
             .chain(others)
             .collect()
+    }
+
+    /// Returns the paths of the profile and of the debug file, as messages name them; twice that of
+    /// the profile if there is no debug file.
+    pub(crate) fn displayed_files(&self) -> [String; 2] {
+        let files = &self.provenance.files;
+        let debug = files.debug.as_ref().unwrap_or(&files.profile);
+        [&files.profile, debug].map(|path| printable(path))
+    }
+
+    /// Returns the warnings about the contradictions, each with the path of the file that it is
+    /// about.
+    pub(crate) fn doubts(&self) -> FileWarnings {
+        let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
+        let has_verdict = of_search || self.fit.is_some();
+        let [profile, debug] = self.displayed_files();
+        let doubt = |found: &Contradiction| {
+            let file = match found.witness {
+                Witness::DebugContexts => &debug,
+                _ => &profile,
+            };
+            (file.clone(), found.warning(has_verdict))
+        };
+        self.contradictions.iter().map(doubt).collect()
     }
 
     /// Returns the free bytes on which the verdicts of the split, the sweep, the plan and the
@@ -157,11 +180,15 @@ impl Report {
         of_bytes.map(|(_, free)| free).collect()
     }
 
-    /// Refuses contradictions that are large enough to change a verdict. If any contradiction is
-    /// refused, marks every split, IPU and compilation of the report as not fitting.
+    /// Refuses contradictions that are large enough to change a verdict, and adds warnings of all.
+    /// If any contradiction is refused, marks every split, IPU and compilation of the report as not
+    /// fitting.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
+        let doubts = self.doubts().into_iter();
+        let doubts = doubts.map(|(_, warning)| warning.to_string());
+        self.warnings = doubts.chain(self.warnings).collect();
         if self.has_verdict() {
             return self;
         }

@@ -11,9 +11,9 @@ use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Checks that the contexts of the debug file at `path` are intact and belong to `programs`.
-/// Returns warnings, each with the path. If damage affects only few bytes of `profile`, also
-/// returns it as a contradiction. Without a profile these bytes are unknown, and all damage is
-/// refused. If the user trusts the file (`is_trusted`), faults are only warned of.
+/// Returns warnings, each with the path, and damage as a contradiction with the bytes of `profile`
+/// that depend on it. Without a profile these bytes are unknown, and all damage is refused. If the
+/// user trusts the file (`is_trusted`), faults are only warned of.
 ///
 /// # Errors
 /// If the contexts are refused; the error names the file. A file without contexts is refused even
@@ -80,27 +80,27 @@ fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
 }
 
 /// Judges a debug file with `damage`, which is not empty. Returns a warning if the user trusts the
-/// file (`is_trusted`); else a contradiction with the bytes of `profile` that depend on the damage,
-/// if these are too few to rule out a verdict.
+/// file (`is_trusted`); else a contradiction with the bytes of `profile` that depend on the damage.
+/// There is no bound on them if any context may have a wrong name.
 ///
 /// # Errors
-/// [`Incomplete::Debug`] if the file is not trusted, and the bytes are many, or unknown without a
-/// `profile`.
+/// [`Incomplete::Debug`] if the file is not trusted and there is no `profile`.
 fn judged_damage(
     profile: Option<&Profile>,
     (debug_info, damage): (&DebugInfo, &[Damage]),
     is_trusted: bool,
 ) -> Result<(Option<Warning>, Option<Contradiction>)> {
     let texts: Vec<String> = damage.iter().map(ToString::to_string).collect();
+    let texts = texts.join("; ");
+    let (witness, table) = (Witness::DebugContexts, "debug.cbor");
     let found = profile.map(|profile| {
-        let all = damage.iter().any(Damage::may_change_any_name);
-        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info, all));
-        let of_file = ("debug.cbor", texts.join("; "));
-        Contradiction::lacking(Witness::DebugContexts, of_file, bytes, &profile.recorded)
+        if damage.iter().any(Damage::may_change_any_name) {
+            return Contradiction::unbounded(witness, table).in_row(texts.clone());
+        }
+        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
+        Contradiction::lacking(witness, (table, texts.clone()), bytes, &profile.recorded)
     });
-    let text = found
-        .as_ref()
-        .map_or_else(|| texts.join("; "), ToString::to_string);
+    let text = found.as_ref().map_or(texts, ToString::to_string);
     if is_trusted {
         let warning = Warning::new(format!(
             "the debug file is damaged, but is used as requested: {text}; {DEBUG_AGAIN}"
@@ -108,19 +108,19 @@ fn judged_damage(
         return Ok((Some(warning), None));
     }
     match found {
-        Some(found) if !found.refused => Ok((None, Some(found))),
-        _ => Err(Incomplete::Debug(text).into()),
+        Some(found) => Ok((None, Some(found))),
+        None => Err(Incomplete::Debug(text).into()),
     }
 }
 
 /// Returns, by program, whether it may count for the wrong layer: the context of the program or of
 /// its compute set is missing or has a missing ancestor, the context has another name than the
 /// compute set, or the program is below a Call of which this holds, since the Call says what the
-/// program stands for. With `all`, every context may be wrong.
-fn lacking(programs: &Programs, debug_info: &DebugInfo, all: bool) -> Vec<bool> {
+/// program stands for.
+fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
-        let position = || debug_info.position(id);
-        id != 0 && (all || position().is_none_or(|position| debug_info.is_orphan(position)))
+        let position = debug_info.position(id);
+        id != 0 && position.is_none_or(|position| debug_info.is_orphan(position))
     };
     let lacks = |program: &Program| {
         let set = match program.kind {

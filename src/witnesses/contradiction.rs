@@ -9,10 +9,6 @@ use std::cmp::Reverse;
 use std::fmt;
 use thiserror::Error;
 
-/// A contradiction rules out a verdict if its bytes, times this number, exceed those of the fullest
-/// tile.
-pub const TOLERATED: u64 = 100;
-
 /// A check of the files. Each value says what must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -25,9 +21,8 @@ pub enum Witness {
     /// The bytes of variables and code that are live at the same time on a tile add up to the
     /// recorded total of the tile.
     OneStage,
-    /// The recorded total of a tile is the sum of its memory regions; it is at least the bytes that
-    /// are live at the same time and at least the bytes at addresses that no other variable has,
-    /// and at most the recorded total with gaps.
+    /// The recorded total of a tile is the sum of its memory regions, unless it overflowed, at least
+    /// the bytes that are live at the same time, and at most the recorded total with gaps.
     Total,
     /// The lowered variables of a category have the bytes that are recorded for the category.
     Categories,
@@ -105,32 +100,33 @@ pub struct Contradiction {
     /// rows (`rows`).
     pub share: String,
     /// Upper bound on the bytes of any tile that may count for the wrong layer, or count too much
-    /// or too little, because of the contradiction. 0 if every stage has a reserve for them.
-    pub bytes: u64,
-    /// Whether the contradiction is too large for a verdict.
+    /// or too little, because of the contradiction: 0 if every stage has a reserve for them, `null`
+    /// if there is no bound.
+    pub bytes: Option<u64>,
+    /// Whether the contradiction rules out a verdict: there is no bound on its bytes, or the bytes
+    /// of all contradictions together could turn a verdict of the report.
     pub refused: bool,
 }
 
 impl Contradiction {
     /// Creates a contradiction of the check `witness` about `table`, with all numbers 0, no row and
-    /// no tile.
-    pub(super) fn new(witness: Witness, table: &str) -> Self {
+    /// no tile. There is no bound on its bytes, so it rules out a verdict.
+    pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
             table: table.to_string(),
-            share: share(0, 1),
+            share: share(1, 1),
+            refused: true,
             ..Self::default()
         }
     }
 
     /// Creates the contradiction that `table` has no rows, although `rows` tiles or programs need
-    /// one. It rules out a verdict.
+    /// one. There is no bound on its bytes.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
-            share: share(1, 1),
-            refused: true,
-            ..Self::new(Witness::Rows, table)
+            ..Self::unbounded(Witness::Rows, table)
         }
     }
 
@@ -147,8 +143,12 @@ impl Contradiction {
         let pairs = (0u32..).zip(by_tile);
         // The sum over variables of all steps may exceed the bytes of a tile at one step.
         let pairs = pairs.map(|(tile, bytes)| TileComparison::certain(tile, bytes.min(fullest), 0));
-        let found = worst(witness, table, fullest, pairs);
-        let found = found.unwrap_or_else(|| Self::new(witness, table));
+        let found = worst(witness, table, fullest, pairs).unwrap_or_else(|| Self {
+            share: share(0, 1),
+            bytes: Some(0),
+            refused: false,
+            ..Self::unbounded(witness, table)
+        });
         found.in_row(row)
     }
 
@@ -175,8 +175,12 @@ impl fmt::Display for Contradiction {
                 ": {before_recorded} {recorded}, and {before_computed} {computed}"
             )?;
         }
-        if self.bytes > 0 || words.is_none() {
-            write!(f, ", which could move up to {} bytes", grouped(self.bytes))?;
+        match self.bytes {
+            Some(bytes) if bytes > 0 || words.is_none() => {
+                write!(f, ", which could move up to {} bytes", grouped(bytes))?;
+            }
+            None if words.is_none() => return f.write_str(", which could move all bytes"),
+            _ => {}
         }
         write!(f, " ({} of {}", self.share, self.witness.whole())?;
         match self.tiles.saturating_sub(1) {
@@ -225,11 +229,6 @@ impl TileComparison {
     }
 }
 
-/// Returns whether `bytes` exceed the part of `whole` that is tolerated, `whole / TOLERATED`.
-fn is_refused(bytes: u64, whole: u64) -> bool {
-    u128::from(bytes) * u128::from(TOLERATED) > u128::from(whole)
-}
-
 /// Returns the contradiction of the check `witness` about the tile whose numbers differ most, the
 /// first one of a tie; `None` if all `pairs` agree. Differences that misplace bytes come before
 /// others. `table` has the recorded numbers, `fullest` is the total of the fullest tile in bytes.
@@ -249,9 +248,9 @@ pub(crate) fn worst(
         recorded: worst.recorded,
         computed: worst.computed,
         share: share(worst.difference(), fullest),
-        bytes: worst.bytes(),
-        refused: is_refused(worst.bytes(), fullest),
-        ..Contradiction::new(witness, table)
+        bytes: Some(worst.bytes()),
+        refused: false,
+        ..Contradiction::unbounded(witness, table)
     })
 }
 
@@ -280,7 +279,7 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 /// `free` has, for each verdict of the report, the bytes that are left under the limit, negative by
 /// the bytes over it.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
-    let bytes = all.iter().map(|contradiction| contradiction.bytes);
+    let bytes = all.iter().filter_map(|contradiction| contradiction.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
     let mut free = free.into_iter();
     let turns = |free: i64| match u64::try_from(free) {
@@ -289,48 +288,59 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
     };
     if bytes > 0 && free.any(turns) {
         all.iter_mut()
-            .for_each(|found| found.refused |= found.bytes > 0);
+            .for_each(|found| found.refused |= found.bytes > Some(0));
     }
 }
 
-/// Returns a warning for each contradiction.
-///
-/// # Errors
-/// If a contradiction is refused and the user does not allow that (`is_allowed`,
-/// `--allow-incomplete`).
-pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, Incomplete> {
-    if are_refused(all) && !is_allowed {
-        let refused = all.iter().filter(|contradiction| contradiction.refused);
-        let (of_debug, of_profile): (Vec<_>, Vec<_>) =
-            refused.partition(|contradiction| contradiction.witness == Witness::DebugContexts);
-        let text = |all: Vec<&Contradiction>| {
-            let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
-            texts.join("; ")
-        };
-        return Err(if of_profile.is_empty() {
-            Incomplete::Debug(text(of_debug))
+/// Returns an error if a contradiction is refused and the user does not allow that (`is_allowed`,
+/// `--allow-incomplete`). The error begins with the file that it is about: `profile` or `debug`, as
+/// messages name them.
+pub(crate) fn check(
+    all: &[Contradiction],
+    [profile, debug]: &[String; 2],
+    is_allowed: bool,
+) -> anyhow::Result<()> {
+    if is_allowed || !are_refused(all) {
+        return Ok(());
+    }
+    let refused = all.iter().filter(|contradiction| contradiction.refused);
+    let (of_debug, of_profile): (Vec<_>, Vec<_>) =
+        refused.partition(|contradiction| contradiction.witness == Witness::DebugContexts);
+    let text = |all: Vec<&Contradiction>| {
+        let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+        texts.join("; ")
+    };
+    let (file, error) = match of_profile.is_empty() {
+        true => (debug, Incomplete::Debug(text(of_debug))),
+        false => (profile, Incomplete::Profile(text(of_profile))),
+    };
+    Err(anyhow::Error::from(error).context(file.clone()))
+}
+
+impl Contradiction {
+    /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
+    /// with a verdict, which the contradiction does not turn unless it is refused.
+    pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
+        let same = if has_verdict {
+            ", but the verdict is the same"
         } else {
-            Incomplete::Profile(text(of_profile))
-        });
+            ""
+        };
+        match (self.witness, self.refused) {
+            (Witness::DebugContexts, true) => Warning::new(format!(
+                "the debug file is damaged: {self}, so there is no verdict; {DEBUG_AGAIN}"
+            )),
+            (Witness::DebugContexts, false) => Warning::new(format!(
+                "the debug file is damaged: {self}, so layers may be off by that much{same}; \
+                 {DEBUG_AGAIN}"
+            )),
+            (_, true) => Warning::new(format!(
+                "the profile contradicts itself: {self}, so there is no verdict; {PROFILE_AGAIN}"
+            )),
+            (_, false) => Warning::new(format!(
+                "the profile contradicts itself: {self}, so figures may be off by that much{same}; \
+                 record it again if that matters"
+            )),
+        }
     }
-    Ok(all.iter().map(warning).collect())
-}
-
-/// Returns the warning about a contradiction, which differs for refused ones and for `debug.cbor`.
-fn warning(contradiction: &Contradiction) -> Warning {
-    if contradiction.refused {
-        return Warning::new(format!(
-            "the profile contradicts itself: {contradiction}, so there is no verdict; {PROFILE_AGAIN}"
-        ));
-    }
-    if contradiction.witness == Witness::DebugContexts {
-        return Warning::new(format!(
-            "the debug file is damaged: {contradiction}, so layers may be off by that much; \
-             {DEBUG_AGAIN}"
-        ));
-    }
-    Warning::new(format!(
-        "the profile contradicts itself slightly: {contradiction}, so figures may be off by that \
-         much; record it again if that matters"
-    ))
 }

@@ -11,9 +11,9 @@
 //! | `contexts` | `debug.cbor`: with the programs, and its own damage |
 //!
 //! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: count for
-//! the wrong layer, or count too much or too little. Up to [1 %](TOLERATED) of the fullest tile it
-//! is a warning, unless it could turn the verdict; with more there is no verdict. A new check is a
-//! [`Witness`], and a line in one of the functions below.
+//! the wrong layer, or count too much or too little. If these bytes could turn the verdict, or if
+//! there is no bound, there is no verdict; else it is a warning. A new check is a [`Witness`], and
+//! a line in one of the functions below.
 //!
 //! Only one real profile was available, and other versions of the SDK may round differently.
 
@@ -27,10 +27,10 @@ mod variables;
 
 pub use contexts::DebugMatch;
 pub(crate) use contexts::check_debug;
-pub(crate) use contradiction::refuse_close;
-pub use contradiction::{Contradiction, Incomplete, TOLERATED, Witness, are_refused, judge};
+pub use contradiction::{Contradiction, Incomplete, Witness, are_refused};
 #[cfg(test)]
 pub(crate) use contradiction::{TileComparison, worst};
+pub(crate) use contradiction::{check, refuse_close};
 pub(crate) use record::recorded_totals;
 
 use crate::profile::{CompiledProfile, Profile};

@@ -1,6 +1,6 @@
 //! Checks that programs have what they need, and that their code matches the recorded code.
 
-use super::contradiction::{Contradiction, TOLERATED, TileComparison, Witness, worst};
+use super::contradiction::{Contradiction, TileComparison, Witness, worst};
 use crate::profile::{CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rustc_hash::FxHashSet;
 
@@ -179,7 +179,7 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
 }
 
 /// Bytes of a tile by which the recorded code may exceed the code of all programs without a
-/// warning. A tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its
+/// warning; a hundredth of the fullest tile if that is more. A tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its
 /// exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
@@ -205,7 +205,7 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let is_state = kind == CodeKind::VertexState;
     let is_certain = is_state || of_programs < all / 2;
     let silent = match is_whole {
-        true => CODE_OF_NONE.max(fullest / TOLERATED),
+        true => CODE_OF_NONE.max(fullest / 100),
         false => 0,
     };
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);

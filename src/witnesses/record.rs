@@ -32,7 +32,7 @@ pub(super) fn check_record(
     let found = [
         rows(TILES, tiles.is_empty()),
         rows(CATEGORIES, categories.is_empty()),
-        total(tiles, categories, regions),
+        total(tiles, regions),
     ];
     found.into_iter().flatten().collect()
 }
@@ -40,41 +40,20 @@ pub(super) fn check_record(
 /// Returns a contradiction about the tile whose recorded total is furthest from the range that
 /// [`Witness::Total`] allows; `None` if all totals are within their ranges. `regions` has the bytes
 /// of each tile in its memory regions, if the profile has them.
-fn total(
-    tiles: &[RecordedTile],
-    categories: &[RecordedCategory],
-    regions: Option<&[Regions]>,
-) -> Option<Contradiction> {
+fn total(tiles: &[RecordedTile], regions: Option<&[Regions]>) -> Option<Contradiction> {
     let fullest = tiles.iter().map(|tile| tile.total).max()?;
-    let mut disjoint = vec![0u64; tiles.len()];
-    for category in categories {
-        category.bytes.change(&mut disjoint, u64::saturating_add);
-        category
-            .overlapped
-            .change(&mut disjoint, u64::saturating_sub);
-    }
-    let pairs = (0u32..).zip(tiles).zip(disjoint);
-    let pairs = pairs.map(|((tile, row), disjoint)| {
-        let clamped = |least: u64, most: u64| match row.total > most {
-            true => most,
-            false => row.total.max(least),
-        };
+    let pairs = (0u32..).zip(tiles).map(|(tile, row)| {
         let live = row.always_live.saturating_add(row.not_always_live);
-        let of_live = clamped(live, row.with_gaps.unwrap_or(u64::MAX));
-        if of_live != row.total {
-            return TileComparison::certain(tile, row.total, of_live);
-        }
+        let most = row.with_gaps.unwrap_or(u64::MAX);
+        let of_live = row.total.max(live).min(most);
         let region = regions.and_then(|regions| regions.get(tile as usize));
-        let all = region.map(|region| region.all);
-        TileComparison {
-            // No real profile shows where bytes beyond the memory of a tile are counted.
-            is_certain: region.is_none_or(|region| region.overflowed == 0),
-            ..TileComparison::certain(
-                tile,
-                row.total,
-                clamped(disjoint.max(all.unwrap_or(0)), all.unwrap_or(u64::MAX)),
-            )
-        }
+        // No real profile shows where bytes beyond the memory of a tile are counted.
+        let of_regions = region.filter(|region| region.overflowed == 0);
+        let computed = match of_regions {
+            Some(region) if of_live == row.total => region.all,
+            _ => of_live,
+        };
+        TileComparison::certain(tile, row.total, computed)
     });
     worst(Witness::Total, TILES, fullest, pairs)
 }

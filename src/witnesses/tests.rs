@@ -7,22 +7,16 @@ fn found(pairs: &[TileComparison]) -> Option<Contradiction> {
 }
 
 #[test]
-fn one_per_cent_is_tolerated_and_no_byte_more() {
+fn bytes_without_a_bound_rule_out_a_verdict_and_others_do_not() {
     assert_eq!(found(&[TileComparison::certain(0, 7, 7)]), None);
-    for (computed, refused) in [(990, false), (1010, false), (989, true), (1011, true)] {
-        let contradiction = found(&[TileComparison::certain(0, 1000, computed)]).unwrap();
-        assert_eq!(contradiction.refused, refused, "{contradiction}");
-        let all = [contradiction];
-        assert_eq!(judge(&all, false).is_err(), refused);
-        assert_eq!(judge(&all, true).unwrap().len(), 1);
-    }
-    let nothing = worst(
-        Witness::Total,
-        "memory_by_tile",
-        0,
-        [TileComparison::certain(0, 0, 1)],
-    );
-    assert!(nothing.unwrap().refused);
+    let bounded = found(&[TileComparison::certain(0, 1000, 1)]).unwrap();
+    assert_eq!((bounded.bytes, bounded.refused), (Some(999), false));
+    let unbounded = Contradiction::without_rows("memory_by_tile", 41);
+    assert_eq!((unbounded.bytes, unbounded.refused), (None, true));
+    let all = [bounded, unbounded];
+    let check = |all: &[_], is_allowed| check(all, &Default::default(), is_allowed);
+    assert!(check(&all[..1], false).is_ok());
+    assert!(check(&all, false).is_err() && check(&all, true).is_ok());
 }
 
 #[test]
@@ -50,10 +44,10 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
         ..TileComparison::certain(0, 900, 0)
     };
     let contradiction = found(&[uncertain]).unwrap();
-    assert_eq!((contradiction.bytes, contradiction.refused), (0, false));
+    assert_eq!(contradiction.bytes, Some(0));
     // A certain difference takes precedence.
     let found = found(&[uncertain, TileComparison::certain(1, 1000, 600)]).unwrap();
-    assert_eq!((found.tile, found.refused), (Some(1), true));
+    assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }
 
 #[test]
@@ -110,14 +104,16 @@ fn lacking_contexts_have_bytes_and_may_have_none() {
         "1 of 9 contexts is missing, tile 1, which could move up to 12 bytes (1.2 % of the fullest \
          tile; 1 more tile is off)"
     );
-    assert!(
-        judge(&[found], false)
-            .unwrap_err()
-            .to_string()
-            .contains("--trust-debug-info")
-    );
-    let none = of(vec![0, 0]);
-    assert_eq!((none.bytes, none.refused), (0, false));
+    let mut all = [found, of(vec![0, 0])];
+    let files = ["profile.pop", "debug.cbor"].map(String::from);
+    let check = |all: &[_]| check(all, &files, false);
+    refuse_close(&mut all, [13]);
+    assert!(check(&all).is_ok());
+    refuse_close(&mut all, [11]);
+    let error = format!("{:#}", check(&all).unwrap_err());
+    assert!(error.starts_with("debug.cbor: the debug file"), "{error}");
+    assert!(error.contains("--trust-debug-info"), "{error}");
+    assert_eq!((all[1].bytes, all[1].refused), (Some(0), false));
 }
 
 #[test]

@@ -176,11 +176,11 @@ impl VariableTotals {
         let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, pairs)?;
         // The difference is distributed over the tiles in proportion to their live bytes.
         let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
-        let bytes = u128::from(found.bytes) * fullest / u128::from(highest.max(1));
+        let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
         let found = Contradiction {
             tile: None,
             tiles: 0,
-            bytes: u64::try_from(bytes).unwrap_or(u64::MAX).max(1),
+            bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
             ..found
         };
         Some(found.in_row(format!("step {}", profile.steps[step as usize].id)))

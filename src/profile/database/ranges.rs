@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// table that spans fewer is read as one range. The number is lower for compute sets, whose rows
 /// hold thousands of variables. Reading these tables takes nearly all of the time, so only their
 /// rows count as progress.
-const LARGE_TABLES: [(&str, u64); 3] = [
+pub(super) const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),

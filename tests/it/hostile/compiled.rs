@@ -99,7 +99,8 @@ const DISAGREE: &str = "
         its tiles have no more than
         `memory_by_tile`
     UPDATE vars_info SET size_bytes = size_bytes + 4 WHERE tile = 11
-        the profile contradicts itself slightly
+        the profile contradicts itself: 
+        but the verdict is the same
         table `memory_by_tile`, tile 11: the total is
     UPDATE steps_by_ipu SET ipu = 9 WHERE ipu = 3
         executed cycles are left out

@@ -1,7 +1,8 @@
 //! Files that lost or changed something: does the verdict change, and is there a warning?
 //!
 //! The limit of each case is the bytes that the fixture needs, or one byte less, so that the
-//! smallest change of the memory can change the verdict. Removing or scaling half of a table or
+//! smallest change of the memory can change the verdict. A warning that the verdict is the same
+//! counts as silence. Removing or scaling half of a table or
 //! more must not change it silently if the table has a witness. All other silent changes are
 //! counted by kind and printed: single cells that no other part of a profile repeats, and names.
 //!
@@ -203,7 +204,10 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
         let change = change(&case, &mut random);
         let is_said = || {
             let warnings = subject.warnings(&case, limit);
-            warnings.iter().any(|text| !subject.warnings.contains(text))
+            let mut new = warnings
+                .iter()
+                .filter(|text| !subject.warnings.contains(text));
+            new.any(|text| !text.contains("but the verdict is the same"))
         };
         let outcome = match subject.fits(&case, limit) {
             None => "refused",
