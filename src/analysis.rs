@@ -1,11 +1,15 @@
 //! Takes a run from two files to a report. [`Analysis`] reads the files into a model, [`Layers`]
-//! assigns each operation of the model to a layer, and [`Layers::split`] finds the best split for a
-//! [`Request`]. [`Compilation`] reads a model that was compiled for several IPUs, and says whether
+//! assigns each operation of the model to a layer, and [`Analysis::split`] finds the best split for
+//! a [`Request`] (`answer.rs`), with the answers to changed requests (`claims.rs`). [`Compilation`] reads a model that was compiled for several IPUs, and says whether
 //! it fits. The command takes these steps one by one, since it prints messages between them.
 
+mod answer;
+mod changed;
+mod claims;
 mod compilation;
 mod judged;
 mod layers;
+mod list;
 mod named_layers;
 mod request;
 mod split;
@@ -15,6 +19,8 @@ pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
+pub(crate) use answer::Answers;
+pub(crate) use list::List;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;

@@ -71,6 +71,14 @@ impl JudgedSplit {
         names.iter().map(String::as_str)
     }
 
+    /// Returns the number of IPUs, including IPUs that run nothing.
+    pub(super) fn ipus(&self) -> usize {
+        match self {
+            Self::FirstLayers(names) => names.len() + 1,
+            Self::LayersPerIpu(counts) => counts.len(),
+        }
+    }
+
     /// Returns the stages of the split, and its number of IPUs, including IPUs that run nothing.
     /// `requested` has the number of IPUs of the request, and the number of amounts in
     /// `--mem-per-tile` (0 without the option).

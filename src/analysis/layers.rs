@@ -6,12 +6,12 @@ use crate::escape::printable;
 use crate::limits;
 use crate::message::{Warning, usage};
 use crate::model::{
-    LayerOptions, LayerSource, Layering, Model, ModuleLayers, OutOn, Placement, Rules, Untied,
+    LayerOptions, LayerSource, Layering, Model, ModuleLayers, OutOn, Placement, PlacementOptions,
+    Rules, Untied,
 };
-use crate::search::{SearchResult, Solver};
+use crate::search::Solver;
 use crate::wording::{counted, displayed, listed};
 use anyhow::{Context, Result};
-use std::collections::BTreeSet;
 
 /// A model whose operations and variables are assigned to layers.
 #[derive(Debug)]
@@ -27,10 +27,12 @@ pub struct Layers<'a> {
     /// A message with the number of layers and how they were found. `None` if the request says how
     /// to find layers, or if the default regex found them.
     pub note: Option<String>,
-    /// Whether the default regex found other layers at first, which were replaced by modules since
-    /// one of them was over the limit. Then only `--layer-name-regex auto` gives the present layers
-    /// again.
+    /// Whether modules replaced the layers of the default regex, since these did not fit. Then only
+    /// `--layer-name-regex auto` gives the present layers to a command that names some of them.
     pub are_switched: bool,
+    /// Whether these are the finest layers: the modules inside the layers of the request.
+    pub(super) are_parts: bool,
+    options: PlacementOptions,
 }
 
 impl Analysis {
@@ -84,6 +86,8 @@ impl Analysis {
             layering,
             note,
             are_switched: false,
+            are_parts: false,
+            options: request.placement.clone(),
         })
     }
 }
@@ -122,81 +126,116 @@ impl<'a> Layers<'a> {
         idle.collect()
     }
 
-    /// Returns finer layers if `result` found layers that are over the limit as stages of their
-    /// own: these layers are cut into their parts or, if the default regex found the layers,
-    /// modules replace all layers. Returns `None` if no layer is over the limit except layers that
-    /// options name, if there are no finer layers, if `request` has a split to evaluate, and with
-    /// the greedy solver or the classic rules.
+    /// Returns whether `other` has the same layers, with operations in the same places.
+    pub(super) fn are_as(&self, other: &Self) -> bool {
+        let (one, two) = (&self.layering, &other.layering);
+        one.layers == two.layers && one.names == two.names && self.options == other.options
+    }
+}
+
+impl Analysis {
+    /// Returns finer layers than `whole`, the layers of `request`, to try if these do not fit.
+    /// `number` 1 is the first choice: the modules of the model, if the default regex found the
+    /// layers. The last choice has the modules inside the layers. Layers that options name stay as
+    /// they are. `None` beyond the last choice, for the classic rules and for the greedy solver.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of the finer layers than in any real model.
-    pub(super) fn finer(
+    pub(super) fn finer_layers(
         &self,
-        result: &SearchResult<'_>,
+        whole: &Layers<'_>,
         request: &Request,
-    ) -> Result<Option<Layers<'a>>> {
+        number: usize,
+    ) -> Result<Option<Layers<'_>>> {
         let is_original =
             request.rules == Rules::Classic || request.options.solver == Solver::Greedy;
-        if is_original || request.judged.is_some() {
+        if is_original {
             return Ok(None);
         }
-        let positions = &self.placement.positions;
-        // Layers that options name are not cut, since the options would no longer apply.
-        let named = request.named_layers().into_iter();
-        let named: Vec<usize> = named.filter_map(|name| positions.find(name)).collect();
-        let mut too_large = result.positions_over_limit();
-        too_large.retain(|position| !named.contains(position));
-        if too_large.is_empty() {
-            return Ok(None);
-        }
-        let finer = self.layering.refined(&self.model().operations, &too_large);
-        let Some(finer) = finer.or_else(|| self.finer_modules(&too_large, request)) else {
+        let modules = self.other_modules(whole, request);
+        let (layering, are_parts) = match (number, modules) {
+            (1, Some(modules)) => (Some(modules), false),
+            (2, Some(modules)) => (self.parts(&modules, request), true),
+            (1, None) => (self.parts(&whole.layering, request), true),
+            _ => return Ok(None),
+        };
+        let Some(layering) = layering else {
             return Ok(None);
         };
-        let names = too_large.iter().map(|&at| positions.name(at).to_string());
-        let note = format!(
-            "{} by the modules of the model, since {} {} over the limit",
-            counted(finer.len() - 1, "layer"),
-            sample(&names.collect::<Vec<_>>()),
-            match too_large.len() {
-                1 => "by itself is",
-                _ => "by themselves are",
-            }
-        );
-        Ok(Some(Layers {
-            are_switched: self.are_switched || self.layering.modules().is_none(),
-            ..self.analysis.placed(finer, request, Some(note))?
-        }))
+        let is_switched = whole.layering.modules().is_none();
+        self.finer(layering, request, (is_switched, are_parts)).map(Some)
     }
 
-    /// Returns the layers of `--layer-name-regex auto`, which come from modules, to replace those
-    /// of the default regex. `too_large` has the positions of the layers over the limit. Returns
-    /// `None` if the request chose the layers or names layers that modules lack, if modules are the
-    /// layers already, or if they are no finer: no more of them, and none that overlaps a layer in
-    /// `too_large` can be cut.
-    fn finer_modules(&self, too_large: &[usize], request: &Request) -> Option<Layering> {
-        let (model, layering) = (self.model(), &self.layering);
-        let is_default = matches!(request.layers.source, LayerSource::Best);
-        if !is_default || request.keeps_layers || layering.modules().is_some() {
-            return None;
-        }
-        let modules = Layering::new(model, &LayerOptions::modules());
-        if !has_all(&modules, &request.named_layers()) {
-            return None;
-        }
-        let pairs = layering.layers.iter().zip(&modules.layers);
-        let holding: BTreeSet<usize> = pairs
-            .filter(|&(&layer, _)| layer > 0 && too_large.contains(&(layer as usize)))
-            .map(|(_, &module)| module as usize)
-            .collect();
-        let is_finer = modules.len() > layering.len();
-        let have_parts = || {
-            let holding: Vec<usize> = holding.into_iter().collect();
-            modules.refined(&model.operations, &holding).is_some()
+    /// Returns the layers of `request` with those divided that the modules `names` are parts of.
+    pub(super) fn layers_with_parts(
+        &self,
+        request: &Request,
+        names: &[String],
+    ) -> Result<Layers<'_>> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let whole = find_layers(&self.model, request);
+        let is_switched = whole.modules().is_none();
+        let base = match is_switched {
+            true => Layering::new(&self.model, &LayerOptions::modules()),
+            false => whole,
         };
-        (is_finer || have_parts()).then_some(modules)
+        let layering = base.with_parts(&self.model.operations, &names);
+        self.finer(layering, request, (is_switched, false))
+    }
+
+    fn finer(
+        &self,
+        layering: Layering,
+        request: &Request,
+        (is_switched, are_parts): (bool, bool),
+    ) -> Result<Layers<'_>> {
+        let note = format!(
+            "{} by the modules of the model, since whole layers do not fit",
+            counted(layering.len() - 1, "layer")
+        );
+        Ok(Layers {
+            are_switched: is_switched,
+            are_parts,
+            ..self.placed(layering, request, Some(note))?
+        })
+    }
+
+    /// Returns the modules of the model as layers, in place of those of the default regex in
+    /// `whole`. `None` if the request chose the layers or names layers that modules lack, if
+    /// modules are the layers already, or if there are fewer of them.
+    fn other_modules(&self, whole: &Layers<'_>, request: &Request) -> Option<Layering> {
+        let is_default = matches!(request.layers.source, LayerSource::Best);
+        if !is_default || whole.layering.modules().is_some() {
+            return None;
+        }
+        let modules = Layering::new(&self.model, &LayerOptions::modules());
+        let is_finer = modules.len() >= whole.layering.len();
+        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
+    }
+
+    /// Divides layers into the modules inside them until none has any; `None` if no layer can be
+    /// divided. Layers that options name are not divided, since the options would no longer apply.
+    fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
+        let named = request.named_layers();
+        let once = |layering: &Layering| {
+            let positions: Vec<usize> = (1..layering.names.len())
+                .filter(|&position| !named.contains(&&*layering.names[position]))
+                .collect();
+            layering
+                .refined(&self.model.operations, &positions)
+                .filter(|refined| refined.len() <= MAX_PARTS)
+        };
+        let mut finest = once(layering)?;
+        while let Some(finer) = once(&finest) {
+            finest = finer;
+        }
+        Some(finest)
     }
 }
+
+/// Upper bound on the parts of layers that are tried; with more, the costs of ranges take longer
+/// than reading the profile.
+const MAX_PARTS: usize = 400;
 
 /// Returns the note for layers that come from modules or, if the profile names no modules, from the
 /// flow of data: their number and how they were found. `modules` are the modules of `layering`.

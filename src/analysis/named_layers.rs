@@ -46,6 +46,17 @@ impl LayerConstraint {
         }
     }
 
+    /// Reads the constraint that the option `option` gives with `value`; `None` for other options
+    /// and for a wrong value.
+    pub(crate) fn parse(option: &str, value: &str) -> Option<Self> {
+        match option {
+            "--pin" => Self::pin(value).ok(),
+            "--together" => Self::together(value).ok(),
+            "--cut-before" => Some(Self::CutBefore(value.to_owned())),
+            _ => None,
+        }
+    }
+
     /// Returns the names of the layers in the constraint: two for `Together`, otherwise one.
     pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {

@@ -30,17 +30,14 @@ pub struct Request {
     /// How layers are found in the names of operations: by a regex, by modules, or by the better of
     /// both.
     pub layers: LayerOptions,
-    /// Whether the layers of the default regex stay even if one of them, as a stage of its own, is
-    /// over the limit. If false, modules replace all layers in that case, if they are finer.
-    pub keeps_layers: bool,
     /// On which IPU Out (the operations after the last layer) runs, and which shared weights may be
     /// copied, so that the layers that share them may be in different stages.
     pub placement: PlacementOptions,
     /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU. If empty, all
     /// IPUs have the memory that the profile gives for a tile.
     pub memory_per_tile: Vec<u64>,
-    /// Number of IPUs. If `None`, it is the number of amounts in `memory_per_tile` if there are
-    /// several, else the number of IPUs of `judged`, else the fewest on which the model fits.
+    /// Number of IPUs of all replicas. If `None`, it is one for each of several amounts in
+    /// `memory_per_tile`, else that of `judged`, else the fewest on which the model fits.
     pub ipus: Option<IpuCount>,
     /// The objective by which splits are compared first. If `None`, it is the time of a step, or
     /// the number of IPUs if the profile has no cycles.
@@ -103,64 +100,69 @@ impl Request {
         self.options.split || self.options.sweep
     }
 
-    /// Translates the request into a search in `model`, whose layers have the positions of
-    /// `placement`. Returns `None` if no search is requested.
+    /// Translates the request into a request about layers with the positions of `placement`.
     ///
     /// # Errors
     /// If options contradict each other, name layers that the model does not have, or need cycles
     /// that the profile does not have.
-    pub(super) fn search(
-        &self,
-        model: &Model,
-        placement: &Placement,
-    ) -> Result<Option<SearchRequest>> {
-        if !self.has_search() {
-            return Ok(None);
-        }
+    pub(super) fn search(&self, model: &Model, placement: &Placement) -> Result<SearchRequest> {
         let positions = &placement.positions;
         let limits = self.limits(model.target.bytes_per_tile)?;
         let ipus_and_amounts = (self.ipus, self.memory_per_tile.len());
-        let judged = self.judged.as_ref();
-        let judged = judged.map(|judged| judged.plan(positions, ipus_and_amounts));
-        let judged = judged.transpose()?;
-        let ipus = self.ipus(limits.len(), judged.as_ref().map(|judged| judged.ipus))?;
+        let judged = self
+            .judged
+            .as_ref()
+            .map(|judged| judged.plan(positions, ipus_and_amounts))
+            .transpose()?;
+        let ipus = self.all_ipus()?;
         if self.options.solver == Solver::Greedy {
             self.refuse_greedy(ipus, limits.len())?;
         }
-        let constraints = self.constraints.iter();
-        let constraints = constraints
-            .map(|own| own.at(positions))
-            .collect::<Result<_>>()?;
-        let cycles = model.layer_cycles(placement);
-        Ok(Some(SearchRequest {
+        Ok(SearchRequest {
             options: self.options.clone(),
             ipus,
             limits,
-            goal: self.goal(cycles.as_ref())?,
-            constraints,
-            cycles,
+            goal: self.goal(model.layer_cycles(placement).as_ref())?,
+            constraints: self
+                .constraints
+                .iter()
+                .map(|own| own.at(positions))
+                .collect::<Result<_>>()?,
             given: judged.map(|judged| judged.plan),
-        }))
+        })
     }
 
-    /// Returns the number of IPUs: that of the request, else the number of limits if there are
-    /// several, else that of the split to evaluate (`judged`), else the number that the original
-    /// tool assumed, if its solver or rules are selected, else the smallest on which the model
-    /// fits. An error if `--num-ipus` differs from the number of several limits.
-    fn ipus(&self, limits: usize, judged: Option<usize>) -> Result<IpuCount> {
-        let several = (limits > 1).then_some(limits);
+    /// Returns the number of IPUs of all replicas: that of the request, else one for each of
+    /// several limits, else that of the split to evaluate, else the number that the original tool
+    /// assumed, if its solver or rules are selected, else the smallest on which the model fits.
+    ///
+    /// # Errors
+    /// If `--num-ipus` differs from the number of several limits, or is lower than that of
+    /// replicas.
+    pub(crate) fn all_ipus(&self) -> Result<IpuCount> {
+        let replicas = usize::try_from(self.options.replicas()).unwrap_or(usize::MAX);
+        let of_all = |ipus: usize| ipus.saturating_mul(replicas);
+        let amounts = self.memory_per_tile.len();
+        let several = (amounts > 1).then_some(of_all(amounts));
         let of_original = self.of_original().map(|_| ORIGINAL_IPUS);
+        let judged = self.judged.as_ref().map(|judged| of_all(judged.ipus()));
         match (self.ipus, several) {
-            (Some(IpuCount::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
-                "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}; give one \
-                     amount, or one for each IPU"
+            (Some(IpuCount::Exactly(ipus)), _) if ipus < replicas => Err(usage(format!(
+                "--replicas {replicas} takes at least {replicas} IPUs, but --num-ipus is {ipus}, \
+                 the number of all IPUs; give more IPUs, or fewer replicas"
             ))),
-            (Some(IpuCount::UpTo(_)), Some(limits)) => Ok(IpuCount::UpTo(limits)),
-            (Some(ipus), _) => Ok(ipus),
-            (None, limits) => {
-                let exactly = limits.or(judged).or(of_original);
-                Ok(exactly.map_or(IpuCount::AUTO, IpuCount::Exactly))
+            (Some(IpuCount::Exactly(ipus)), Some(several)) if ipus != several => {
+                Err(usage(format!(
+                    "--mem-per-tile has {amounts} amounts, but --num-ipus is {ipus}; give one \
+                     amount, or one for each IPU of a replica"
+                )))
             }
+            (Some(IpuCount::UpTo(_)), Some(several)) => Ok(IpuCount::UpTo(several)),
+            (Some(ipus), _) => Ok(ipus),
+            (None, several) => Ok(several
+                .or(judged)
+                .or(of_original)
+                .map_or(IpuCount::AUTO, IpuCount::Exactly)),
         }
     }
 
@@ -193,44 +195,73 @@ impl Request {
         goal.or(option.map(str::to_owned))
     }
 
-    /// Returns the pipeline whose stages are computed. It is the empty default pipeline if no
-    /// search is requested, or with the solver or the rules of the original tool.
+    /// Returns the pipelines that the request leaves open, in groups that are tried one after the
+    /// other ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` says
+    /// whether training has optimizer state. There is only the empty default pipeline if no search
+    /// is requested, or with the solver or the rules of the original tool.
     ///
     /// # Errors
     /// If a pipeline is requested together with the solver or the rules of the original tool, or if
     /// optimizer state is to be shared by replicas and there is only one.
-    pub(super) fn pipeline(&self, model: &Model) -> Result<Pipeline> {
+    pub(super) fn pipelines(&self, model: &Model, has_state: bool) -> Result<Vec<Vec<Pipeline>>> {
         let asked = &self.options.pipeline;
         if let Some(original) = self.of_original() {
-            let has_schedule = asked.schedule.is_some_and(|own| own != Schedule::None);
-            let recomputes = asked.recompute.is_some_and(|own| own != Recompute::None);
-            let has_state = asked.state.is_some() || asked.tries_states;
-            let has_accumulator = asked.accumulator != Accumulator::default();
             let option = first_true(&[
-                (has_schedule, "--schedule"),
-                (recomputes, "--recompute"),
-                (has_accumulator, "--accumulator"),
-                (has_state, "--optimizer-state"),
+                (asked.schedule.is_some_and(|own| own != Schedule::None), "--schedule"),
+                (asked.recompute.is_some_and(|own| own != Recompute::None), "--recompute"),
+                (asked.accumulator != Accumulator::default(), "--accumulator"),
+                (asked.state.is_some(), "--optimizer-state"),
             ]);
-            let refusal = option.map(|option| no_pipeline(option, original));
-            return refusal.map_or(Ok(Pipeline::default()), Err);
+            return match option {
+                Some(option) => Err(no_pipeline(option, original)),
+                None => Ok(vec![vec![Pipeline::default()]]),
+            };
         }
-        if !self.has_search() {
-            return Ok(Pipeline::default());
+        let usual = asked.choose(model);
+        let open = usual.open(*asked, model.backward_start.is_some());
+        let mut groups = asked.states(self.options.step.streaming_bandwidth.is_some());
+        if !has_state || !usual.is_on() {
+            groups.truncate(1);
+            groups[0].truncate(1);
         }
-        let pipeline = asked.choose(model);
-        let state = pipeline.state;
-        // `--plan` tries several numbers of replicas, so the pipeline starts with one.
-        if self.options.plan && state.is_sharded() {
-            return Ok(pipeline.with_state(StatePlace::OnChip, 1));
-        }
-        if state.is_sharded() && pipeline.replicas < 2 {
-            return Err(usage(format!(
+        let replicas = self.sharing_replicas()?;
+        let in_state = |&state: &StatePlace| {
+            let replicas = match state.is_sharded() {
+                true => replicas.clone(),
+                false => vec![self.options.replicas()],
+            };
+            let open = &open;
+            replicas.into_iter().flat_map(move |replicas| {
+                open.iter().map(move |pipeline| pipeline.with_state(state, replicas))
+            })
+        };
+        let groups: Vec<Vec<Pipeline>> = groups
+            .iter()
+            .map(|states| states.iter().flat_map(in_state).collect())
+            .filter(|pipelines: &Vec<Pipeline>| !pipelines.is_empty())
+            .collect();
+        match asked.state {
+            Some(state) if groups.is_empty() => Err(usage(format!(
                 "--optimizer-state {state}: state can only be shared by several replicas; give \
-                 --replicas with 2 or more, or use off-chip"
-            )));
+                 --num-ipus with 2 or more, or use off-chip"
+            ))),
+            _ => Ok(groups),
         }
-        Ok(pipeline)
+    }
+
+    /// Returns the numbers of replicas that may share optimizer state, at least 2 each: that of the
+    /// request, else the powers of 2 for which there are IPUs.
+    fn sharing_replicas(&self) -> Result<Vec<u64>> {
+        let replicas = self.options.replicas();
+        if replicas > 1 {
+            return Ok(vec![replicas]);
+        }
+        let amounts = self.memory_per_tile.len();
+        if amounts > 1 || self.judged.is_some() {
+            return Ok(Vec::new());
+        }
+        let most = self.all_ipus()?.highest() as u64;
+        Ok((1..u64::BITS).map(|power| 1 << power).take_while(|&replicas| replicas <= most).collect())
     }
 
     /// Returns the option that selects the solver or the rules of the original tool, neither of

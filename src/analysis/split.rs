@@ -1,16 +1,21 @@
-//! The steps from layers to a report on the best split: the memory model, the search and the
-//! report.
+//! From a request to a report: the answer, its proof and its stages in full, and the answers to
+//! changed requests.
 
+use super::answer::{Answer, Answers};
 use super::layers::no_layers;
+use super::list::List;
 use super::{Analysis, Layers, Request};
-use crate::memory::MemoryModel;
-use crate::message::{Warning, refused};
+use crate::memory::{MemoryModel, StatePlace};
+use crate::message::Warning;
 use crate::model::Model;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Inputs, Peaks, Provenance, Report};
-use crate::search::{self, SearchError, SearchResult};
-use crate::solve::{Limits, SolveError};
-use anyhow::{Context, Error, Result};
+use crate::search::{
+    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchOptions, SearchResult, ShownSplit,
+    Solver, Word,
+};
+use crate::solve::{self, Limits};
+use anyhow::{Context, Result};
 
 impl<'a> Layers<'a> {
     /// Returns the model whose layers these are.
@@ -34,69 +39,6 @@ impl<'a> Layers<'a> {
         memory.with_context(|| self.analysis.displayed())
     }
 
-    /// Finds the best split and builds its report. If a layer is over the limit as a stage of its
-    /// own, the split is of finer layers.
-    ///
-    /// # Errors
-    /// If options of `request` contradict each other or name layers that do not exist, if the
-    /// profile cannot be read again for the names of variables, or if data are too uncertain for a
-    /// verdict.
-    pub fn split(&self, request: &Request) -> Result<Report> {
-        let mut request = request.clone();
-        request.options.split = true;
-        let searched = self.search(&self.memory()?, &request, &Progress::new())?;
-        match searched.finer(&request)? {
-            Some(finer) => finer.split(&request),
-            None => searched.report(&request),
-        }
-    }
-
-    /// Runs the search of `request` with the memory of stages in its pipeline; `memory` is the
-    /// memory model without a pipeline. If the request needs no search, the `result` is `None`.
-    ///
-    /// # Errors
-    /// As [`split`](Self::split), and if the model has no layers.
-    pub(crate) fn search<'l>(
-        &'l self,
-        memory: &MemoryModel<'l>,
-        request: &Request,
-        progress: &Progress,
-    ) -> Result<SearchedLayers<'l>> {
-        let model = self.model();
-        if request.has_search() && self.layering.is_empty() {
-            return Err(no_layers(model, &self.layering));
-        }
-        let search = request.search(model, &self.placement)?;
-        let memory = memory.in_pipeline(request.pipeline(model)?);
-        let memory = memory.with_context(|| self.analysis.displayed())?;
-        let (memory, result) = match search {
-            None => (memory, None),
-            Some(search) => {
-                let result = search::search(&memory, &self.placement, search, progress);
-                let result = result.map_err(|error| self.refused(error))?;
-                (result.costs.memory.clone(), Some(result))
-            }
-        };
-        let layers = self;
-        Ok(SearchedLayers {
-            layers,
-            memory,
-            result,
-        })
-    }
-
-    /// Turns an error of a search into an error of the command. Constraints or tied weights that
-    /// contradict each other count as wrong usage (exit code 2).
-    fn refused(&self, error: SearchError) -> Error {
-        match error {
-            SearchError::Solve(
-                error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..)),
-            ) => refused(&error),
-            SearchError::TooManyPlaces(_) => Error::from(error).context(self.analysis.displayed()),
-            error => error.into(),
-        }
-    }
-
     /// Returns the part of the report about its origin: the files, the arguments of the command,
     /// the layer regex and the memory model.
     fn provenance(&self, request: &Request) -> Provenance {
@@ -109,27 +51,225 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Layers, and the result of the search for the best split of them.
-#[derive(Debug)]
-pub(crate) struct SearchedLayers<'l> {
-    /// The layers that were searched.
-    pub(crate) layers: &'l Layers<'l>,
-    /// The memory model in the pipeline of the best split, with its place of the optimizer state;
-    /// without a pipeline if no search was requested.
-    memory: MemoryModel<'l>,
-    /// The result of the search; `None` if none was requested.
-    pub(crate) result: Option<SearchResult<'l>>,
+impl Analysis {
+    /// Finds the best split and builds its report.
+    ///
+    /// # Errors
+    /// If options of `request` contradict each other or name layers that do not exist, if the
+    /// profile cannot be read again for the names of variables, or if data are too uncertain for a
+    /// verdict.
+    pub fn split(&self, request: &Request) -> Result<Report> {
+        let mut request = request.clone();
+        request.options.split = true;
+        let (layers, progress) = (List::default(), Progress::new());
+        let answers = Answers::new(self, &layers, &progress);
+        answers.search(&request)?.report(&request, &|_| String::new())
+    }
 }
 
-impl<'l> SearchedLayers<'l> {
-    /// Returns the layers by which layers over the limit are replaced, as [`Layers::finer`] says;
-    /// `None` if no search was requested.
-    pub(crate) fn finer(&self, request: &Request) -> Result<Option<Layers<'l>>> {
-        let finer = self.result.as_ref();
-        let finer = finer.map(|result| self.layers.finer(result, request));
-        Ok(finer.transpose()?.flatten())
+impl<'s> Answers<'s, '_> {
+    /// Answers `request`, with everything that its report says. If the request needs no search, the
+    /// `result` is `None`.
+    ///
+    /// # Errors
+    /// As [`Analysis::split`], and if the model has no layers.
+    pub(crate) fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
+        let whole = self.whole_layers(request)?;
+        if !request.has_search() {
+            return Ok(SearchedLayers {
+                layers: whole.layers,
+                memory: whole.space.memory().clone(),
+                result: None,
+            });
+        }
+        if whole.layers.layering.is_empty() && request.all_ipus()?.highest() > 1 {
+            return Err(no_layers(&self.analysis.model, &whole.layers.layering));
+        }
+        let (layers, result) = match request.options.solver {
+            Solver::Greedy => (whole.layers, self.greedy(request)?),
+            Solver::Ilp => self.solved(request)?,
+        };
+        Ok(SearchedLayers {
+            layers,
+            memory: result.costs.memory.clone(),
+            result: Some(result),
+        })
     }
 
+    /// Answers `request` on one IPU for each replica, with nothing beside the split. `None` if
+    /// replicas have to share optimizer state and their number is open.
+    pub(crate) fn on_one_ipu(&self, request: &Request) -> Result<Option<SearchedLayers<'s>>> {
+        let ipus = request.options.replicas() as usize;
+        let state = request.options.pipeline.state;
+        if ipus == 1 && state.is_some_and(StatePlace::is_sharded) {
+            return Ok(None);
+        }
+        let mut one = request.changed().with_ipus(ipus).request;
+        one.options = SearchOptions {
+            split: true,
+            plan: false,
+            moves: false,
+            what_if: false,
+            ..one.options
+        };
+        self.search(&one).map(Some)
+    }
+
+    /// Runs the search of the original tool.
+    fn greedy(&self, request: &Request) -> Result<SearchResult<'s>> {
+        let level = self.whole_layers(request)?;
+        let question = level.question(request)?;
+        let pipeline = self.pipelines(request)?[0][0];
+        let ipus = question.request.ipus.highest();
+        let all = (pipeline, Reach { bytes: u64::MAX, stages: ipus });
+        let costs = level.space.costs(&question, all, self.progress);
+        let costs = costs.map_err(|error| self.refused(error))?;
+        let greedy = solve::greedy(&costs.ranges, question.request.highest_limit(), ipus);
+        let shown = ShownSplit::new(&costs, greedy.stages.clone())?;
+        Ok(SearchResult {
+            costs,
+            outcome: Outcome::Greedy(greedy),
+            shown,
+            near: None,
+            open_pipelines: 1,
+            by_ipus: Vec::new(),
+            claims: Default::default(),
+        })
+    }
+
+    /// Answers `request` and proves the answer. Returns the layers of the answer with it.
+    fn solved(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
+        let Some(answer) = self.answer(request)? else {
+            return self.contradicted(request);
+        };
+        let costs = self.costs(&answer, reach(request, &answer))?;
+        let task = self.progress.begin("computing stages", Unit::Rows, 0);
+        let shown = ShownSplit::of(&costs, Some(&answer.best))?;
+        drop(task);
+        let outcome = match request.judged {
+            Some(_) => Outcome::Given,
+            None if answer.best.fits => Outcome::Best(Box::new(
+                answer
+                    .level
+                    .space
+                    .prove(&costs, &answer.best)
+                    .map_err(|error| self.refused(error))?,
+            )),
+            None => Outcome::Refused(Box::new(costs.refused(&shown)?)),
+        };
+        let result = SearchResult {
+            near: costs.costs_near(&shown, self.progress)?,
+            outcome,
+            shown,
+            open_pipelines: self.pipelines(request)?.iter().map(Vec::len).sum(),
+            by_ipus: self.by_ipus(request, &answer)?,
+            claims: self.claims(request, &answer)?,
+            costs,
+        };
+        Ok((answer.level.layers, result))
+    }
+
+    /// Returns the reason why no split keeps the constraints of `request`, whatever the limits.
+    fn contradicted(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
+        let level = self.whole_layers(request)?;
+        let question = level.question(request)?;
+        let pipeline = self.pipelines(request)?[0][0];
+        let reach = Reach {
+            bytes: u64::MAX,
+            stages: question.request.ipus.highest(),
+        };
+        let costs = level.space.costs(&question, (pipeline, reach), self.progress);
+        let costs = costs.map_err(|error| self.refused(error))?;
+        let shown = ShownSplit::of(&costs, None)?;
+        let result = SearchResult {
+            outcome: Outcome::Refused(Box::new(costs.refused(&shown)?)),
+            shown,
+            near: None,
+            open_pipelines: 1,
+            by_ipus: Vec::new(),
+            claims: Default::default(),
+            costs,
+        };
+        Ok((level.layers, result))
+    }
+
+    /// Returns, if the report shows other splits, the best split on each of several numbers of IPUs
+    /// of a replica (ascending) with the layers and in the pipeline of `answer`; where none fits,
+    /// the split with the lowest peak.
+    fn by_ipus(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Candidate>> {
+        if !request.options.what_if || !answer.may_have_all() {
+            return Ok(Vec::new());
+        }
+        let (level, best) = (answer.level, &answer.best);
+        let mut found = Vec::new();
+        for ipus in self.numbers_to_try(request, best)? {
+            let request = request.changed().without_given();
+            let request = request.with_ipus(ipus * best.replicas).request;
+            let question = level.question(&request)?;
+            let pipelines = [best.pipeline];
+            let fitting = level.space.best(&question, &pipelines, self.progress);
+            let candidate = match fitting.map_err(|error| self.refused(error))? {
+                Some(candidate) => Some(candidate),
+                None => level
+                    .space
+                    .lowest(&question, (&pipelines, None), self.progress)
+                    .map_err(|error| self.refused(error))?,
+            };
+            found.extend(candidate);
+        }
+        Ok(found)
+    }
+
+    /// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: all
+    /// up to 16, and beyond it powers of 2 and the neighbours of the answer's number. If each IPU
+    /// has a memory of its own, none above the number of IPUs of the answer.
+    fn numbers_to_try(&self, request: &Request, best: &Candidate) -> Result<Vec<usize>> {
+        const TRIED: usize = 16;
+        let is_open = request.memory_per_tile.len() <= 1;
+        let now = match request.all_ipus()? {
+            IpuCount::Exactly(ipus) => ipus / best.replicas,
+            IpuCount::UpTo(_) => best.ipus,
+        };
+        let most = if is_open { now.max(TRIED) } else { now };
+        let is_tried = |&ipus: &usize| {
+            ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1
+        };
+        Ok((1..=most).filter(is_tried).collect())
+    }
+}
+
+impl Answer<'_, '_> {
+    /// Returns whether the model is small enough for the costs of all ranges.
+    fn may_have_all(&self) -> bool {
+        self.level.layers.placement.positions.len() <= PipelineCosts::MAX_TRIED_POSITIONS
+    }
+}
+
+/// Returns the ranges whose costs the report of `request` needs: all of them if it shows other
+/// splits or moved cuts.
+fn reach(request: &Request, answer: &Answer<'_, '_>) -> Reach {
+    let options = &request.options;
+    let stages = answer.best.ipus.max(answer.best.solution.score.stages);
+    let is_all = options.moves || options.what_if && answer.may_have_all();
+    Reach {
+        bytes: if is_all { u64::MAX } else { answer.question.request.highest_limit() },
+        stages,
+    }
+}
+
+/// Layers, and the answer to a request about them.
+#[derive(Debug)]
+pub(crate) struct SearchedLayers<'s> {
+    /// The layers of the answer.
+    pub(crate) layers: &'s Layers<'s>,
+    /// The memory model in the pipeline of the best split, with its place of the optimizer state;
+    /// without a pipeline if no search was requested.
+    pub(crate) memory: MemoryModel<'s>,
+    /// The answer; `None` if none was requested.
+    pub(crate) result: Option<SearchResult<'s>>,
+}
+
+impl SearchedLayers<'_> {
     /// Returns warnings about the split: about recorded memory, and about the optimizer update.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
@@ -140,11 +280,16 @@ impl<'l> SearchedLayers<'l> {
         of_recording.chain(of_update).collect()
     }
 
-    /// Builds the report. Names of variables are read from the profile again.
+    /// Builds the report. Names of variables are read from the profile again. `command` writes the
+    /// command that gives the answer to a changed request.
     ///
     /// # Errors
     /// If the profile has changed since it was first read.
-    pub(crate) fn report(&self, request: &Request) -> Result<Report> {
+    pub(crate) fn report(
+        &self,
+        request: &Request,
+        command: &(dyn Fn(&[Word]) -> String + Sync),
+    ) -> Result<Report> {
         let Self {
             layers,
             memory,
@@ -167,6 +312,7 @@ impl<'l> SearchedLayers<'l> {
             detail: request.detail,
             provenance: layers.provenance(request),
             warnings: warnings.chain(self.warnings()).collect(),
+            command,
         };
         let report = Report::new(inputs, lookup.as_ref());
         let mut report = report.with_context(|| layers.analysis.displayed())?;

@@ -1,12 +1,11 @@
 //! Suggests commands after a run, as lines that the user can copy.
 
 use super::options::Options;
+use crate::analysis::LayerConstraint;
 use crate::escape::shell;
-use crate::memory::StatePlace;
-use crate::model::Positions;
 use crate::report::emit::EmitForm;
 use crate::report::{BestSplit, Report};
-use crate::search::{IpuCount, Reserve, Solver};
+use crate::search::{IpuCount, Reserve, Solver, Word};
 use std::fmt;
 
 /// A command line of popliner that is suggested: its arguments, each option with its value as one
@@ -38,6 +37,25 @@ impl Command {
         }
     }
 
+    /// Gives `option` the value `value` beside its earlier values.
+    fn and(mut self, option: &str, value: impl fmt::Display) -> Self {
+        self.0.push(format!("{option}={value}"));
+        self
+    }
+
+    /// Removes the argument that gives `constraint`, which is written as on the command line.
+    fn without_constraint(mut self, constraint: &str) -> Self {
+        let is_it = |argument: &String| {
+            argument.split_once('=').is_some_and(|(option, value)| {
+                LayerConstraint::parse(option, value).is_some_and(|own| own.to_string() == constraint)
+            })
+        };
+        if let Some(index) = self.0.iter().position(is_it) {
+            self.0.remove(index);
+        }
+        self
+    }
+
     /// Adds `option`, a name such as `--solve` that takes no value.
     fn with_flag(mut self, option: &str) -> Self {
         self.0.push(option.to_owned());
@@ -63,74 +81,42 @@ fn option_name(argument: &str) -> &str {
 /// Writes the commands that are suggested after a run, from the options of that run.
 pub(super) struct Commands<'a> {
     options: &'a Options,
-    /// The arguments of the run that every suggested command repeats ([`Options::repeated`]), and
-    /// `--layer-name-regex=auto` if the tool chose modules as layers.
-    pub(super) repeated: Vec<String>,
 }
 
 impl<'a> Commands<'a> {
-    /// Prepares the commands for a run with `options`. If `by_modules` is set, the tool chose the
-    /// model's modules as layers, and each suggested command gets `--layer-name-regex=auto` to
-    /// choose them again.
-    pub(super) fn new(options: &'a Options, by_modules: bool) -> Self {
-        let mut repeated = options.repeated.clone();
-        repeated.extend(by_modules.then(|| "--layer-name-regex=auto".to_owned()));
-        Self { options, repeated }
+    /// Prepares the commands for a run with `options`.
+    pub(super) fn new(options: &'a Options) -> Self {
+        Self { options }
     }
 
-    /// Adds `--mem-per-tile` and `--reserve` of the run to `command`, if the run has them. Of a
-    /// list of amounts in `--mem-per-tile`, the amounts of the first `ipus` IPUs are kept.
-    fn limited(&self, command: Command, ipus: usize) -> Command {
+    /// Returns a command with the options of the run about the model, the limits and the pipeline.
+    /// It has no option that requests a result.
+    fn own(&self) -> Command {
         let limits = &self.options.limits;
         let memory = limits.mem_per_tile.as_ref().map(|amounts| {
-            let amounts = amounts.iter().take(ipus).map(u64::to_string);
-            amounts.collect::<Vec<_>>().join(",")
+            let amounts: Vec<String> = amounts.iter().map(u64::to_string).collect();
+            amounts.join(",")
         });
         let reserve = Some(limits.reserve).filter(|&reserve| reserve != Reserve::Bytes(0));
-        command
+        let ipus = limits.num_ipus.map(|ipus| match ipus {
+            IpuCount::Exactly(ipus) => ipus.to_string(),
+            IpuCount::UpTo(_) => "auto".to_owned(),
+        });
+        Command(self.options.repeated.clone())
             .with_any("--mem-per-tile", memory)
             .with_any("--reserve", reserve)
+            .with_any("--num-ipus", ipus)
     }
 
-    /// Returns a command with the [`repeated`](Self::repeated) arguments, `--mem-per-tile` and
-    /// `--reserve` of the run. It has no number of IPUs and no option that requests a result.
-    fn repeat(&self) -> Command {
-        self.limited(Command(self.repeated.clone()), usize::MAX)
-    }
-
-    /// Returns the number that `--num-ipus` gives; `None` without the option and for `auto`.
-    fn exact_ipus(&self) -> Option<usize> {
-        match self.options.limits.num_ipus {
-            Some(IpuCount::Exactly(ipus)) => Some(ipus),
-            _ => None,
-        }
-    }
-
-    /// Returns the command that computes only the split of `row`, a row of a plan, with the other
-    /// options of the run. `positions` has the names of the layers, which the command names.
-    pub(super) fn command_of(&self, row: &BestSplit, positions: &Positions) -> String {
-        let is_on_chip = row.state == StatePlace::OnChip;
-        let own = ["--objective", "--optimizer-state", "--replicas"];
-        // Optimizer state that stays on the chip is not streamed.
-        let streaming = is_on_chip.then_some("--streaming-bandwidth");
-        let own: Vec<&str> = own.into_iter().chain(streaming).collect();
-        let command = Command(self.repeated.clone())
-            .without(&own)
-            .with("--num-ipus", row.ipus)
-            .with("--schedule", row.schedule)
-            .with("--recompute", row.recompute)
-            .with_any("--optimizer-state", Some(row.state).filter(|_| !is_on_chip))
-            .with_any(
-                "--replicas",
-                Some(row.replicas).filter(|&replicas| replicas > 1),
-            );
-        let command = self.limited(command, row.ipus as usize);
-        let command = if row.cuts.is_empty() {
-            command.with_flag("--solve")
-        } else {
-            command.with("--splits", first_layers(row, positions))
-        };
-        command.to_string()
+    /// Returns the command that gives the answer to the request of the run with these changes.
+    pub(super) fn changed(&self, change: &[Word]) -> String {
+        let command = change.iter().fold(self.own(), |command, word| match word {
+            Word::Set(option, value) => command.with(option, value),
+            Word::Add(option, value) => command.and(option, value),
+            Word::Without(option) => command.without(&[option]),
+            Word::Drop(constraint) => command.without_constraint(constraint),
+        });
+        command.with_flag("--solve").to_string()
     }
 
     /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
@@ -138,11 +124,11 @@ impl<'a> Commands<'a> {
     /// each IPU has its own limit. `report` says which framework the configuration is for.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
-        let exactly = self.exact_ipus().unwrap_or(0);
-        let ipus = (row.ipus as usize).max(exactly).saturating_mul(2);
+        let most = report.plan.as_ref().map_or(0, |plan| plan.max_ipus as usize);
+        let ipus = (row.ipus as usize).max(most).saturating_mul(2);
         let limits = self.options.limits.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
-            let command = self.repeat().with("--num-ipus", ipus);
+            let command = self.own().with("--num-ipus", ipus);
             lines.push(format!("  more IPUs:      {command}"));
         }
         lines
@@ -156,7 +142,7 @@ impl<'a> Commands<'a> {
         let split = report.split.as_ref();
         let is_solved = results.solve && results.emit.is_empty();
         if (is_solved || results.plan) && split.is_some_and(|split| !split.fits) {
-            return self.after_refusal(report);
+            return after_refusal(report);
         }
         let has_page = self.options.exports.export_html.is_some();
         let is_proven = self.options.search.solver == Solver::Ilp;
@@ -164,47 +150,35 @@ impl<'a> Commands<'a> {
         match split.filter(|split| is_suggested && split.fits) {
             None => Vec::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
-            Some(split) => {
-                let command = self.repeat().with("--num-ipus", split.max_stages);
-                configuration_and_page(&command.to_string(), report)
-            }
+            Some(_) => configuration_and_page(&self.changed(&[]), report),
         }
     }
 
-    /// Returns the lines to print if no split fits: one command for each change of options that
-    /// `report` found to be enough. Empty if it found none.
-    fn after_refusal(&self, report: &Report) -> Vec<String> {
-        let Some(refusal) = &report.refusal else {
-            return Vec::new();
-        };
-        let pipeline = report.pipeline.iter();
-        let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
-        let others = others.chain(&refusal.on_more_ipus);
-        let lines = others
-            .filter(|other| other.fits)
-            .map(|other| format!("  this fits:      {}", self.changed(&other.options)));
-        with_head(lines.collect())
-    }
-
-    /// Returns the command of the run with other values for some options. `changed` is a list such
-    /// as `--schedule sequential --recompute stage`: each option is followed by its value.
-    fn changed(&self, changed: &str) -> Command {
-        let command = self.repeat().with_any("--num-ipus", self.exact_ipus());
-        let words: Vec<&str> = changed.split(' ').collect();
-        let options = words.chunks_exact(2);
-        let command = options.fold(command, |command, own| command.with(own[0], own[1]));
-        if self.options.is_bare {
-            command
-        } else {
-            command.with_flag("--solve")
-        }
-    }
-
-    /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs.
+    /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in
+    /// each replica; none if that is the command of the run.
     pub(super) fn after_one_ipu(&self) -> Vec<String> {
-        let command = self.repeat().with("--num-ipus", 4);
+        let ipus = 4 * self.options.time.replicas;
+        let command = self.own().with("--num-ipus", ipus).to_string();
+        if self.options.is_bare && command == self.own().to_string() {
+            return Vec::new();
+        }
         with_head(vec![format!("  on more IPUs:   {command}")])
     }
+}
+
+/// Returns the lines to print if no split fits: the command of each changed request that `report`
+/// found to fit. Empty if it found none.
+fn after_refusal(report: &Report) -> Vec<String> {
+    let Some(refusal) = &report.refusal else {
+        return Vec::new();
+    };
+    let pipeline = report.pipeline.iter();
+    let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
+    let lines = others
+        .chain(&refusal.on_more_ipus)
+        .filter(|other| other.fits)
+        .map(|other| format!("  this fits:      {}", other.command));
+    with_head(lines.collect())
 }
 
 /// Puts the line `next:` above `lines`, which are suggested commands; keeps an empty list empty.
@@ -228,14 +202,4 @@ fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
         format!("  configuration:  {command} --emit {form}"),
         format!("  page:           {unsolved} --solve --export-html report.html"),
     ])
-}
-
-/// Returns the name of the first layer of each stage of `row` but stage 0, separated by commas, as
-/// `--splits` reads them. `positions` has the names of the layers.
-fn first_layers(row: &BestSplit, positions: &Positions) -> String {
-    let names = row.cuts.iter().map(|&first| {
-        let name = positions.name(first as usize).to_string();
-        name.replace('\\', r"\\").replace(',', r"\,")
-    });
-    names.collect::<Vec<String>>().join(",")
 }

@@ -22,7 +22,7 @@ pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -
     }
     let outputs = Outputs {
         tables: report.tables(run.options.results.format),
-        ..Outputs::new(run, report, Commands::new(&run.options, false))
+        ..Outputs::new(run, report, Commands::new(&run.options))
     };
     outputs.print(out)
 }

@@ -20,13 +20,12 @@ mod tables;
 pub use options::{Effect, NoEffect, Options};
 pub use run::Exit;
 
-use crate::analysis::{Layers, SearchedLayers};
+use crate::analysis::{Answers, Layers, List, SearchedLayers};
 use crate::atomic;
 use crate::message::{Warning, refused};
 use crate::parallel;
-use crate::progress::Progress;
 use crate::report::{PipelineFacts, Report};
-use crate::search::{Answer, SearchResult};
+use crate::search::{Outcome, SearchResult, Word};
 use crate::solve::Greedy;
 use crate::wording::counted;
 use anyhow::Result;
@@ -120,20 +119,25 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     }
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&run.options, messages)?);
-    if run.options.is_bare && one_ipu::answers(&analysis.model, &run)? {
+    if run.options.is_bare && one_ipu::answers(&analysis, &run)? {
         return Ok(Exit::Done);
     }
-    let layers = analysis.layers(&run.request)?;
-    run.describe(&layers);
-    let outputs = run.outputs(&layers)?;
+    let layers = List::default();
+    let searched = run.messages.while_showing(|progress| {
+        Answers::new(&analysis, &layers, progress).search(&run.request)
+    })?;
+    run.describe(searched.layers);
+    let outputs = run.outputs(&ManuallyDrop::new(searched))?;
     Outputs { earlier, ..outputs }.print(out)
 }
 
 impl Run {
-    /// Prints how many operations, layers, steps and tiles the model has, and the warnings about
-    /// its layers.
+    /// Prints how many operations, layers, steps and tiles the model has, how its layers were
+    /// found, and the warnings about them.
     fn describe(&self, layers: &Layers<'_>) {
-        self.describe_source(layers);
+        if let Some(note) = &layers.note {
+            self.messages.summary(format_args!("layers: {note}"));
+        }
         let model = layers.model();
         let layering = &layers.layering;
         let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
@@ -144,41 +148,24 @@ impl Run {
             counted(model.steps(), "step"),
             counted(model.target.num_tiles, "tile")
         ));
-        // If there are no layers, the search ends with an error that says more.
-        if !layering.is_empty() || !self.request.has_search() {
-            for warning in &layers.warnings {
-                self.messages.warning(None, warning);
-            }
+        for warning in &layers.warnings {
+            self.messages.warning(None, warning);
         }
     }
 
-    /// Prints the note of `layers` on how they were found; prints nothing if they have none.
-    fn describe_source(&self, layers: &Layers<'_>) {
-        if let Some(note) = &layers.note {
-            self.messages.summary(format_args!("layers: {note}"));
-        }
-    }
-
-    /// Searches for the best split of these layers and collects all results. If a layer exceeds the
-    /// limit by itself, it is split into finer layers and the search is repeated with these.
-    fn outputs(&self, layers: &Layers<'_>) -> Result<Outputs<'_>> {
+    /// Collects all results.
+    fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
+        let layers = searched.layers;
         let memory = layers.memory()?;
-        let search = |progress: &Progress| layers.search(&memory, &self.request, progress);
-        let searched = self.messages.while_showing(search)?;
-        if let Some(finer) = searched.finer(&self.request)? {
-            self.describe_source(&finer);
-            return self.outputs(&finer);
-        }
-        let searched = ManuallyDrop::new(searched);
         let tables = tables::tables(&self.options, layers, &memory)?;
         let diagnosis = tables::diagnosis(&self.options, layers.model(), &memory);
-        self.describe_search(&searched);
-        let commands = Commands::new(&self.options, layers.are_switched);
+        self.describe_search(searched);
+        let commands = Commands::new(&self.options);
         Ok(Outputs {
             tables,
             diagnosis,
             greedy: searched.result.as_ref().and_then(greedy),
-            ..Outputs::new(self, self.report(&searched, &commands)?, commands)
+            ..Outputs::new(self, self.report(searched, &commands)?, commands)
         })
     }
 
@@ -199,23 +186,21 @@ impl Run {
         }
     }
 
-    /// Makes the report, and adds the suggested commands to it, which depend on the options.
+    /// Makes the report, with the commands that give the answers to changed requests.
     fn report(&self, searched: &SearchedLayers<'_>, commands: &Commands<'_>) -> Result<Report> {
+        let command = |change: &[Word]| commands.changed(change);
         let mut report = self.messages.while_showing(|progress| {
             let _task = progress.begin("making the report", 0);
-            searched.report(&self.request)
+            searched.report(&self.request, &command)
         })?;
         self.check_verdict(&report)?;
         if let Some(what_if) = &mut report.what_if {
+            let by_modules = searched.layers.are_switched;
+            let by_modules = by_modules.then(|| "--layer-name-regex=auto".to_owned());
             let pipeline = report.pipeline.iter();
             let chosen = pipeline.flat_map(PipelineFacts::chosen_options);
-            what_if.arguments = commands.repeated.iter().cloned().chain(chosen).collect();
-        }
-        if let Some(plan) = &mut report.plan {
-            let positions = &searched.layers.placement.positions;
-            for row in &mut plan.rows {
-                row.command = commands.command_of(row, positions);
-            }
+            let repeated = self.options.repeated.iter().cloned();
+            what_if.arguments = repeated.chain(by_modules).chain(chosen).collect();
         }
         Ok(report)
     }
@@ -224,8 +209,8 @@ impl Run {
 /// Returns the result of the greedy search of the original tool, for its output; `None` if another
 /// solver was used.
 fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
-    match &result.answer {
-        Answer::Greedy(greedy) => Some(greedy.clone()),
+    match &result.outcome {
+        Outcome::Greedy(greedy) => Some(greedy.clone()),
         _ => None,
     }
 }

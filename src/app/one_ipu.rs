@@ -5,6 +5,7 @@ use super::commands::Commands;
 use super::messages::Messages;
 use super::options::Options;
 use super::run::Run;
+use crate::analysis::{Analysis, Answers, List};
 use crate::message::{Warning, displayed};
 use crate::model::Model;
 use crate::profile::{Outline, RecordedTile};
@@ -24,21 +25,24 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     outline.is_ok_and(|found| found.ipus > found.replicas.max(1))
 }
 
-/// Prints how much memory the model needs on one IPU, as the compiler recorded it, and whether it
-/// fits. Returns `true` if that is the whole answer: the model fits, and the options request
-/// neither a number of IPUs, nor an export, a comparison or `--explain`.
+/// Prints how much memory the model needs on one IPU, and whether it fits. Returns `true` if that
+/// is the whole answer: the model fits, and the options request neither a number of IPUs, nor an
+/// export, a comparison or `--explain`.
 ///
 /// # Errors
-/// If the reserve leaves no memory of a tile.
-pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
-    let messages = run.messages;
-    let Some((tile, bytes)) = fullest(model, |tile| tile.total) else {
+/// If options contradict each other, or the reserve leaves no memory of a tile.
+pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
+    let (messages, model) = (run.messages, &analysis.model);
+    let layers = List::default();
+    let searched = messages.while_showing(|progress| {
+        Answers::new(analysis, &layers, progress).on_one_ipu(&run.request)
+    })?;
+    let found = searched.as_ref().and_then(|searched| searched.result.as_ref());
+    let Some(stage) = found.and_then(|found| found.shown.memory.first()) else {
         return Ok(false);
     };
-    let bytes_per_tile = model.target.bytes_per_tile;
-    let limits = run.request.limits(bytes_per_tile)?;
-    let limit = limits.first().copied().unwrap_or(bytes_per_tile);
-    let units = messages.look().units.for_bytes(limit);
+    let limit = run.request.limits(model.target.bytes_per_tile)?[0];
+    let (tile, bytes) = (stage.max_tile(), stage.max_tile_bytes());
     let mut doubts = model.contradictions.clone();
     refuse_close(&mut doubts, [free_bytes(limit, bytes)]);
     if are_refused(&doubts) {
@@ -50,12 +54,21 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
         let warnings = doubts.iter().map(|found| found.warning(true));
         warnings.for_each(|warning| messages.warning(Some(&file), &warning));
     }
+    messages.summary(kind(model));
+    let units = messages.look().units.for_bytes(limit);
+    let added = stage.tiles[tile].accumulators;
+    let added = match added {
+        0 => String::new(),
+        bytes => format!(
+            ", {} of them for gradient accumulators, which the profile lacks",
+            units.amount(bytes)
+        ),
+    };
     let needs = format!(
-        "{} of {} on tile {tile}",
+        "{} of {} on tile {tile}{added}",
         units.amount(bytes),
         units.short(limit)
     );
-    messages.summary(kind(model));
     if bytes > limit {
         messages.summary(format_args!(
             "It does not fit on one IPU, where it needs {needs}"
@@ -68,7 +81,7 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
     if is_answered {
-        messages.lines(&Commands::new(&run.options, false).after_one_ipu());
+        messages.lines(&Commands::new(&run.options).after_one_ipu());
     }
     Ok(is_answered)
 }

@@ -173,7 +173,7 @@ impl<'a> Outputs<'a> {
             sections.table(&for_readers(sweep_table(&self.report)))?;
         }
         if let Some(plan) = &self.report.plan {
-            if plan.has_recommendation {
+            if plan.recommended().is_some() {
                 self.print_parts(&[ScreenPart::Recommendation]);
             }
             let table = plan_table(&self.report);
@@ -210,7 +210,7 @@ impl<'a> Outputs<'a> {
     /// Prints which configuration of `--plan` is recommended, or why no configuration fits, and
     /// suggests commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
-        if !plan.has_recommendation {
+        if plan.recommended().is_none() {
             self.print_verdict();
             self.print_rest(self.options.results.solve);
         }

@@ -219,6 +219,13 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
+    /// Returns the recorded bytes of the fullest tile of the one-IPU compilation; 0 if the profile
+    /// has no record of tiles.
+    pub(crate) fn recorded_peak(&self) -> u64 {
+        let tiles = self.model.recorded.tiles.iter();
+        tiles.map(|tile| tile.total).max().unwrap_or(0)
+    }
+
     /// Returns the positions that count variables with the use set `set`: a stage with any of these
     /// positions has the bytes of the variables.
     fn counted(&self, set: u32) -> PlaceSet {

@@ -3,8 +3,9 @@
 
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, LiveVariable};
-use crate::search::{AdviceFor, Answer, OverLimit, SearchResult};
-use crate::solve::{Cause, Constraint, Needed, ObjectiveProof, Plan, Relaxation};
+use crate::memory::StageMemory;
+use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
+use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use serde::{Deserialize, Serialize};
 
 /// The proof that the split is the best.
@@ -45,45 +46,50 @@ pub struct Refusal {
     /// A lower bound on the number of stages, proven by `ranges` and `cuts_before`; `null` if no
     /// number of stages is enough.
     pub stages_needed: Option<u32>,
-    /// The lowest `limit` in bytes with which a split fits on the requested IPUs; `null` if no
-    /// limit is enough.
+    /// The lowest limit in bytes, on every IPU, with which the model fits on the requested IPUs;
+    /// `null` if no limit is enough.
     pub smallest_limit: Option<u64>,
-    /// The lowest `--mem-per-tile` in bytes with which a split fits on the requested IPUs:
+    /// The lowest `--mem-per-tile` in bytes with which the model fits on the requested IPUs:
     /// `smallest_limit` and the reserve; `null` if no memory is enough.
     pub smallest_tile_memory: Option<u64>,
-    /// The fewest IPUs on which a split fits; `null` if no number is enough.
+    /// The answer with `smallest_tile_memory`; `null` if no memory is enough.
+    pub with_memory: Option<BestSplit>,
+    /// The fewest IPUs of all replicas on which the model fits; `null` if no number up to 64 is
+    /// enough, or if each IPU has a limit of its own.
     pub fewest_ipus: Option<u32>,
-    /// The best split on the fewest IPUs that are enough and that the framework accepts; `null` if
-    /// no number is enough.
+    /// The answer on `fewest_ipus`; `null` if these are.
     pub on_more_ipus: Option<BestSplit>,
+    /// The highest number of IPUs of all replicas that was tried; `null` if each IPU has a limit of
+    /// its own.
+    pub ipus_tried: Option<u32>,
     /// What keeps layers in one stage although these layers exceed the limit together: each
     /// constraint as the option that the user typed, each tied weight by its name and the option
     /// that unties it.
     pub kept_together: Vec<String>,
-    /// Splits that fit if some constraints are dropped or some weights are untied; empty if no such
-    /// split fits, or if there are neither constraints nor tied weights.
+    /// Answers that fit if some constraints are dropped or some weights are untied; empty if there
+    /// are none, or if there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
-    /// The stage that exceeds its limit most, and changes of the model or its options that would
-    /// free memory there; `null` if no stage exceeds its limit.
-    pub advice: Option<AdviceFor>,
-    /// At most 3 variables that are live on the fullest tile of the stage of `advice`, at the
-    /// stage's peak, the largest first; empty if names of variables are unavailable, such as in a
-    /// saved model.
+    /// The stage of the report's split that exceeds its limit most; `null` if no stage exceeds its
+    /// limit.
+    pub most_over: Option<OverLimit>,
+    /// Changes of the model that would free memory in `most_over`. No profile can show whether
+    /// they are enough.
+    pub advice: Vec<Advice>,
+    /// At most 3 variables that are live on the fullest tile of `most_over`, at its peak, the
+    /// largest first; empty if names of variables are unavailable, such as in a saved model.
     pub largest_variables: Vec<LiveVariable>,
 }
 
-/// A split that fits after some constraints are dropped or some tied weights are untied.
-// The solver has its own type, `Relaxation`: it compares constraints and scores, which a reader of
-// reports cannot use, and has no names of layers and options.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// An answer that fits after some constraints are dropped or some tied weights are untied.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RelaxationFacts {
     /// The dropped constraints, as the options that the user typed.
     pub constraints: Vec<String>,
     /// The names of the untied weights.
     pub weights: Vec<String>,
-    /// The layers of each stage of the best split without these constraints and ties.
-    pub stages: Vec<LayerNames>,
+    /// The answer without these constraints and ties.
+    pub answer: BestSplit,
 }
 
 /// The comparison of a split that the user gave with the best split.
@@ -119,7 +125,7 @@ pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
         objective: request.goal.key().to_string(),
         ..Proof::default()
     };
-    let (Answer::Best { solution, .. }, None) = (&search.answer, &request.given) else {
+    let Outcome::Best(solution) = &search.outcome else {
         return none;
     };
     Proof {
@@ -136,12 +142,6 @@ pub(super) fn constraints(search: &SearchResult<'_>) -> Vec<String> {
 }
 
 impl Inputs<'_> {
-    /// Returns the names of the layers of each stage of `plan`, which is a split.
-    pub(super) fn layers_of(&self, plan: &Plan) -> Vec<LayerNames> {
-        let stages = plan.stages().iter().cloned();
-        stages.map(|stage| self.names(stage)).collect()
-    }
-
     /// Returns the reason why nothing fits, and what would help; `None` if a split fits or the
     /// search was greedy. `named` has the variables to list for the stage that exceeds its limit
     /// most.
@@ -150,59 +150,57 @@ impl Inputs<'_> {
         search: &SearchResult<'_>,
         named: &NamedVariables,
     ) -> Option<Refusal> {
-        let Answer::Refused(refused) = &search.answer else {
+        let Outcome::Refused(refused) = &search.outcome else {
             return None;
         };
-        let (request, infeasible) = (search.costs.request(), &refused.infeasible);
-        let certificate = &infeasible.certificate;
-        let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
-        let relaxations = infeasible.relaxations.iter();
+        let (request, claims) = (search.costs.request(), &search.claims);
+        let certificate = &refused.refusal.certificate;
+        let peaks = search.shown.memory.iter().map(StageMemory::max_tile_bytes);
+        let now = peaks.max().unwrap_or(0);
+        let changed = |claim: &Claim<'_>| self.changed(claim, now);
+        let with_memory = claims.with_memory.as_ref();
+        let on_more_ipus = claims.on_more_ipus.as_ref();
         Some(Refusal {
-            reason: infeasible.cause,
+            reason: refused.refusal.cause,
             limit: request.highest_limit(),
             ranges: refused.over_limit.clone(),
-            cuts_before: (certificate.cuts_before.iter())
-                .map(|&position| self.name(position))
+            cuts_before: certificate
+                .cuts_before
+                .iter()
+                .map(|&cut| self.name(cut))
                 .collect(),
             stages_needed: match certificate.needed {
                 Needed::Stages(stages) => Some(stages as u32),
                 Needed::Unsplittable => None,
             },
-            smallest_limit: lowest,
-            smallest_tile_memory: lowest.map(|bytes| request.options.reserve.beside(bytes)),
-            fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
-            on_more_ipus: refused.on_more_ipus.as_ref().map(|best| {
-                let options = format!("--num-ipus {}", best.ipus);
-                self.other_split(search, best, (options, lowest.unwrap_or(0)))
-            }),
-            kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
-            relaxations: relaxations
-                .map(|relaxation| self.relaxation(relaxation))
+            smallest_limit: with_memory.map(|claim| claim.costs.request().highest_limit()),
+            smallest_tile_memory: with_memory.and_then(Claim::memory),
+            with_memory: with_memory.map(changed),
+            ipus_tried: claims.ipus_tried.map(|ipus| ipus as u32),
+            fewest_ipus: on_more_ipus.map(|claim| claim.best.all_ipus() as u32),
+            on_more_ipus: on_more_ipus.map(changed),
+            kept_together: refused.refusal.kept_together.iter().map(kept_by).collect(),
+            relaxations: claims
+                .relaxed
+                .iter()
+                .map(|relaxed| RelaxationFacts {
+                    constraints: relaxed.constraints.clone(),
+                    weights: relaxed.weights.clone(),
+                    answer: changed(&relaxed.claim),
+                })
                 .collect(),
+            most_over: refused.most_over.clone(),
             advice: refused.advice.clone(),
             largest_variables: named.lacking.clone(),
         })
     }
 
-    fn relaxation(&self, relaxation: &Relaxation) -> RelaxationFacts {
-        let without = || relaxation.without.iter();
-        let options = without().filter(|constraint| constraint.weight().is_none());
-        let weights = without().filter_map(Constraint::weight);
-        RelaxationFacts {
-            constraints: options.map(text).collect(),
-            weights: weights.map(|weight| weight.name.clone()).collect(),
-            stages: self.layers_of(&relaxation.solution.plan),
-        }
-    }
-
     /// Compares the split that the user gave with the best one; `None` if no split was given, or no
     /// other one was found.
     pub(super) fn given(&self, search: &SearchResult<'_>) -> Option<GivenSplit> {
-        search.costs.request().given.as_ref()?;
-        let replicas = search.costs.request().options.step.replicas;
         Some(GivenSplit {
             broken_constraints: search.shown.broken.iter().map(broken).collect(),
-            best: self.best_split(search, &search.best()?, replicas),
+            best: self.best_split(search.claims.without_given.as_ref()?),
         })
     }
 

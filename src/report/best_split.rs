@@ -1,24 +1,23 @@
-//! The best split of one pipeline on a number of IPUs: a row of a sweep or a plan, or another split
-//! that is compared with the shown one.
+//! The answer to a changed request: a row of a sweep or a plan, or another split that is compared
+//! with the shown one.
 
 use super::LayerNames;
 use super::build::Inputs;
 use super::cell::Cell;
 use super::step::StepFacts;
 use crate::memory::{Recompute, Schedule, StatePlace};
-use crate::search::{Candidate, SearchResult, free_bytes};
+use crate::search::{Claim, free_bytes};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
 
-/// The best split of one pipeline on a number of IPUs. If no split fits there, the split with the
-/// lowest peak.
+/// The answer to the request of the run with changed options: the best split or, if none fits, the
+/// split with the lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BestSplit {
-    /// Number of IPUs of one replica. If some of them stay empty, the split has fewer stages.
+    /// Number of IPUs of all replicas. If some of them stay empty, the split has fewer stages.
     pub ipus: u32,
-    /// Number of replicas that run the split: the number of the run. In a plan, the number of
-    /// replicas for which the available IPUs are enough.
+    /// Number of replicas of the pipeline, at least 1.
     pub replicas: u64,
     /// The order in which the stages work on micro-batches.
     pub schedule: Schedule,
@@ -28,8 +27,7 @@ pub struct BestSplit {
     pub state: StatePlace,
     /// Whether every stage of the split is within its limit.
     pub fits: bool,
-    /// Bytes that a stage may take on each tile: the lowest limit of the IPUs that have a stage.
-    /// The limits of IPUs can differ.
+    /// Bytes that `fullest_stage` may take on each tile.
     pub limit: u64,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
@@ -50,24 +48,18 @@ pub struct BestSplit {
     /// Whether part of the step's time is unknown and not in its cycles: optimizer state is
     /// gathered from replicas, or loaded from off the chip without `--streaming-bandwidth`.
     pub lacks_time: bool,
-    /// Whether the search proved that no split of this pipeline on these IPUs, with at most the
-    /// bytes on the fullest tile of this one, has a shorter step; `false` if it did not prove this.
-    pub is_shortest: bool,
     /// The names of the layers of each stage, in order.
     pub stages: Vec<LayerNames>,
-    /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
-    pub cuts: Vec<u32>,
     /// Why this number of IPUs is practical, such as `one machine`, and how many IPUs stay empty;
     /// `null` if there is nothing to say.
     pub hint: Option<String>,
-    /// The options, as a user types them, that differ from the run's for this split, such as
-    /// `--recompute layer`; empty in a sweep and in a plan.
+    /// The options, as a user types them, that were changed, such as `--recompute layer`; empty for
+    /// the answer of the run.
     pub options: String,
-    /// How many bytes `fullest_tile_bytes` has more than the split without `options`, below 0 for
-    /// less. 0 in a sweep and in a plan.
+    /// How many bytes `fullest_tile_bytes` has more than the answer of the run, below 0 for less. 0
+    /// in a sweep and in a plan.
     pub change: i64,
-    /// The command that prints only this configuration; empty except in a plan that the command
-    /// made.
+    /// The command that gives this answer; empty in a report that no command made.
     pub command: String,
 }
 
@@ -79,6 +71,12 @@ impl BestSplit {
         Some(step.cycles.div_ceil(step.micro_batches.max(1)))
     }
 
+    /// Returns the bytes on the fullest tile of `fullest_stage`.
+    pub(super) fn bytes_of_fullest_stage(&self) -> u64 {
+        let stage = self.stage_bytes.get(self.fullest_stage as usize);
+        stage.copied().unwrap_or(self.fullest_tile_bytes)
+    }
+
     pub(super) fn number(&self, number: fn(&StepFacts) -> Option<f64>, decimals: usize) -> Cell {
         let number = self.step.as_ref().and_then(number);
         number.map(|number| format!("{number:.decimals$}")).into()
@@ -86,58 +84,58 @@ impl BestSplit {
 }
 
 impl Inputs<'_> {
-    /// Describes `best`, a split that the search found, as `replicas` replicas run it. The fields
-    /// that compare it with another split (`options` and `change`) and `command` are empty.
-    pub(super) fn best_split(
-        &self,
-        search: &SearchResult<'_>,
-        best: &Candidate,
-        replicas: u64,
-    ) -> BestSplit {
-        let costs = &search.costs;
+    /// Describes the answer to a changed request, without comparing it with that of the run.
+    pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
+        let Claim { costs, best, .. } = claim;
+        let positions = costs.memory.positions();
         let (plan, score) = (&best.solution.plan, &best.solution.score);
         let limits = (0..plan.stages().len()).map(|ipu| costs.limit_of(ipu));
-        let peaks = limits.clone().zip(&best.peaks);
-        let free = peaks.map(|(limit, &peak)| free_bytes(limit, peak));
-        let fullest = (0..).zip(free).min_by_key(|&(_, free)| free);
+        let free = limits
+            .zip(&best.peaks)
+            .map(|(limit, &peak)| free_bytes(limit, peak));
+        let fullest = free.enumerate().min_by_key(|&(_, free)| free);
         let (fullest_stage, free) = fullest.unwrap_or((0, 0));
+        let options: Vec<String> = claim
+            .change
+            .iter()
+            .map(ToString::to_string)
+            .filter(|word| !word.is_empty())
+            .collect();
         BestSplit {
-            ipus: best.ipus as u32,
-            replicas,
+            ipus: best.all_ipus() as u32,
+            replicas: best.replicas as u64,
             schedule: best.pipeline.schedule,
             recompute: best.pipeline.recompute,
             state: best.pipeline.state,
             fits: best.fits,
-            limit: limits.min().unwrap_or(0),
+            limit: costs.limit_of(fullest_stage),
             fullest_tile_bytes: score.peak,
-            fullest_stage,
+            fullest_stage: fullest_stage as u32,
             free,
             stage_bytes: best.peaks.clone(),
             cut_bytes: narrow(score.cut_bytes),
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
-            step: StepFacts::of_candidate(costs, best, replicas),
+            step: StepFacts::of_claim(claim),
             lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
-            is_shortest: best.solution.is_shortest == Some(true),
-            stages: self.layers_of(plan),
-            cuts: plan.cuts().map(|cut| cut as u32).collect(),
+            stages: plan
+                .stages()
+                .iter()
+                .map(|stage| positions.layer_names(stage.clone()))
+                .collect(),
             hint: hint(best.ipus, score.stages),
+            options: options.join(" "),
+            command: (self.command)(&claim.change),
             ..BestSplit::default()
         }
     }
 
-    /// Describes `other`, the best split with changed `options`, which are written as a user types
-    /// them, for the run's number of replicas. `now` is the number of bytes on the fullest tile
+    /// Describes the answer to a changed request. `now` is the number of bytes on the fullest tile
     /// without the change.
-    pub(super) fn other_split(
-        &self,
-        search: &SearchResult<'_>,
-        other: &Candidate,
-        (options, now): (String, u64),
-    ) -> BestSplit {
+    pub(super) fn changed(&self, claim: &Claim<'_>, now: u64) -> BestSplit {
+        let split = self.best_split(claim);
         BestSplit {
-            options,
-            change: free_bytes(other.solution.score.peak, now),
-            ..self.best_split(search, other, search.costs.request().options.step.replicas)
+            change: free_bytes(split.fullest_tile_bytes, now),
+            ..split
         }
     }
 }

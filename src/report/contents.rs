@@ -198,9 +198,11 @@ impl Report {
         let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
         let pipeline = self.pipeline.iter_mut();
         let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
-        let on_more = self.refusal.iter_mut();
-        let on_more = on_more.filter_map(|refusal| refusal.on_more_ipus.as_mut());
-        let others = sweep.chain(others).chain(on_more);
+        let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
+            let relaxed = refusal.relaxations.iter_mut().map(|relaxed| &mut relaxed.answer);
+            relaxed.chain(&mut refusal.on_more_ipus).chain(&mut refusal.with_memory)
+        });
+        let others = sweep.chain(others).chain(ways_out);
         others.for_each(|split| split.fits = false);
         if let Some(fit) = &mut self.fit {
             fit.fits = false;

@@ -86,4 +86,4 @@ pub use what_if::{CheckedConstraint, SplitCuts, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};
-pub use crate::search::{Advice, AdviceFor, Change, OverLimit};
+pub use crate::search::{Advice, Change, OverLimit};

@@ -5,7 +5,7 @@ use super::recorded::sum;
 use super::{BestSplit, LiveVariable};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
-use crate::search::{Candidate, SearchResult, Solver};
+use crate::search::{SearchResult, Solver};
 use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
@@ -16,9 +16,9 @@ pub struct PipelineFacts {
     /// the memory of its layers in the one-IPU compilation.
     #[serde(flatten)]
     pub pipeline: Pipeline,
-    /// Whether the place of optimizer state is the first place of `--optimizer-state auto` in which
-    /// the model fits.
-    pub state_is_first_fit: bool,
+    /// Whether the user left the place of optimizer state open, so that it was chosen
+    /// automatically.
+    pub state_by_default: bool,
     /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
     /// before the state is divided among replicas; `null` if all state is on the chip.
     pub state_bytes: Option<u64>,
@@ -36,21 +36,38 @@ pub struct PipelineFacts {
     /// Bytes on the fullest tile that this split would need without recomputation; `null` if the
     /// pipeline recomputes nothing.
     pub without_recomputation: Option<u64>,
-    /// The best split in each of several other pipelines, in the order in which a user would try
-    /// them; empty if other pipelines were not searched.
+    /// The answers with another schedule, other recomputation or optimizer state elsewhere, in the
+    /// order in which a user would try them; empty if these were not searched.
     pub alternatives: Vec<BestSplit>,
+    /// The answer with several replicas of a smaller pipeline, if they are faster; `null` if they
+    /// are not, or if the user gave the number of replicas.
+    pub with_replicas: Option<BestSplit>,
+    /// Bytes of gradients, over all tiles, that the replicas of `with_replicas` exchange in each
+    /// step; `null` without it.
+    pub gradient_bytes: Option<u64>,
 }
 
 impl PipelineFacts {
-    /// Returns the options that request the chosen schedule and recomputation explicitly, such as
-    /// `--schedule=popart`; empty if the user chose both, or if there is no pipeline.
+    /// Returns the options that request the chosen schedule, recomputation and place of optimizer
+    /// state explicitly, such as `--schedule=popart`; empty if the user chose them, or if there is
+    /// no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
         let chosen = |by_default: bool| by_default && self.pipeline.is_on();
         let schedule = chosen(self.schedule_by_default).then(|| format!("--schedule={schedule}"));
         let recompute =
             chosen(self.recompute_by_default).then(|| format!("--recompute={recompute}"));
-        schedule.into_iter().chain(recompute).collect()
+        let state = self.pipeline.state;
+        let is_elsewhere = self.state_by_default && state != StatePlace::OnChip;
+        let place = is_elsewhere.then(|| format!("--optimizer-state={state}"));
+        let is_shared = is_elsewhere && state.is_sharded();
+        let replicas = is_shared.then(|| format!("--replicas={}", self.pipeline.replicas));
+        schedule
+            .into_iter()
+            .chain(recompute)
+            .chain(place)
+            .chain(replicas)
+            .collect()
     }
 
     /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
@@ -114,21 +131,23 @@ impl Inputs<'_> {
         let pipeline = self.memory.pipeline();
         let peaks = search.shown.memory.iter();
         let now = peaks.map(|stage| stage.max_tile_bytes()).max();
-        let alternative = |other: &Candidate| {
-            let options = other.pipeline.options_from(pipeline);
-            self.other_split(search, other, (options, now.unwrap_or(0)))
-        };
-        let alternatives = search.alternatives.iter();
+        let changed = |claim| self.changed(claim, now.unwrap_or(0));
+        let claims = &search.claims;
+        let with_replicas = claims.with_replicas.as_ref().map(changed);
         knows_pipelines.then(|| PipelineFacts {
             pipeline,
-            state_is_first_fit: request.options.pipeline.tries_states && search.shown.fits,
+            state_by_default: request.options.pipeline.state.is_none(),
             state_bytes: self.state_bytes(),
             schedule_by_default: request.options.pipeline.schedule.is_none(),
             recompute_by_default: request.options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
-            without_recomputation: search.without_recomputation,
-            alternatives: alternatives.map(alternative).collect(),
+            without_recomputation: search.shown.without_recomputation,
+            alternatives: claims.with_options.iter().map(changed).collect(),
+            gradient_bytes: with_replicas
+                .as_ref()
+                .and_then(|_| self.memory.gradient_bytes().ok()),
+            with_replicas,
         })
     }
 

@@ -4,37 +4,35 @@
 use super::best_split::BestSplit;
 use super::build::Inputs;
 use crate::memory::Pipeline;
-use crate::search::{Candidate, IpuCount, SearchResult};
+use crate::search::{Claim, SearchResult};
 use serde::{Deserialize, Serialize};
 
 /// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of each.
-/// No other configuration is better than one of them in IPUs, time and memory at once.
+/// No other configuration is better than one of them in IPUs, time and memory at once, but some
+/// that differ little from one of them are left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
     /// Number of available IPUs, over all replicas.
     pub max_ipus: u32,
-    /// The numbers of IPUs of a replica that the search tried, ascending.
+    /// The numbers of IPUs that the search tried, ascending.
     pub ipus_tried: Vec<u32>,
     /// The pipelines that the search tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// The configurations that fit; empty if nothing fits. The recommended one comes first, and is
-    /// the best split of `--solve` with the same options. Next come the others with the requested
-    /// place of optimizer state, the fastest first, and then those with another place.
+    /// At most 8 configurations that fit; empty if nothing fits. The answer of the run comes first,
+    /// then the others, the fastest first (without cycles, those on the fewest IPUs); those with an
+    /// unknown part of their time come last.
     pub rows: Vec<BestSplit>,
-    /// Whether the first of `rows` is recommended. If nothing fits with the requested place of
-    /// optimizer state, configurations with another place are not recommended.
-    pub has_recommendation: bool,
 }
 
 impl PlanFacts {
-    /// Returns the recommended configuration; `None` if there is none.
+    /// Returns the recommended configuration, the answer of the run; `None` if nothing fits.
     pub fn recommended(&self) -> Option<&BestSplit> {
-        self.rows.first().filter(|_| self.has_recommendation)
+        self.rows.first()
     }
 }
 
-/// The best split for each number of IPUs (`--sweep`).
+/// The answer for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
@@ -43,41 +41,33 @@ pub struct Sweep {
     /// Whether each row of the sweep is the best split of several pipelines. Otherwise, all rows
     /// are splits of one pipeline.
     pub compares_pipelines: bool,
-    /// The best split for each number of IPUs, in ascending order of this number.
+    /// The answer for each number of IPUs, in ascending order of this number.
     pub rows: Vec<BestSplit>,
 }
 
 impl Inputs<'_> {
-    /// Returns the best split for each number of IPUs; `None` unless `--sweep` was given.
+    /// Returns the answer for each number of IPUs; `None` unless `--sweep` was given.
     pub(super) fn sweep(&self, search: &SearchResult<'_>) -> Option<Sweep> {
         let request = search.costs.request();
-        let rows = search.best_by_ipus().into_iter();
-        let rows = rows.filter(|row| match request.ipus {
-            IpuCount::Exactly(ipus) => row.ipus <= ipus,
-            IpuCount::UpTo(_) => true,
-        });
         request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
             compares_pipelines: search.open_pipelines > 1,
-            rows: rows
-                .map(|row| self.best_split(search, row, request.options.step.replicas))
-                .collect(),
+            rows: self.best_splits(&search.claims.sweep),
         })
     }
 
     /// Returns the configurations that fit; `None` unless `--plan` was given.
     pub(super) fn plan(&self, search: &SearchResult<'_>) -> Option<PlanFacts> {
-        let front = search.plan.as_ref()?;
-        let row = |row: &Candidate| {
-            let replicas = (front.ipus / row.ipus).max(1);
-            self.best_split(search, row, replicas as u64)
-        };
+        let front = search.claims.plan.as_ref()?;
         Some(PlanFacts {
-            max_ipus: front.ipus as u32,
-            ipus_tried: front.numbers.iter().map(|&ipus| ipus as u32).collect(),
+            max_ipus: search.all_ipus() as u32,
+            ipus_tried: front.ipus.iter().map(|&ipus| ipus as u32).collect(),
             pipelines_tried: front.pipelines.clone(),
-            rows: front.configurations.iter().map(row).collect(),
-            has_recommendation: front.has_answer,
+            rows: self.best_splits(&front.rows),
         })
+    }
+
+    fn best_splits(&self, claims: &[Claim<'_>]) -> Vec<BestSplit> {
+        claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 }

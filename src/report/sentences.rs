@@ -8,13 +8,15 @@ mod pipeline;
 mod refusal;
 
 pub(super) use explain::{explain, tied_weights};
-pub(super) use pipeline::{other_pipelines, other_split, pipeline, pipeline_name, step};
+pub(super) use pipeline::{
+    other_pipelines, other_split, pipeline, pipeline_name, step, with_replicas,
+};
 pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
 
 use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages};
 use super::step::three_digits;
 use super::{BestSplit, CoverageFacts, LayerMemory, PlanFacts, Proof, Report, Split};
-use crate::memory::{Pipeline, Schedule};
+use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
 use crate::wording::{capital, counted, listed};
@@ -53,7 +55,7 @@ pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Strin
 /// Writes on how many IPUs a split fits, with a hint if the framework needs a power of two.
 fn fits_on(report: &Report, split: &Split) -> String {
     let count = split.stages.len();
-    let line = format!("fits on {}", counted(count, "IPU"));
+    let line = format!("fits on {}", on_ipus(count as u64, split.replicas));
     let framework = report
         .pipeline
         .as_ref()
@@ -61,10 +63,20 @@ fn fits_on(report: &Report, split: &Split) -> String {
     match framework {
         _ if count == 1 => line + ": a pipeline is not needed",
         Some(Framework::Poptorch) if !count.is_power_of_two() => {
-            let needed = count.next_power_of_two();
+            let needed = count.next_power_of_two() as u64 * split.replicas;
             format!("{line}; PopTorch needs a power of 2: use {needed}")
         }
         _ => line,
+    }
+}
+
+/// Writes the number of IPUs of `replicas` replicas with `ipus` IPUs each, such as `4 IPUs (2
+/// replicas of 2)`.
+fn on_ipus(ipus: u64, replicas: u64) -> String {
+    let all = counted(ipus * replicas, "IPU");
+    match replicas {
+        1 => all,
+        _ => format!("{all} ({} of {ipus})", counted(replicas, "replica")),
     }
 }
 
@@ -87,7 +99,7 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<String> {
     let are = if fewest == 1 { "is" } else { "are" };
     let ipus = counted(fewest, "IPU");
     let option = code(format!("--num-ipus {fewest}"));
-    let is_less = usize::try_from(fewest).ok()? < split.stages.len();
+    let is_less = u64::from(fewest) < split.stages.len() as u64 * split.replicas;
     is_less.then(|| format!("{ipus} {are} enough ({option})"))
 }
 
@@ -119,15 +131,8 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> String {
     format!("{begin} tile {tile} of stage {number} is {over} over the limit of {limit}")
 }
 
-/// Says, for each layer that exceeds the limit as a stage of its own, that more IPUs do not help.
+/// Says how many bytes each layer needs that exceeds the limit as a stage of its own.
 pub(super) fn too_large(report: &Report) -> Vec<String> {
-    let is_by_regex = report.provenance.layer_name_regex.is_some();
-    let help = match &*report.provenance.memory_model {
-        "full" if is_by_regex => {
-            "with these layers more IPUs do not help; finer layers may (--layer-name-regex auto)"
-        }
-        _ => "more IPUs do not help",
-    };
     let sentence = |layer: &LayerMemory, limit: u64| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
@@ -136,7 +141,7 @@ pub(super) fn too_large(report: &Report) -> Vec<String> {
         let over = Bytes(bytes.saturating_sub(limit));
         let (bytes, tile) = (Amount(bytes), layer.fullest_tile);
         format!(
-            "{own_name}{meaning} by itself needs {bytes} on tile {tile}, {over} over the limit: {help}"
+            "{own_name}{meaning} by itself needs {bytes} on tile {tile}, {over} over the limit"
         )
     };
     let split = report.split.iter();
@@ -199,17 +204,14 @@ pub(super) fn plan(report: &Report) -> Vec<String> {
     let first = plan.recommended();
     let mut lines: Vec<String> = first.map(bottlenecks).into_iter().collect();
     let full = first.filter(|row| row.ipus > 1);
-    lines.extend(full.and_then(|row| nearly_full(row.fullest_tile_bytes, row.limit)));
-    if plan.rows.is_empty() {
-        let ipus = counted(plan.max_ipus, "IPU");
-        lines.push(format!("no configuration fits on {ipus}"));
-    }
+    lines.extend(full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit)));
     if plan.rows.iter().any(|row| row.step.is_none()) {
         let line = "the profile has no cycles, so popliner cannot compute times: record it with \
                     \"profiler.includeCycleEstimates\":\"true\", or run the model";
         lines.push(line.to_string());
     }
     lines.extend(not_compared(plan));
+    lines.extend(with_replicas(report));
     lines
 }
 
@@ -238,7 +240,7 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
 /// Says which stage of a split needs the most memory, which stage is the slowest, and how long a
 /// step takes.
 fn bottlenecks(row: &BestSplit) -> String {
-    let (stage, bytes, limit) = (row.fullest_stage, row.fullest_tile_bytes, row.limit);
+    let (stage, bytes, limit) = (row.fullest_stage, row.bytes_of_fullest_stage(), row.limit);
     let (bytes, limit) = (Amount(bytes), Bytes(limit));
     let mut line = format!("stage {stage} needs the most memory: {bytes} of {limit}");
     let Some(step) = &row.step else {
@@ -291,16 +293,24 @@ pub(super) fn recommended(report: &Report) -> Option<String> {
         (Schedule::None, _) => String::new(),
         (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),
     };
-    let is_sharded = row.state.is_sharded();
-    let replicas = is_sharded.then(|| format!(", {}", counted(row.replicas, "replica")));
-    let replicas = replicas.unwrap_or_default();
-    let why = match (&row.step, plan.max_ipus) {
-        (None, _) => "the fewest IPUs".to_string(),
-        (Some(_), 1) => "the fastest on 1 IPU".to_string(),
-        (Some(_), ipus) => format!("the fastest on up to {}", counted(ipus, "IPU")),
+    let state = match row.state {
+        StatePlace::OnChip => String::new(),
+        state => format!(", optimizer state {state}"),
     };
-    let (stages, ipus) = (stages(&row.stages), counted(row.ipus, "IPU"));
+    let most = counted(plan.max_ipus, "IPU");
+    let why = match report.proof.as_ref().map(|proof| proof.objective.as_str()) {
+        _ if row.lacks_time => {
+            "part of the time of a step is unknown, so other places of optimizer state come first \
+             if the model fits there"
+                .to_string()
+        }
+        Some("time") => format!("the fastest pipeline on up to {most}"),
+        Some("fewest") | None => "the fewest IPUs".to_string(),
+        Some(objective) => format!("the best by {}", code(format!("--objective {objective}"))),
+    };
+    let of_replica = u64::from(row.ipus) / row.replicas.max(1);
+    let (stages, ipus) = (stages(&row.stages), on_ipus(of_replica, row.replicas));
     Some(format!(
-        "{stages} fits on {ipus}{pipeline}{replicas}: {why}"
+        "{stages} fits on {ipus}{pipeline}{state}: {why}"
     ))
 }

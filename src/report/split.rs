@@ -15,13 +15,15 @@ pub struct Split {
     pub fits: bool,
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// Number of IPUs for the split, and so the highest number of stages.
+    /// Number of IPUs of one replica, and so the highest number of stages.
     pub max_stages: u32,
+    /// Number of replicas of the pipeline, at least 1.
+    pub replicas: u64,
     /// Bytes that a stage may take on each tile, one number for each IPU, if the IPUs have
     /// different limits; otherwise `null`.
     pub limits: Option<Vec<u64>>,
-    /// The smallest number of IPUs on which the model fits and that the framework accepts; `null`
-    /// if it was not searched, such as for a split that the user gave.
+    /// The fewest IPUs of all replicas on which these layers fit, with optimizer state in the same
+    /// place; `null` for a split that the user gave or that does not fit.
     pub fewest_ipus: Option<u32>,
     /// Whether the user gave the split, to compare it with the best one.
     pub is_given: bool,

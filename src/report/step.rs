@@ -1,6 +1,6 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use crate::search::{Candidate, PipelineCosts, SearchResult};
+use crate::search::{Claim, PipelineCosts, SearchResult};
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
@@ -60,24 +60,17 @@ impl StepFacts {
         if stages.last()?.end != times.positions() {
             return None;
         }
-        let replicas = costs.request().options.step.replicas;
         let step = times.step(stages)?;
-        Some(Self::of(costs, step, (times, stages), replicas))
+        Some(Self::of(costs, step, (times, stages), costs.replicas() as u64))
     }
 
-    /// Computes the time of a step of `candidate`, a split in a pipeline of its own, which this
-    /// number of replicas runs. `costs` has the cycles of the layers; `None` if the profile has
-    /// none.
-    pub(super) fn of_candidate(
-        costs: &PipelineCosts<'_>,
-        candidate: &Candidate,
-        replicas: u64,
-    ) -> Option<Self> {
-        let solution = &candidate.solution;
-        let times = costs.times.as_ref()?.in_pipeline(candidate.pipeline);
-        let stages = (&times, solution.plan.stages());
-        let step = solution.score.step?;
-        Some(Self::of(costs, step, stages, replicas))
+    /// Computes the time of a step of the answer to a changed request; `None` if the profile has no
+    /// cycles.
+    pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
+        let (costs, solution) = (&claim.costs, &claim.best.solution);
+        let stages = (costs.times.as_ref()?, solution.plan.stages());
+        let replicas = claim.best.replicas as u64;
+        Some(Self::of(costs, solution.score.step?, stages, replicas))
     }
 
     fn of(
@@ -122,7 +115,8 @@ impl StepFacts {
     }
 }
 
-/// Converts cycles to nanoseconds, rounded up.
+/// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks like the
+/// limit.
 pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     let clock = u128::from(clock_hertz.max(1));
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)

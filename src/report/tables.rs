@@ -196,7 +196,7 @@ const PLAN: [FilledColumn<BestSplit>; 18] = fields![BestSplit;
     Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
     Always "Recompute" Text (|row, _, _| row.recompute.to_string().into()),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Of the limit" Share (|row, _, _| Cell::Share(row.fullest_tile_bytes, row.limit)),
+    Always "Of the limit" Share (|row, _, _| Cell::Share(row.bytes_of_fullest_stage(), row.limit)),
     Always "Micro-batches" Count (.step?.micro_batches),
     Always "Cycles of a step" Count (.step?.cycles),
     Always "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
@@ -215,8 +215,8 @@ const PLAN: [FilledColumn<BestSplit>; 18] = fields![BestSplit;
 /// without a plan.
 pub fn plan_table(report: &Report) -> Table {
     Table {
-        for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
-         the limit, (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
+        for_people: "IPUs, State, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
+         (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
          second), Layers of each stage, Streamed",
         ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
     }

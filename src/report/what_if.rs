@@ -8,7 +8,7 @@ use crate::solve::{Constraint, Rule};
 use crate::time::{PositionCycles, StageTimes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the
 /// best split for each number of IPUs.
@@ -246,20 +246,30 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the best split for each number of IPUs that was searched, in the pipeline of the
-/// report's split. If there was no sweep, this is only the best split of the run, and none if the
-/// user gave the split.
+/// Returns the best split for each number of IPUs that was tried, in the pipeline of the report's
+/// split; if none was tried, only the best split of the run, and none if the user gave the split.
 fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
-    let is_best = search.sweep.is_empty() && search.costs.request().given.is_none();
-    let of_run = search.best().filter(|_| is_best);
-    let pipeline = search.costs.pipeline();
-    let swept = search.sweep.iter().filter(|best| best.pipeline == pipeline);
-    let best = swept.chain(&of_run).map(|best| SplitCuts {
+    let shown = SplitCuts {
+        ipus: search.costs.ipus as u32,
+        fits: search.shown.fits,
+        cuts: cuts(&search.shown.stages),
+    };
+    let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
+    let tried = search.by_ipus.iter().map(|best| SplitCuts {
         ipus: best.ipus as u32,
         fits: best.fits,
-        cuts: best.solution.plan.cuts().map(|cut| cut as u32).collect(),
+        cuts: cuts(best.solution.plan.stages()),
     });
-    best.collect()
+    tried.chain(is_best.then_some(shown)).collect()
+}
+
+/// Returns the first position of each stage but stage 0.
+fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
+    stages
+        .iter()
+        .skip(1)
+        .map(|stage| stage.start as u32)
+        .collect()
 }
 
 fn checked(constraint: &Constraint) -> CheckedConstraint {

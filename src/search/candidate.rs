@@ -1,19 +1,22 @@
-//! The best split of one pipeline on one number of IPUs, and comparison of two of them.
+//! The best split of one pipeline on a number of IPUs, and comparison of two of them.
 
 use super::PipelineCosts;
-use crate::memory::Pipeline;
+use crate::memory::{Pipeline, StatePlace};
 use crate::solve::{Goal, Solution};
-use crate::time::StepTime;
 use std::cmp::Ordering;
 
-/// A candidate for the answer: the best split of one pipeline on one number of IPUs.
+/// The best split of one pipeline on a number of IPUs; if none fits, the split with the lowest
+/// peak.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The pipeline: its schedule, recomputation, place of optimizer state, and replicas.
+    /// The pipeline: its schedule, recomputation and place of optimizer state.
     pub pipeline: Pipeline,
-    /// Number of IPUs that the split may use, without replicas.
+    /// Number of IPUs of one replica, a number that the framework supports. The split may have
+    /// fewer stages.
     pub ipus: usize,
-    /// Whether the split fits. Otherwise it is the split with the lowest peak.
+    /// Number of replicas of the pipeline, at least 1.
+    pub replicas: usize,
+    /// Whether the split keeps the limits.
     pub fits: bool,
     /// The stages of the split, with its score.
     pub solution: Solution,
@@ -22,9 +25,8 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Builds the candidate of `solution`, found in the pipeline of `costs` for at most `ipus`
-    /// IPUs. `fits` says whether it keeps the limits. `costs.ranges` must have the ranges of its
-    /// stages.
+    /// Builds the candidate of `solution`, found in the pipeline of `costs` for `ipus` IPUs in each
+    /// replica. `costs.ranges` must have the ranges of its stages.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -32,33 +34,59 @@ impl Candidate {
         solution: Solution,
     ) -> Self {
         let stages = solution.plan.with_after();
-        let peaks = stages.filter_map(|(range, after)| costs.ranges.peak(range.clone(), after));
         Self {
             pipeline: costs.pipeline(),
             ipus,
+            replicas: costs.replicas(),
             fits,
-            peaks: peaks.collect(),
+            peaks: stages
+                .filter_map(|(range, after)| costs.ranges.peak(range.clone(), after))
+                .collect(),
             solution,
         }
     }
 
-    /// Compares candidates; the better one is `Less`: first the one on fewer IPUs, then one that
-    /// fits before one that does not. Of two that fit, `goal` decides, otherwise the lower peak.
+    /// Returns the number of IPUs of all replicas.
+    pub fn all_ipus(&self) -> usize {
+        self.ipus * self.replicas
+    }
+
+    /// Returns the bytes on the fullest tile of any stage.
+    pub fn peak_bytes(&self) -> u64 {
+        self.solution.score.peak
+    }
+
+    /// Compares candidates that both fit by `goal`; the better one is `Less`. For the goal `time`,
+    /// the rates of all replicas together are compared.
     pub(super) fn compare(&self, other: &Self, goal: Goal) -> Ordering {
-        let goal = if self.fits { goal } else { Goal::Peak };
-        let scores = [&self.solution.score, &other.solution.score];
-        let by_ipus = self.ipus.cmp(&other.ipus);
-        by_ipus
-            .then(other.fits.cmp(&self.fits))
-            .then_with(|| scores[0].compare(scores[1], goal))
+        let rates = match goal {
+            Goal::Time => self.by_rate(other),
+            _ => Ordering::Equal,
+        };
+        let scores = [self, other].map(|candidate| &candidate.solution.score);
+        rates.then_with(|| scores[0].compare(scores[1], goal))
+    }
+
+    /// Compares the cycles per micro-batch of all replicas together; `Less` if this candidate is
+    /// faster, `Equal` if a step time is unknown.
+    pub fn by_rate(&self, other: &Self) -> Ordering {
+        let steps = self.solution.score.step.zip(other.solution.score.step);
+        steps.map_or(Ordering::Equal, |(mine, theirs)| {
+            mine.by_rate_of_replicas(self.replicas, &theirs, other.replicas)
+        })
+    }
+
+    /// Returns whether part of the step time is unknown: optimizer state is gathered from replicas,
+    /// or is off the chip and `streaming_bandwidth` (bytes per second) is `None`.
+    pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
+        lacks_time(self.pipeline.state, streaming_bandwidth)
     }
 }
 
-/// Compares steps by cycles per micro-batch; `Less` if `one` is faster, `Equal` if any of them is
-/// unknown.
-pub(super) fn by_rate(one: Option<StepTime>, other: Option<StepTime>) -> Ordering {
-    let both = one.zip(other);
-    both.map_or(Ordering::Equal, |(one, other)| one.by_rate(&other))
+/// Returns whether part of the step time is unknown with optimizer state in `state`: it is gathered
+/// from replicas, or is off the chip and `streaming_bandwidth` (bytes per second) is `None`.
+pub fn lacks_time(state: StatePlace, streaming_bandwidth: Option<u64>) -> bool {
+    state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
 }
 
 /// Returns `limit - bytes`, the bytes that are left: negative if the limit is exceeded. Saturates

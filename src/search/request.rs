@@ -4,7 +4,7 @@
 use crate::escape::shell;
 use crate::memory::PipelineOptions;
 use crate::message::BadValue;
-use crate::model::{CyclesByLayer, Placement, Positions, WeightTie};
+use crate::model::{Placement, Positions, WeightTie};
 use crate::solve::{Constraint, Goal, Limits, Plan, TiedWeight};
 use crate::time::StepOptions;
 use clap::ValueEnum;
@@ -31,7 +31,8 @@ pub struct SearchOptions {
     pub sweep: bool,
     /// Whether to find the best configurations over all numbers of IPUs and pipelines.
     pub plan: bool,
-    /// Whether to compute, for each cut of the shown split, the effect of moving a layer over it.
+    /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
+    /// answers in other pipelines.
     pub moves: bool,
     /// Whether to compute the memory of all other splits, and the best splits on other numbers of
     /// IPUs. In models of more than 400 layers, the other splits are only those near the shown one.
@@ -44,7 +45,7 @@ pub struct SearchRequest {
     /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
     /// from `limits`.
     pub options: SearchOptions,
-    /// Number of IPUs to split the model over: fixed, or as few as possible.
+    /// Number of IPUs of all replicas: fixed, or as few as possible.
     pub ipus: IpuCount,
     /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each IPU. Never
     /// empty.
@@ -53,10 +54,15 @@ pub struct SearchRequest {
     pub goal: Goal,
     /// Constraints of a split besides the limits. They refer to positions (In, layers, Out).
     pub constraints: Vec<Constraint>,
-    /// Cycles by position (In, layers, Out); `None` if the profile has none.
-    pub cycles: Option<CyclesByLayer>,
     /// A split of the user to evaluate; `None` to only search for the best one.
     pub given: Option<Plan>,
+}
+
+impl SearchOptions {
+    /// Returns the number of replicas that the user requests, at least 1.
+    pub fn replicas(&self) -> u64 {
+        self.step.replicas.max(1)
+    }
 }
 
 impl SearchRequest {
@@ -66,7 +72,7 @@ impl SearchRequest {
     }
 }
 
-/// The number of IPUs to split a model over.
+/// The number of IPUs of all replicas of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
     /// Use exactly this number of IPUs; some of them may stay empty.

@@ -1,57 +1,61 @@
-//! The result of a search.
+//! The result of a search: the answer to the request, and the answers to changed requests that are
+//! said beside it.
 
-use super::advice::{AdviceFor, OverLimit};
+use super::advice::{Advice, OverLimit};
 use super::candidate::Candidate;
-use super::error::SearchError;
-use super::open_pipelines::Offer;
 use super::pipeline_costs::PipelineCosts;
-use super::plan::Front;
-use super::request::{IpuCount, SearchRequest};
 use super::shown_split::ShownSplit;
-use crate::memory::{RangeCosts, StageMemory};
-use crate::solve::{self, Greedy, Infeasible, Solution};
-use std::ops::Range;
+use crate::memory::{Pipeline, RangeCosts};
+use crate::solve::{Greedy, Refusal, Solution};
+use std::fmt;
 
-/// The answer to a [`SearchRequest`]: the best split, or why none fits, with the costs of ranges
-/// that it was found in.
+/// The answer to a request, with everything that reports say about it.
 #[derive(Debug)]
 pub struct SearchResult<'a> {
     /// The request in the pipeline of the answer, with the costs of ranges in it.
     pub costs: PipelineCosts<'a>,
-    /// The answer of the solver: the best split, or why none fits.
-    pub answer: Answer,
+    /// The best split with its proof, or why none fits.
+    pub outcome: Outcome,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
     /// Costs of all ranges that begin near the cuts of the shown split. `None` unless other splits
     /// were requested and `costs` lacks some ranges.
     pub near: Option<RangeCosts>,
-    /// Bytes on the fullest tile of the shown split if its pipeline did not recompute; `None` if
-    /// the pipeline does not recompute anyway.
-    pub without_recomputation: Option<u64>,
-    /// The best split in each other pipeline that was tried besides that of the answer; only if
-    /// nothing fits or moves of cuts were requested, otherwise empty.
-    pub alternatives: Vec<Candidate>,
-    /// The best split on each number of IPUs, or the one with the lowest peak where none fits;
-    /// pipeline after pipeline, each ascending by number. In all open pipelines if a sweep was
-    /// requested; in the pipeline of the answer if other splits are to be tried; otherwise empty.
-    pub sweep: Vec<Candidate>,
     /// Number of pipelines that the request leaves open, which were compared to find the answer.
     pub open_pipelines: usize,
-    /// The best configurations (IPUs, pipeline and split); `None` unless requested.
-    pub plan: Option<Front>,
+    /// If other splits were requested: the best split on each of several numbers of IPUs of a
+    /// replica, ascending, with the same layers in the same pipeline; where none fits, the split
+    /// with the lowest peak. Otherwise empty.
+    pub by_ipus: Vec<Candidate>,
+    /// The answers to changed requests.
+    pub claims: Claims<'a>,
 }
 
-/// The answer of the solver: the best split, or why none fits.
+impl SearchResult<'_> {
+    /// Returns the number of IPUs of all replicas that the answer may use.
+    pub fn all_ipus(&self) -> usize {
+        self.costs.ipus * self.costs.replicas()
+    }
+
+    /// Returns the fewest IPUs of all replicas on which the layers of the answer fit, with optimizer
+    /// state in the same place; `None` if the user gave the split or none fits.
+    pub fn fewest_ipus(&self) -> Option<usize> {
+        let Outcome::Best(best) = &self.outcome else {
+            return None;
+        };
+        let fewer = self.claims.fewest.as_ref();
+        let own = self.costs.supported(best.score.stages) * self.costs.replicas();
+        self.costs.request().options.split.then(|| fewer.map_or(own, |claim| claim.best.all_ipus()))
+    }
+}
+
+/// The best split, or why none fits.
 #[derive(Debug)]
-pub enum Answer {
-    /// A split fits in all limits and constraints.
-    Best {
-        /// The best split or, if the user gave one, that split.
-        solution: Box<Solution>,
-        /// Smallest number of IPUs that the framework supports and on which the model fits; `None`
-        /// if the user gave a split, or if no split was requested.
-        fewest_ipus: Option<usize>,
-    },
+pub enum Outcome {
+    /// A split fits in all limits and constraints: the best one, proven.
+    Best(Box<Solution>),
+    /// The user gave the split.
+    Given,
     /// No split fits in all limits and constraints.
     Refused(Box<Refused>),
     /// The split that the search of the original tool finds. It is neither proven to be the best
@@ -59,146 +63,116 @@ pub enum Answer {
     Greedy(Greedy),
 }
 
-/// Why no split fits, and which changes would help.
+/// Why no split fits, and what takes the memory.
 #[derive(Debug)]
 pub struct Refused {
-    /// The proof that no split fits, with the smallest number of stages that would fit in any open
-    /// pipeline.
-    pub infeasible: Infeasible,
+    /// The reason why no split of these layers fits in the shown pipeline.
+    pub refusal: Refusal,
     /// The ranges of positions that the proof names because they exceed the limits, each with the
     /// bytes on its fullest tile.
     pub over_limit: Vec<OverLimit>,
-    /// The best split on the smallest number of IPUs that the framework supports and on which the
-    /// model fits; `None` if it fits on no number.
-    pub on_more_ipus: Option<Candidate>,
-    /// Changes that would free memory; `None` if no split was requested, or if no stage exceeds its
-    /// limit.
-    pub advice: Option<AdviceFor>,
+    /// The stage that exceeds its limit most; `None` if no stage exceeds its limit.
+    pub most_over: Option<OverLimit>,
+    /// Changes of the model that would free memory in that stage.
+    pub advice: Vec<Advice>,
 }
 
-/// Returns the smallest number of IPUs that the framework supports and on which the model fits.
-/// `best` is the split that fits, found with `costs`; `of_all` has the best results of all open
-/// pipelines, `None` if they were not compared.
-fn fewest_ipus(
-    costs: &PipelineCosts<'_>,
-    best: &Solution,
-    of_all: Option<Offer>,
-) -> Result<Option<usize>, SearchError> {
-    let fewest = match (of_all, costs.request().ipus) {
-        (Some(all), _) => all.fewest,
-        (None, IpuCount::UpTo(_)) => return Ok(Some(costs.ipus)),
-        (None, _) if best.score.stages == 1 => Some(1),
-        (None, _) => solve::fewest_stages(&costs.problem())?,
-    };
-    Ok(fewest.map(|stages| costs.supported(stages)))
+/// One change of a request, in the words of the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// The option (such as `--num-ipus`) gets this value.
+    Set(&'static str, String),
+    /// The option is left out, whatever its values.
+    Without(&'static str),
+    /// The option is given once more, with this value.
+    Add(&'static str, String),
+    /// The constraint, as the user typed it, is left out.
+    Drop(String),
 }
 
-impl Answer {
-    /// Builds the answer with `solution`, the split that fits. `of_all` is as for [`fewest_ipus`].
-    pub(super) fn of_best(
-        costs: &PipelineCosts<'_>,
-        solution: Solution,
-        of_all: Option<Offer>,
-    ) -> Result<Self, SearchError> {
-        let request = costs.request();
-        Ok(Self::Best {
-            fewest_ipus: match request.options.split && request.given.is_none() {
-                true => fewest_ipus(costs, &solution, of_all)?,
-                false => None,
-            },
-            solution: Box::new(solution),
-        })
-    }
-
-    /// Builds the answer for a request that no split fits, as `infeasible` proves; the advice is
-    /// added later. `of_all` has the best results of all open pipelines, `None` if they were not
-    /// compared.
-    pub(super) fn refused(
-        costs: &PipelineCosts<'_>,
-        mut infeasible: Infeasible,
-        of_all: Option<Offer>,
-    ) -> Result<Self, SearchError> {
-        let on_more_ipus = match of_all {
-            Some(all) => {
-                infeasible.fewest = all.fewest;
-                all.on_more_ipus
-            }
-            None => costs.on_more_ipus(infeasible.fewest)?,
-        };
-        let ranges = infeasible.certificate.ranges.clone();
-        let memory = costs.memory.stages(&ranges);
-        let over_limit = ranges.into_iter().zip(&memory);
-        let over_limit = over_limit.map(|(range, memory)| OverLimit::new(costs, range, memory));
-        Ok(Self::Refused(Box::new(Refused {
-            over_limit: over_limit.collect(),
-            on_more_ipus,
-            advice: None,
-            infeasible,
-        })))
-    }
-
-    /// Returns the best split, or the split with the lowest peak if none fits; `None` for the
-    /// greedy search.
-    pub fn best(&self) -> Option<&Solution> {
+impl fmt::Display for Word {
+    /// Writes the word as a user types it; nothing for what is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Answer::Best { solution, .. } => Some(solution),
-            Answer::Refused(refused) => refused.infeasible.lowest_peak.as_ref(),
-            Answer::Greedy(_) => None,
+            Self::Set(option, value) | Self::Add(option, value) => write!(f, "{option} {value}"),
+            Self::Without(_) | Self::Drop(_) => Ok(()),
         }
     }
+}
 
-    /// Returns the stages of the split that reports show for `request`, as ranges of positions;
-    /// empty if there is no split, or if none was requested.
-    pub(super) fn shown(&self, request: &SearchRequest) -> Vec<Range<usize>> {
-        let stages = match (&request.given, self) {
-            _ if !request.options.split => None,
-            (Some(plan), _) => Some(plan.stages()),
-            (None, Answer::Greedy(greedy)) => Some(&greedy.stages[..]),
-            (None, _) => self.best().map(|best| best.plan.stages()),
-        };
-        stages.unwrap_or_default().to_vec()
+/// The answer to a changed request.
+#[derive(Debug, Clone)]
+pub struct Claim<'a> {
+    /// What was changed in the request of the run.
+    pub change: Vec<Word>,
+    /// The changed request in the pipeline of its answer.
+    pub costs: PipelineCosts<'a>,
+    /// Its answer: the best split or, if none fits, the one with the lowest peak.
+    pub best: Candidate,
+    /// Whether modules replaced the layers of the default regex, so that a command that names
+    /// layers needs `--layer-name-regex auto`.
+    pub is_by_modules: bool,
+}
+
+impl Claim<'_> {
+    /// Returns the memory of a tile in bytes that the changed request gives; `None` if it gives
+    /// none.
+    pub fn memory(&self) -> Option<u64> {
+        self.change.iter().find_map(|word| match word {
+            Word::Set("--mem-per-tile", bytes) => bytes.parse().ok(),
+            _ => None,
+        })
     }
 }
 
-impl SearchResult<'_> {
-    /// Returns the best split, or the split with the lowest peak if none fits; `None` for the
-    /// greedy search.
-    pub(crate) fn best(&self) -> Option<Candidate> {
-        let fits = matches!(self.answer, Answer::Best { .. });
-        let best = self.answer.best()?.clone();
-        Some(Candidate::new(&self.costs, self.costs.ipus, fits, best))
-    }
+/// A request without some constraints or ties, which a split fits.
+#[derive(Debug, Clone)]
+pub struct Relaxed<'a> {
+    /// The constraints that were left out, as the options that the user typed. All others could
+    /// stay.
+    pub constraints: Vec<String>,
+    /// The names of the weights that were untied.
+    pub weights: Vec<String>,
+    /// The answer without them.
+    pub claim: Claim<'a>,
+}
 
-    /// Returns, for each number of IPUs of the sweep (ascending), the best candidate over all
-    /// pipelines by the goal; the first of equal ones.
-    pub(crate) fn best_by_ipus(&self) -> Vec<&Candidate> {
-        let goal = self.costs.request().goal;
-        let mut all: Vec<&Candidate> = self.sweep.iter().collect();
-        // Of equal candidates, the one of the first pipeline stays first.
-        all.sort_by(|one, other| one.compare(other, goal));
-        all.dedup_by_key(|candidate| candidate.ipus);
-        all
-    }
+/// The answers to changed requests; each is empty if it was not asked for or has no answer.
+#[derive(Debug, Default)]
+pub struct Claims<'a> {
+    /// If a split fits: the fewest IPUs on which the same layers fit with their optimizer state in
+    /// the same place, if these are fewer than the answer has.
+    pub fewest: Option<Claim<'a>>,
+    /// If none fits: the fewest IPUs on which the model fits.
+    pub on_more_ipus: Option<Claim<'a>>,
+    /// If none fits: the highest number of IPUs that was tried; `None` if each IPU has a limit of
+    /// its own.
+    pub ipus_tried: Option<usize>,
+    /// If none fits: the lowest memory of a tile with which the model fits.
+    pub with_memory: Option<Claim<'a>>,
+    /// Other schedules, recomputations and places of optimizer state, in the order in which a user
+    /// would try them.
+    pub with_options: Vec<Claim<'a>>,
+    /// If none fits: what fits without some constraints or ties.
+    pub relaxed: Vec<Relaxed<'a>>,
+    /// If the user gave the split: the best one.
+    pub without_given: Option<Claim<'a>>,
+    /// If replicas of a smaller pipeline process more samples in a second: the fastest of these.
+    pub with_replicas: Option<Claim<'a>>,
+    /// The best split for each number of IPUs (`--sweep`).
+    pub sweep: Vec<Claim<'a>>,
+    /// The configurations that fit (`--plan`).
+    pub plan: Option<Front<'a>>,
+}
 
-    /// Returns the positions that exceed the limit wherever the other cuts are, ascending: those
-    /// that exceed it as stages of their own and, if the split leaves an IPU unused, those that are
-    /// a whole stage of the shown split and exceed the limit of its IPU.
-    pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
-        let by_themselves = self.costs.positions_over_limit().into_iter();
-        let ShownSplit { stages, memory, .. } = &self.shown;
-        let is_over = |(ipu, (stage, memory)): &(usize, (&Range<usize>, &StageMemory))| {
-            stage.len() == 1 && memory.max_tile_bytes() > self.costs.limit_of(*ipu)
-        };
-        let is_ipu_left = stages.len() < self.costs.ipus;
-        let stages = stages.iter().zip(memory).enumerate();
-        let stages = stages.filter(|stage| is_ipu_left && is_over(stage));
-        let stages = stages.map(|(_, (stage, _))| stage.clone());
-        let mut positions: Vec<usize> = by_themselves
-            .chain(stages)
-            .map(|range| range.start)
-            .collect();
-        positions.sort_unstable();
-        positions.dedup();
-        positions
-    }
+/// The configurations of a plan that fit, and what was tried to find them.
+#[derive(Debug, Clone)]
+pub struct Front<'a> {
+    /// The configurations: the answer of the run first, then the fastest (without cycles, those on
+    /// the fewest IPUs). Each differs from the one before it in IPUs, or by 5 % in time or memory.
+    pub rows: Vec<Claim<'a>>,
+    /// Numbers of IPUs that were tried, ascending.
+    pub ipus: Vec<usize>,
+    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that were tried.
+    pub pipelines: Vec<Pipeline>,
 }

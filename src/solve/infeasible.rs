@@ -18,18 +18,17 @@ use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
 use super::problem::{Limits, Problem};
-use super::{Solution, SolveError, dynamic_program, solve, unproven};
+use super::{SolveError, dynamic_program, unproven};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 #[cfg(test)]
 mod tests;
 
-/// The reasons why a problem has no plan (no split within the limits that obeys the constraints),
-/// and the changes that would give it one.
+/// The reason why a problem has no plan (no split within the limits that obeys the constraints).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Infeasible {
-    /// The reason why there is no plan, such as too few IPUs.
+pub struct Refusal {
+    /// The reason, such as too few IPUs.
     pub cause: Cause,
     /// The proof that splits need more stages than there are IPUs, or that none is possible. It
     /// ignores pins and different limits of IPUs, so it proves nothing for [`Cause::PinsOrLimits`].
@@ -37,28 +36,6 @@ pub struct Infeasible {
     /// For [`Cause::TooLarge`]: the constraints that keep the positions of the range over the limit
     /// in one stage; empty if the range is a single position. Empty for all other causes.
     pub kept_together: Vec<Constraint>,
-    /// The plan with the lowest peak if there were no limits, with the same constraints and IPUs:
-    /// tiles with at least as many bytes as its peak would be enough. `None` if there are no IPUs
-    /// or positions, or if [`Problem::costs`] lack ranges that it needs, since those were over the
-    /// limit.
-    pub lowest_peak: Option<Solution>,
-    /// The fewest IPUs with which there is a plan, at most one for each position; `None` if no
-    /// number is enough. If each IPU has a limit of its own, only the IPUs of the problem are
-    /// considered.
-    pub fewest: Option<usize>,
-    /// Sets of constraints each of which, if it is left out, allows a plan: one of options only and
-    /// one of shared weights only, as far as they exist; else one of both, if there is any.
-    pub relaxations: Vec<Relaxation>,
-}
-
-/// Constraints whose removal allows a plan, and the best plan without them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Relaxation {
-    /// The constraints to leave out. None of them could stay; if there are more than 100
-    /// candidates, this is not checked for all.
-    pub without: Vec<Constraint>,
-    /// The best plan by the same goal and limits that obeys all other constraints.
-    pub solution: Solution,
 }
 
 /// The reason why no split is within the limits and obeys the constraints.
@@ -83,11 +60,11 @@ pub enum Cause {
     Pipeline,
 }
 
-/// Explains why `problem` has no plan, as [`solve`] must have found. Only the lowest peak is proven.
+/// Explains why `problem`, which has no plan, has none.
 ///
 /// # Errors
-/// The errors of [`solve`].
-pub fn explain(problem: &Problem<'_>) -> Result<Infeasible, SolveError> {
+/// The errors of [`solve`](super::solve).
+pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     let certificate = certificate(problem)?;
     let cause = match certificate.needed {
         Needed::Unsplittable => Cause::TooLarge,
@@ -97,15 +74,12 @@ pub fn explain(problem: &Problem<'_>) -> Result<Infeasible, SolveError> {
     };
     let unsplittable = certificate.ranges.first();
     let unsplittable = unsplittable.filter(|_| cause == Cause::TooLarge);
-    let inside = unsplittable.map_or(0..0, |range| range.start + 1..range.end);
+    let inside = unsplittable.map_or(0..0, |range| range.start..range.end - 1);
     let kept_together = forbidding(problem.constraints, inside);
-    Ok(Infeasible {
+    Ok(Refusal {
         cause,
         kept_together: kept_together.into_iter().cloned().collect(),
         certificate,
-        lowest_peak: solve(&problem.at_any_limit())?,
-        fewest: fewest_stages(problem)?,
-        relaxations: relaxations(problem)?,
     })
 }
 
@@ -120,75 +94,6 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     }
     let costs = &problem.costs.at_least();
     fits(&Problem { costs, ..*problem })
-}
-
-/// Returns minimal sets of constraints whose removal allows a plan: one of options only and one of
-/// shared weights only, as far as they exist; else one of both, if there is any.
-///
-/// # Errors
-/// The errors of [`solve`].
-fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
-    let is_order = |constraint: &Constraint| constraint.weight().is_none();
-    let without_orders = relaxed(problem, is_order)?;
-    let without_weights = relaxed(problem, |constraint| !is_order(constraint))?;
-    let mut found: Vec<Relaxation> = without_orders.into_iter().chain(without_weights).collect();
-    if found.is_empty() {
-        found.extend(relaxed(problem, |_| true)?);
-    }
-    Ok(found)
-}
-
-/// Maximum number of constraints that [`relaxed`] tries to keep, each by one search; all later ones
-/// are left out.
-const MAX_TRIED: usize = 100;
-
-/// Finds a minimal set of constraints without which there is a plan, among those for which `may_go`
-/// is true. Returns `None` if leaving all of them out is not enough, or if there are none.
-///
-/// # Errors
-/// The errors of [`solve`].
-fn relaxed(
-    problem: &Problem<'_>,
-    may_go: impl Fn(&Constraint) -> bool,
-) -> Result<Option<Relaxation>, SolveError> {
-    let all = problem.constraints.iter().cloned();
-    let (candidates, mut kept): (Vec<_>, Vec<_>) = all.partition(may_go);
-    if candidates.is_empty() || !fits(&with(problem, &kept))? {
-        return Ok(None);
-    }
-    let mut cuts = cuts_before(&kept, problem.layers());
-    let mut without: Vec<Constraint> = Vec::new();
-    let mut tried = 0;
-    for candidate in candidates {
-        let mut forbidden = candidate.forbidden();
-        let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
-        if !forbidden.is_empty() && forbidden.all(is_forbidden) {
-            kept.push(candidate);
-            continue;
-        }
-        let is_like_another = without.iter().any(|other| other.rule == candidate.rule);
-        if is_like_another || tried == MAX_TRIED {
-            without.push(candidate);
-            continue;
-        }
-        tried += 1;
-        kept.push(candidate);
-        if fits(&with(problem, &kept))? {
-            cuts = cuts_before(&kept, problem.layers());
-        } else {
-            without.extend(kept.pop());
-        }
-    }
-    let solution = unproven(&with(problem, &kept))?;
-    Ok(solution.map(|solution| Relaxation { without, solution }))
-}
-
-/// Returns `problem` with `constraints` in place of its own.
-fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a> {
-    Problem {
-        constraints,
-        ..*problem
-    }
 }
 
 /// Is there a plan, a split within the limits that obeys the constraints? The dynamic program

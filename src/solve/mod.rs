@@ -40,7 +40,7 @@ pub use conflict::Conflict;
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
-    Cause, Certificate, Infeasible, Needed, Relaxation, certificate, explain, fewest_stages,
+    Cause, Certificate, Needed, Refusal, certificate, explain, fewest_stages,
 };
 pub use ipu_counts::{Effort, fitting, sweep};
 pub use objectives::{Goal, Objective};

@@ -77,6 +77,17 @@ impl Score {
     /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if the
     /// problem lacks the bytes of a stage, or has cycles but not those of a stage.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
+        let peaks = plan
+            .with_after()
+            .map(|(stage, after)| problem.costs.peak(stage.clone(), after))
+            .collect::<Option<Vec<_>>>()?;
+        Self::of_peaks(problem, plan, &peaks)
+    }
+
+    /// Computes the score of `plan`, whose stages have `peaks` on their fullest tiles. Of
+    /// `problem`, only the bytes over cuts and the cycles are used. Returns `None` if it has cycles
+    /// but not those of a stage.
+    pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut score = Self {
             peak: 0,
             stages: plan.stages.len(),
@@ -85,8 +96,7 @@ impl Score {
             slowest_cycles: problem.times.map(|_| 0),
             step: problem.times.and_then(|times| times.step(plan.stages())),
         };
-        for (stage, after) in plan.with_after() {
-            let peak = problem.costs.peak(stage.clone(), after)?;
+        for ((stage, after), &peak) in plan.with_after().zip(peaks) {
             let square = u128::from(peak) * u128::from(peak);
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;

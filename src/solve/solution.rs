@@ -22,7 +22,7 @@ pub struct Solution {
 
 impl Solution {
     /// Makes a solution without a proof that `plan` is the best.
-    pub(super) fn unproven(plan: Plan, score: Score) -> Self {
+    pub fn unproven(plan: Plan, score: Score) -> Self {
         Self {
             plan,
             score,

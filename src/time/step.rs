@@ -79,6 +79,18 @@ impl StepTime {
     }
 }
 
+impl StepTime {
+    /// Compares the cycles per micro-batch of `replicas` replicas with those of the `others`
+    /// replicas of another pipeline: `Less` if these replicas are faster together.
+    pub fn by_rate_of_replicas(&self, replicas: usize, other: &Self, others: usize) -> Ordering {
+        let rate = |step: &Self, replicas: usize| Rate {
+            cycles: step.cycles,
+            micro_batches: step.micro_batches.saturating_mul(replicas as u64),
+        };
+        rate(self, replicas).compare(rate(other, others))
+    }
+}
+
 /// Cycles per micro-batch, as an exact fraction of the cycles of a step and its micro-batches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate {

@@ -22,14 +22,6 @@ pub(super) const ON_SPLITS: &str = "on solve emit sweep plan explain splits laye
 /// Clap id of the group of options that affect only results with the stages of a split. The words
 /// after `on` are the clap ids of the options that request these results.
 pub(super) const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results with a fixed number of replicas. The
-/// words after `on` request these results; `plan` is left out, since `--plan` derives the number of
-/// replicas from the number of IPUs.
-pub(super) const ON_REPLICAS: &str = "on solve emit explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results with optimizer state that may be
-/// outside the IPUs. The words after `on` are the clap ids of the options that request these
-/// results.
-pub(super) const ON_STREAMING: &str = "on optimizer_state plan";
 /// Clap id of the group of options that affect only results in which bytes are compared with the
 /// limit of a tile. The words after `on` are the clap ids of the options that request these
 /// results.
@@ -48,11 +40,9 @@ pub(super) const ON_TABLES: &str = "on solve sweep plan compare operation_breakd
 pub(super) const ON_TILES: &str = "on memory_totals";
 
 /// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
-const GROUPS: [&str; 8] = [
+const GROUPS: [&str; 6] = [
     ON_SPLITS,
-    ON_STREAMING,
     ON_STAGES,
-    ON_REPLICAS,
     ON_LIMITS,
     ON_EMIT,
     ON_TABLES,

@@ -1,6 +1,6 @@
 //! Defines the options of the pipeline that the model will be compiled for, and of its time.
 
-use super::effects::{ON_REPLICAS, ON_SPLITS, ON_STAGES, ON_STREAMING};
+use super::effects::{ON_SPLITS, ON_STAGES};
 use super::values::{OrAuto, bandwidth, or_auto};
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace};
 use crate::time::StepOptions;
@@ -37,10 +37,12 @@ pub struct PipelineArgs {
     pub accumulator: Accumulator,
 
     /// Where the optimizer state is kept between two updates: on the chip, off-chip in the host's
-    /// memory, sharded over replicas, or both; auto takes the first that fits of on-chip,
-    /// sharded, off-chip and sharded-off-chip [default: on-chip, and --plan tries all]
-    #[arg(long, value_name = "STATE", value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
-    pub optimizer_state: Option<OrAuto<StatePlace>>,
+    /// memory, sharded over replicas, or both. auto takes the first that fits of on-chip,
+    /// off-chip, sharded and sharded-off-chip; with --streaming-bandwidth, the faster one of
+    /// on-chip and off-chip
+    #[arg(long, value_name = "STATE", default_value = "auto",
+          value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
+    pub optimizer_state: OrAuto<StatePlace>,
 }
 
 /// Options with the numbers, other than the cycles of layers, that the time of a step depends on.
@@ -61,7 +63,7 @@ pub struct TimeArgs {
     /// How many replicas of the model run side by side: for samples a second, and to shard the
     /// optimizer state
     #[arg(long, value_name = "R", default_value = "1",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_REPLICAS)]
+          value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_SPLITS)]
     pub replicas: u64,
 
     /// GB (1,000,000,000 bytes) that an IPU sends to another IPU in a second, and receives from
@@ -71,7 +73,7 @@ pub struct TimeArgs {
 
     /// Speed of memory outside the IPUs for one IPU, in GB (10^9 bytes) a second in each direction.
     /// There is no usual number: without it, popliner prints the bytes but no time for them
-    #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_STREAMING)]
+    #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_SPLITS)]
     pub streaming_bandwidth: Option<u64>,
 }
 
@@ -82,8 +84,7 @@ impl PipelineArgs {
             schedule: self.schedule,
             recompute: self.recompute,
             accumulator: self.accumulator,
-            state: self.optimizer_state.flatten(),
-            tries_states: self.optimizer_state == Some(None),
+            state: self.optimizer_state,
             replicas,
         }
     }

@@ -34,8 +34,6 @@ impl Options {
             },
             rules,
             layers: self.layers.options(rules),
-            // A template for module names is written for the layers of the regex.
-            keeps_layers: self.modules.module.is_some(),
             placement: self.layers.placement(),
             memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
             ipus: self.limits.num_ipus,

@@ -160,11 +160,9 @@ pub struct PipelineOptions {
     pub recompute: Option<Recompute>,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
-    /// The place of optimizer state between two updates; on the chip if `None`.
+    /// The place of optimizer state between two updates; if `None`, the first of
+    /// [`PipelineOptions::states`] in which the model fits.
     pub state: Option<StatePlace>,
-    /// Whether other places for optimizer state are tried if the model does not fit with its state
-    /// on the chip; `state` then has no effect there ([`PipelineOptions::states`]).
-    pub tries_states: bool,
     /// The number of replicas of the model among which optimizer state may be shared.
     pub replicas: u64,
 }
@@ -198,21 +196,19 @@ impl PipelineOptions {
         .with_state(self.state.unwrap_or_default(), self.replicas)
     }
 
-    /// Returns the places of optimizer state to try, in this order, until the model fits. Only the
-    /// requested place unless `tries_states`; otherwise all, on the chip first since that takes
-    /// less time, without sharded ones if there is a single replica.
-    pub fn states(self) -> Vec<StatePlace> {
-        if !self.tries_states {
-            return vec![self.state.unwrap_or_default()];
+    /// Returns the places of optimizer state to try, in groups one after the other until the model
+    /// fits: on the chip, off the chip, sharded, both. Places in one group are compared by time:
+    /// off the chip with on the chip if `streaming_is_timed`. Only the requested place if there is
+    /// one.
+    pub fn states(self, streaming_is_timed: bool) -> Vec<Vec<StatePlace>> {
+        use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
+        match self.state {
+            Some(state) => vec![vec![state]],
+            None if streaming_is_timed => {
+                vec![vec![OnChip, OffChip], vec![Sharded], vec![ShardedOffChip]]
+            }
+            None => [OnChip, OffChip, Sharded, ShardedOffChip].map(|state| vec![state]).into(),
         }
-        let all = [
-            StatePlace::OnChip,
-            StatePlace::Sharded,
-            StatePlace::OffChip,
-            StatePlace::ShardedOffChip,
-        ];
-        let is_possible = |place: &StatePlace| self.replicas > 1 || !place.is_sharded();
-        all.into_iter().filter(is_possible).collect()
     }
 }
 
@@ -242,24 +238,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns pipelines to suggest if the model does not fit in this one: with other
-    /// recomputation, layers first, then with other schedules of the same framework. Each changes
-    /// one setting. Empty without a pipeline.
-    pub fn alternatives(self) -> Vec<Self> {
-        if self.schedule == Schedule::None {
-            return Vec::new();
-        }
-        let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
-        let of_recompute = recompute.map(|recompute| Self { recompute, ..self });
-        let schedules = self.other_schedules().iter();
-        let of_schedule = schedules.map(|&schedule| Self { schedule, ..self });
-        let all = of_recompute.into_iter().chain(of_schedule);
-        all.filter(|&other| other != self).collect()
-    }
-
     /// Returns the other schedules of the framework that `self.schedule` belongs to, in the order
     /// of preference; none for a sequential schedule.
-    fn other_schedules(self) -> &'static [Schedule] {
+    pub fn other_schedules(self) -> &'static [Schedule] {
         match self.schedule {
             Schedule::None | Schedule::Sequential => &[],
             Schedule::Popart => &[Schedule::Sequential],
@@ -306,22 +287,6 @@ impl Pipeline {
         let all = own.iter().chain(others).flat_map(of_schedule);
         let all = all.filter(|&other| other != self);
         [self].into_iter().chain(all).collect()
-    }
-
-    /// Returns the command-line options, separated by spaces, that a user with the pipeline `other`
-    /// must set to get this one; empty if both agree in schedule, recomputation and place of state.
-    pub fn options_from(self, other: Self) -> String {
-        let options = |pipeline: Self| {
-            [
-                format!("--schedule {}", pipeline.schedule),
-                format!("--recompute {}", pipeline.recompute),
-                format!("--optimizer-state {}", pipeline.state),
-            ]
-        };
-        let others = options(other);
-        let mut changed = Vec::from(options(self));
-        changed.retain(|option| !others.contains(option));
-        changed.join(" ")
     }
 }
 

@@ -171,23 +171,52 @@ impl MemoryModel<'_> {
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
         let mut found = vec![0u64; self.layers()];
+        self.visit_updates(|number, role, bytes| {
+            if let UpdateRole::State { .. } = role {
+                let places = self.sets.places(self.uses.known(number).counted);
+                let first = places.first().map_or(0, |&place| place as usize);
+                if let Some(sum) = found.get_mut(first) {
+                    *sum = sum.saturating_add(bytes);
+                }
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the bytes over all tiles of the gradients that replicas exchange in each step: of
+    /// the accumulators, or of the updated weights if the profile has no accumulators.
+    ///
+    /// # Errors
+    /// If variables are shared by more distinct sets of layers than in any real model.
+    pub fn gradient_bytes(&self) -> Result<u64, TooManyPlaces> {
+        let (mut gradients, mut weights) = (0u64, 0u64);
+        self.visit_updates(|_, role, bytes| match role {
+            UpdateRole::Gradient => gradients = gradients.saturating_add(bytes),
+            UpdateRole::Weight => weights = weights.saturating_add(bytes),
+            _ => {}
+        })?;
+        Ok(if gradients > 0 { gradients } else { weights })
+    }
+
+    /// Calls `visit` for each use of a variable that has a role in updates if state is off the
+    /// chip, with the number of the use, the role, and the bytes over all tiles.
+    fn visit_updates(
+        &self,
+        mut visit: impl FnMut(u32, UpdateRole, u64),
+    ) -> Result<(), TooManyPlaces> {
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
             ..self.pipeline
         };
         let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
-            return Ok(found);
+            return Ok(());
         };
         let uses = phase.of_uses.iter().zip(self.model.variables.uses());
         for (number, (in_update, variable)) in (0u32..).zip(uses) {
-            if let Some(UpdateRole::State { .. }) = in_update.role {
-                let places = self.sets.places(self.uses.known(number).counted);
-                let first = places.first().map_or(0, |&place| place as usize);
-                if let Some(sum) = found.get_mut(first) {
-                    *sum = sum.saturating_add(variable.bytes);
-                }
+            if let Some(role) = in_update.role {
+                visit(number, role, variable.bytes);
             }
         }
-        Ok(found)
+        Ok(())
     }
 }

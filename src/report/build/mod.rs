@@ -14,11 +14,10 @@ use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
 use crate::model::{Layering, Model, Placement, ProfileLookup, WeightTie};
 use crate::report::StepFacts;
-use crate::search::SearchResult;
+use crate::search::{SearchResult, Word};
 use std::ops::Range;
 
 /// The inputs of a report on a model.
-#[derive(Debug)]
 pub struct Inputs<'a> {
     /// The operations, variables and steps of the model.
     pub model: &'a Model,
@@ -41,6 +40,9 @@ pub struct Inputs<'a> {
     pub provenance: Provenance,
     /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
+    /// Writes the command that gives the answer to a changed request; empty text if no command made
+    /// the request.
+    pub command: &'a (dyn Fn(&[Word]) -> String + Sync),
 }
 
 /// How much a report has beside the split. More detail takes more time.

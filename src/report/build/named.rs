@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::profile::CodeKind;
 use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
-use crate::search::{AdviceFor, Answer};
+use crate::search::{Outcome, OverLimit};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -135,10 +135,9 @@ impl Inputs<'_> {
     /// exceeds its limit most, if no split fits, then the peak of the whole model, then the peak of
     /// each stage.
     fn places(&self) -> Vec<ListedPlace<'_>> {
-        let advice = self.advice_for();
-        let lacking = advice.map(|advice| {
-            let (tile, step) = (advice.stage.tile, advice.stage.step.unwrap_or(0));
-            (LivePlace { tile, step }, Some(&advice.stage.positions))
+        let lacking = self.most_over().map(|stage| {
+            let (tile, step) = (stage.tile, stage.step.unwrap_or(0));
+            (LivePlace { tile, step }, Some(&stage.positions))
         });
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
         let of_stages = self
@@ -147,11 +146,10 @@ impl Inputs<'_> {
         lacking.into_iter().chain(whole).chain(of_stages).collect()
     }
 
-    /// Returns the changes that would free memory, and the stage that they are for; `None` if a
-    /// split fits.
-    fn advice_for(&self) -> Option<&AdviceFor> {
-        match &self.search?.answer {
-            Answer::Refused(refused) => refused.advice.as_ref(),
+    /// Returns the stage that exceeds its limit most; `None` if a split fits.
+    fn most_over(&self) -> Option<&OverLimit> {
+        match &self.search?.outcome {
+            Outcome::Refused(refused) => refused.most_over.as_ref(),
             _ => None,
         }
     }
@@ -217,7 +215,7 @@ impl Inputs<'_> {
     /// [`places`](Self::places), in its fields for peaks.
     fn with_live(&self, named: NamedVariables, live: Vec<PeakVariables>) -> NamedVariables {
         let mut live = live.into_iter();
-        let lacking = self.advice_for().and_then(|_| live.next());
+        let lacking = self.most_over().and_then(|_| live.next());
         let lacking = lacking.into_iter().flat_map(|live| live.largest);
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
         let of_stages = live.zip(self.stages_with_steps());

@@ -8,7 +8,7 @@ use crate::report::split::histogram;
 use crate::report::{
     Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, StagePipeline, TileParts,
 };
-use crate::search::{Answer, SearchResult, free_bytes};
+use crate::search::{SearchResult, free_bytes};
 use crate::solve::Limits;
 use std::ops::Range;
 
@@ -28,10 +28,8 @@ impl Inputs<'_> {
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
             max_stages: u32::try_from(search.costs.ipus).unwrap_or(u32::MAX),
-            fewest_ipus: match search.answer {
-                Answer::Best { fewest_ipus, .. } => fewest_ipus.map(|ipus| ipus as u32),
-                _ => None,
-            },
+            replicas: search.costs.replicas() as u64,
+            fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
             modules: self.layering.module_calls(self.model),
             stages: stages.collect(),
@@ -148,7 +146,7 @@ impl Inputs<'_> {
                 layer_from: self.name(boundary),
                 bytes: search.costs.question.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: if search.costs.goes_beyond_limits() && self.is_full() {
+                moves: if search.costs.has_all() && self.is_full() {
                     self.moves(search, number, sides)
                 } else {
                     Vec::new()

@@ -79,8 +79,9 @@ fn chosen(facts: &PipelineFacts) -> String {
         (true, false) => "the schedule chosen automatically",
         (false, true) => "the recomputation chosen automatically",
     };
-    let place = match facts.state_is_first_fit {
-        true => "; the optimizer state in the first place of --optimizer-state auto that fits",
+    let is_elsewhere = facts.pipeline.state != StatePlace::OnChip;
+    let place = match facts.state_by_default && is_elsewhere {
+        true => "; with optimizer state on the chip it does not fit",
         false => "",
     };
     format!("{} ({why}{place})", pipeline_name(facts))
@@ -177,6 +178,28 @@ pub(in crate::report) fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts.alternatives.iter().map(line).collect()
 }
 
+/// Says that replicas of a smaller pipeline are faster, and how many bytes of gradients they
+/// exchange; `None` if they are not.
+pub(in crate::report) fn with_replicas(report: &Report) -> Option<String> {
+    let facts = report.pipeline.as_ref()?;
+    let split = facts.with_replicas.as_ref()?;
+    let step = split.step.as_ref()?;
+    let replicas = counted(split.replicas, "replica");
+    let ipus = counted(u64::from(split.ipus) / split.replicas.max(1), "IPU");
+    let batches = counted(step.micro_batches.saturating_mul(split.replicas), "micro-batch");
+    let time = match (step.samples_per_second, step.milliseconds) {
+        (Some(samples), _) => format!("process {} samples a second", three_digits(samples)),
+        (None, Some(time)) => format!("process {batches} in {} ms", three_digits(time)),
+        (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
+    };
+    let (options, bytes) = (code(&*split.options), Amount(facts.gradient_bytes.unwrap_or(0)));
+    let exchange = match facts.is_training {
+        true => format!(", beside the time to exchange {bytes} of gradients in each step"),
+        false => String::new(),
+    };
+    Some(format!("{replicas} on {ipus} each {time}{exchange} ({options})"))
+}
+
 /// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
 /// and how long a step takes.
 pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
@@ -196,8 +219,13 @@ fn needing(alternative: &BestSplit, verdict: &str) -> String {
     );
     let change = in_parentheses(alternative.change);
     let time = time(alternative).unwrap_or_default();
+    let state = match alternative.state {
+        StatePlace::OnChip => String::new(),
+        _ if alternative.options.contains("--optimizer-state") => String::new(),
+        state => format!(" and optimizer state {state}"),
+    };
     format!(
-        "with {options}{verdict} the best split {split} needs {bytes} {change} on its fullest \
+        "with {options}{state}{verdict} the best split {split} needs {bytes} {change} on its fullest \
          tile{time}"
     )
 }
@@ -230,6 +258,7 @@ pub(in crate::report) fn step(report: &Report) -> Vec<String> {
     let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
     lines.extend((stages > 1).then(|| made_up_of(step)));
     lines.extend(streaming(step));
+    lines.extend(with_replicas(report).filter(|_| report.plan.is_none()));
     lines
 }
 

@@ -2,28 +2,24 @@
 
 use super::other_split;
 use crate::report::phrases::{
-    Amount, Bytes, Count, Phrase, code, layers, name, stages, with_commas,
+    Amount, Bytes, Phrase, code, layers, name, stages, with_commas,
 };
 use crate::report::step::three_digits;
 use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
-/// Says why no split fits, such as how many IPUs are needed at least.
+/// Says why no split of the shown layers fits in the shown pipeline.
 pub(in crate::report) fn why_none_fits(refusal: &Refusal) -> String {
     match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
-        (Cause::PinsOrLimits, Some(needed)) => {
-            let needed = Count(needed.into());
-            format!(
-                "{needed} IPUs would be enough with the highest limit and without pins: the pins, \
-                 or the lower limits of some IPUs, prevent it"
-            )
-        }
+        (Cause::PinsOrLimits, _) => "the pins, or the lower limits of some IPUs, prevent every \
+                                     split"
+            .to_string(),
         (Cause::Pipeline, _) => "the layers by themselves would fit, but not with what the \
                                  pipeline keeps for the micro-batches under way"
             .to_string(),
-        _ => "no number of IPUs is enough: these layers must stay together".to_string(),
+        _ => "these layers must stay together, and are over the limit".to_string(),
     }
 }
 
@@ -39,17 +35,20 @@ pub(in crate::report) fn obstacles(refusal: &Refusal) -> Vec<String> {
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
-/// Says that at least `needed` IPUs are needed, since ranges of layers exceed the limit and each
-/// range needs a cut of its own.
+/// Says that these layers need at least `needed` stages in this pipeline, since ranges of layers
+/// exceed the limit and each range needs a cut of its own.
 fn too_few(refusal: &Refusal, needed: u32) -> String {
     let (are, end) = match refusal.ranges.len() {
         1 => ("is", ""),
         _ => ("are", ", each by itself, and meet only at their ends"),
     };
-    let ipus = counted(needed, "IPU");
+    let stages = counted(needed, "stage");
     let ranges = counted(refusal.ranges.len(), "range");
     let limit = Amount(refusal.limit);
-    format!("at least {ipus} are needed: {ranges} of layers {are} over the limit of {limit}{end}")
+    format!(
+        "these layers need at least {stages} in this pipeline: {ranges} of layers {are} over the \
+         limit of {limit}{end}"
+    )
 }
 
 fn over_limit(range: &OverLimit) -> String {
@@ -59,74 +58,66 @@ fn over_limit(range: &OverLimit) -> String {
 }
 
 /// Returns the ways to make the model fit if no split does, one sentence for each, with the option
-/// to type: other pipelines, more IPUs, more memory, or dropped constraints.
+/// to type: other pipelines, more IPUs, more memory, or dropped constraints. Each is the answer to
+/// the request with this option.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
-    let mut lines = Vec::new();
     let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);
-    lines.extend(others().filter(|other| other.fits).map(other_split));
-    let split = report.split.as_ref();
-    match &refusal.on_more_ipus {
-        Some(split) => lines.push(other_split(split)),
-        None if split.is_none_or(|split| split.too_large.is_empty()) => {
-            lines.push("no number of IPUs is enough for this limit".to_string());
-        }
-        None => {}
-    }
+    let mut lines: Vec<String> = others()
+        .filter(|other| other.fits)
+        .map(other_split)
+        .collect();
+    lines.extend(on_more_ipus(refusal));
     // A tile cannot have more memory than the target. Beyond that, the bytes over the limit say
     // enough.
     let target = report.provenance.target.bytes_per_tile;
     let memory = refusal
         .smallest_tile_memory
         .filter(|&bytes| bytes <= target);
-    if let (Some(memory), Some(split)) = (memory, split) {
-        let ipus = counted(split.stages.len(), "IPU");
-        let option = code(format!("--mem-per-tile {memory}"));
-        let memory = Amount(memory);
+    if let (Some(memory), Some(split)) = (memory, &refusal.with_memory) {
+        let ipus = counted(split.ipus, "IPU");
+        let (memory, option) = (Amount(memory), code(&*split.options));
         lines.push(format!(
             "with {memory} on each tile it would fit on {ipus} ({option})"
         ));
     }
-    let relaxed = refusal.relaxations.iter();
-    lines.extend(relaxed.map(|own| format!("{} it fits: {}", without(own), stages(&own.stages))));
+    lines.extend(refusal.relaxations.iter().map(|own| {
+        format!("{} it fits: {}", without(own), stages(&own.answer.stages))
+    }));
     lines.extend(others().filter(|other| !other.fits).map(other_split));
     lines
+}
+
+/// Says on how many IPUs the model fits at least, or that it fits on no number that was tried;
+/// `None` if none was tried.
+fn on_more_ipus(refusal: &Refusal) -> Option<String> {
+    let Some(split) = &refusal.on_more_ipus else {
+        let tried = counted(refusal.ipus_tried?, "IPU");
+        return Some(format!("it does not fit on up to {tried} either"));
+    };
+    let needed = counted(split.ipus, "IPU");
+    Some(format!("at least {needed} are needed: {}", other_split(split)))
 }
 
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
 /// there; `None` if a split fits.
 pub(in crate::report) fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
-    let stage = &refusal.advice.as_ref()?.stage;
+    let stage = refusal.most_over.as_ref()?;
     let (own, bytes, tile) = (layers(&stage.layers), Amount(stage.bytes), stage.tile);
-    let split = report.split.as_ref();
-    let limit = split.map(|split| format!(" of {}", Bytes(split.limit)));
-    let (limit, largest) = (limit.unwrap_or_default(), largest(report, refusal));
+    let (limit, largest) = (Bytes(stage.limit), largest(report, refusal));
     Some(format!(
-        "the most memory is missing in {own}: {bytes} on tile {tile}{limit}{largest}"
+        "the most memory is missing in {own}: {bytes} on tile {tile} of {limit}{largest}"
     ))
 }
 
-/// Lists changes that free memory on the tile that exceeds its limit most, and that were not tried
-/// or are not enough by themselves. Empty if a split fits.
+/// Lists changes of the model that free memory on the tile that exceeds its limit most. Empty if a
+/// split fits.
 pub(in crate::report) fn advice(report: &Report) -> Vec<String> {
-    let advice = report
-        .refusal
-        .as_ref()
-        .and_then(|refusal| refusal.advice.as_ref());
-    let tried = report.pipeline.iter().flat_map(|own| &own.alternatives);
-    let tried: Vec<&str> = tried.map(|other| &*other.options).collect();
-    let is_news = |change: &&Advice| {
-        let option = match change.change {
-            Change::StateOffChip => "--optimizer-state off-chip",
-            Change::Checkpoints => "--recompute layer",
-            Change::Interleaved => "--schedule tf-interleaved",
-            _ => return true,
-        };
-        !tried.contains(&option)
-    };
-    let changes = advice.into_iter().flat_map(|advice| &advice.changes);
-    let changes = changes.filter(is_news);
-    changes.map(frees).collect()
+    let refusal = report.refusal.iter();
+    refusal
+        .flat_map(|refusal| &refusal.advice)
+        .map(frees)
+        .collect()
 }
 
 /// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
@@ -145,18 +136,6 @@ fn largest(report: &Report, refusal: &Refusal) -> String {
 fn frees(advice: &Advice) -> String {
     let bytes = Amount(advice.frees);
     match advice.change {
-        Change::StateOffChip => {
-            let option = code("--optimizer-state off-chip");
-            format!("optimizer state outside the IPUs ({option}) frees {bytes}")
-        }
-        Change::Checkpoints => {
-            let option = code("--recompute layer");
-            format!("a checkpoint for each layer ({option}) frees {bytes}")
-        }
-        Change::Interleaved => {
-            let option = code("--schedule tf-interleaved");
-            format!("the interleaved schedule ({option}) frees {bytes}")
-        }
         Change::SerializedWeight => {
             let weight = name(advice.weight.as_deref().unwrap_or_default());
             let [poptorch, option, over_ipus] = [
@@ -185,7 +164,11 @@ fn frees(advice: &Advice) -> String {
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
         |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
-    let (constraints, weights) = (&relaxation.constraints, &relaxation.weights);
+    let RelaxationFacts {
+        constraints,
+        weights,
+        ..
+    } = relaxation;
     let without = format!("without {}", list(constraints));
     let untied = format!("with {} untied ({})", list(weights), code("--untie"));
     match (constraints.is_empty(), weights.is_empty()) {
@@ -236,7 +219,7 @@ mod tests {
             let sentence = without(&RelaxationFacts {
                 constraints: constraints.iter().map(|name| name.to_string()).collect(),
                 weights: weights.iter().map(|name| name.to_string()).collect(),
-                stages: Vec::new(),
+                ..RelaxationFacts::default()
             });
             Sentence::from(sentence).plain(Units::Bytes, PseudoLayers::InAndOut)
         };

@@ -2,6 +2,7 @@
 
 mod advice;
 mod bert_large;
+mod claims;
 mod facts;
 mod objectives;
 mod pipelines;

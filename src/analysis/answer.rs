@@ -1,0 +1,297 @@
+//! The answer to a request: which layers, which place of optimizer state, which pipeline, and the
+//! best split.
+//!
+//! Places of optimizer state are tried in groups, one after the other: on the chip, off the chip,
+//! sharded. In each group, whole layers are tried first. If they do not fit and there are several
+//! IPUs, the modules inside them become layers. The first choice that fits is the answer, so that
+//! more IPUs or more memory never turn a model that fits into one that does not. If nothing fits,
+//! the answer is the split with the lowest peak of all of these.
+//!
+//! Everything that is said about other options, limits or numbers of IPUs is the answer to a
+//! changed request (`claims.rs`).
+
+use super::list::List;
+use super::{Analysis, Layers, Request};
+use crate::memory::Pipeline;
+use crate::message::refused;
+use crate::model::PlacementOptions;
+use crate::progress::Progress;
+use crate::search::{
+    Candidate, Claim, PipelineCosts, Question, Reach, SearchError, Space, Word,
+};
+use crate::solve::SolveError;
+use anyhow::{Error, Result};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// All choices of layers that requests about a model led to so far, each with the costs of its
+/// ranges.
+pub(crate) struct Answers<'s, 'p> {
+    pub(super) analysis: &'s Analysis,
+    layers: &'s List<Layers<'s>>,
+    levels: List<Level<'s>>,
+    /// The choices of layers of requests, as indices into `levels`.
+    known: RefCell<Vec<(Choice, Option<usize>)>>,
+    pub(super) progress: &'p Progress,
+}
+
+/// Everything about a request that its choice of layers depends on, and the number of the choice.
+#[derive(Debug, PartialEq, Eq)]
+struct Choice {
+    named: Vec<String>,
+    placement: PlacementOptions,
+    number: usize,
+}
+
+/// One choice of layers, with the costs of its ranges.
+#[derive(Debug)]
+pub(crate) struct Level<'s> {
+    pub(crate) layers: &'s Layers<'s>,
+    pub(crate) space: Space<'s>,
+}
+
+/// The answer to a request: the best split or, if none fits, the one with the lowest peak.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer<'l, 's> {
+    pub(crate) level: &'l Level<'s>,
+    pub(crate) question: Arc<Question>,
+    pub(crate) best: Candidate,
+}
+
+impl<'s, 'p> Answers<'s, 'p> {
+    /// Prepares answers about the model of `analysis`. `layers` is a list without entries.
+    pub(crate) fn new(
+        analysis: &'s Analysis,
+        layers: &'s List<Layers<'s>>,
+        progress: &'p Progress,
+    ) -> Self {
+        Self {
+            analysis,
+            layers,
+            levels: List::default(),
+            known: RefCell::default(),
+            progress,
+        }
+    }
+
+    /// Returns the layers of `request`, whole.
+    pub(crate) fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
+        let whole = self.choice(request, 0, || self.analysis.layers(request).map(Some))?;
+        Ok(whole.expect("there are always whole layers"))
+    }
+
+    /// Answers `request`. `None` if no split keeps the constraints.
+    pub(crate) fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+        if request.judged.is_some() {
+            return self.judged(request);
+        }
+        match self.fitting(request)? {
+            Some(answer) => Ok(Some(answer)),
+            None => self.lowest(request),
+        }
+    }
+
+    /// Returns the answer to `request` if it fits, otherwise `None`.
+    pub(super) fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+        for pipelines in self.pipelines(request)? {
+            let mut number = 0;
+            while let Some(level) = self.nth_level(request, number)? {
+                let question = level.question(request)?;
+                let best = level.space.best(&question, &pipelines, self.progress);
+                if let Some(best) = best.map_err(|error| self.refused(error))? {
+                    let answer = Answer { level, question, best };
+                    return self.with_whole_layers(request, answer, &pipelines).map(Some);
+                }
+                number += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the split with the lowest peak of all that `request` leaves open, whatever its
+    /// limits; `None` if no split keeps the constraints.
+    fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+        let mut lowest: Option<Answer<'_, 's>> = None;
+        for pipelines in self.pipelines(request)? {
+            let mut number = 0;
+            while let Some(level) = self.nth_level(request, number)? {
+                let question = level.question(request)?;
+                let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
+                let found = level.space.lowest(&question, (&pipelines, below), self.progress);
+                if let Some(best) = found.map_err(|error| self.refused(error))? {
+                    lowest = Some(Answer { level, question, best });
+                }
+                number += 1;
+            }
+        }
+        Ok(lowest)
+    }
+
+    /// Evaluates the split that the user gave, in the first group of pipelines in which it fits; if
+    /// it fits in none, in the pipeline with the lowest peak.
+    fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+        let level = self.whole_layers(request)?;
+        let question = level.question(request)?;
+        let Some(plan) = &question.request.given else {
+            return Ok(None);
+        };
+        let mut lowest: Option<Candidate> = None;
+        for pipelines in self.pipelines(request)? {
+            let found = level.space.given(&question, (plan, &pipelines));
+            let Some(found) = found.map_err(|error| self.refused(error))? else {
+                continue;
+            };
+            let fits = found.fits;
+            let is_lower = |lowest: &Candidate| found.peak_bytes() < lowest.peak_bytes();
+            if fits || lowest.as_ref().is_none_or(is_lower) {
+                lowest = Some(found);
+            }
+            if fits {
+                break;
+            }
+        }
+        let best = lowest;
+        Ok(best.map(|best| Answer { level, question, best }))
+    }
+
+    /// Returns `answer` with those layers whole in which it has no cut; `answer` itself if its
+    /// layers are whole, or if its split does not fit so.
+    fn with_whole_layers<'l>(
+        &'l self,
+        request: &Request,
+        answer: Answer<'l, 's>,
+        pipelines: &[Pipeline],
+    ) -> Result<Answer<'l, 's>> {
+        if !answer.level.layers.are_parts {
+            return Ok(answer);
+        }
+        let starts = answer.starts();
+        let layers = self.analysis.layers_with_parts(request, &starts)?;
+        let level = self.level(layers, request)?;
+        let question = level.question(request)?;
+        let best = level.space.best(&question, pipelines, self.progress);
+        let best = best.map_err(|error| self.refused(error))?;
+        Ok(match best {
+            Some(best) => Answer { level, question, best },
+            None => answer,
+        })
+    }
+
+    /// Returns the pipelines that `request` leaves open, in groups that are tried one after the
+    /// other.
+    pub(super) fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
+        let has_state = self.whole_layers(request)?.space.has_state();
+        let has_state = has_state.map_err(|error| self.refused(error))?;
+        request.pipelines(&self.analysis.model, has_state)
+    }
+
+    /// Returns choice `number` of the layers that `request` leaves open, the coarsest first; `None`
+    /// beyond the last. Finer layers are of no use if there is only one IPU.
+    pub(super) fn nth_level(&self, request: &Request, number: usize) -> Result<Option<&Level<'s>>> {
+        let whole = self.whole_layers(request)?;
+        if number == 0 {
+            return Ok(Some(whole));
+        }
+        if request.all_ipus()?.highest() < 2 {
+            return Ok(None);
+        }
+        self.choice(request, number, || {
+            self.analysis.finer_layers(whole.layers, request, number)
+        })
+    }
+
+    /// Returns choice `number` of the layers of `request`, which `find` finds the first time.
+    fn choice(
+        &self,
+        request: &Request,
+        number: usize,
+        find: impl FnOnce() -> Result<Option<Layers<'s>>>,
+    ) -> Result<Option<&Level<'s>>> {
+        let choice = Choice {
+            named: request.named_layers().into_iter().map(str::to_owned).collect(),
+            placement: request.placement.clone(),
+            number,
+        };
+        let index = self.known.borrow().iter().find(|known| known.0 == choice).map(|known| known.1);
+        let index = match index {
+            Some(index) => index,
+            None => {
+                let index = find()?.map(|layers| self.index_of(layers, request)).transpose()?;
+                self.known.borrow_mut().push((choice, index));
+                index
+            }
+        };
+        Ok(index.and_then(|index| self.levels.iter().nth(index)))
+    }
+
+    fn level(&self, layers: Layers<'s>, request: &Request) -> Result<&Level<'s>> {
+        let index = self.index_of(layers, request)?;
+        Ok(self.levels.iter().nth(index).expect("an index of a level"))
+    }
+
+    /// Returns the index of the level of `layers`, which is made if it is new.
+    fn index_of(&self, layers: Layers<'s>, request: &Request) -> Result<usize> {
+        let known = self.levels.iter().position(|level| level.layers.are_as(&layers));
+        if let Some(index) = known {
+            return Ok(index);
+        }
+        let layers = self.layers.push(layers);
+        let memory = layers.memory()?;
+        let cycles = layers.model().layer_cycles(&layers.placement);
+        let space = Space::new(memory, &layers.placement, cycles, request.options.step);
+        self.levels.push(Level { layers, space });
+        Ok(self.levels.iter().count() - 1)
+    }
+
+    /// Turns an error of a search into an error of the command. Constraints or tied weights that
+    /// contradict each other count as wrong usage (exit code 2).
+    pub(super) fn refused(&self, error: SearchError) -> Error {
+        match error {
+            SearchError::Solve(
+                error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..)),
+            ) => refused(&error),
+            SearchError::TooManyPlaces(_) => Error::from(error).context(self.analysis.displayed()),
+            error => error.into(),
+        }
+    }
+
+    /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges at
+    /// least as far as `reach`.
+    pub(super) fn costs(
+        &self,
+        answer: &Answer<'_, 's>,
+        reach: Reach,
+    ) -> Result<PipelineCosts<'s>> {
+        let Answer { level, question, best } = answer;
+        let costs = level.space.costs(question, (best.pipeline, reach), self.progress);
+        let costs = costs.map_err(|error| self.refused(error))?;
+        Ok(PipelineCosts { ipus: best.ipus, ..costs })
+    }
+
+    /// Returns `answer` to a request with the changes `change` as a claim.
+    pub(super) fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
+        Ok(Claim {
+            change,
+            costs: self.costs(answer, Reach::default())?,
+            best: answer.best.clone(),
+            is_by_modules: answer.level.layers.are_switched,
+        })
+    }
+}
+
+impl<'s> Level<'s> {
+    /// Translates `request` into a request about these layers.
+    pub(super) fn question(&self, request: &Request) -> Result<Arc<Question>> {
+        let request = request.search(self.layers.model(), &self.layers.placement)?;
+        Ok(self.space.question(request))
+    }
+}
+
+impl Answer<'_, '_> {
+    /// Returns the name of the first layer of each stage but stage 0.
+    pub(crate) fn starts(&self) -> Vec<String> {
+        let positions = &self.level.layers.placement.positions;
+        let cuts = self.best.solution.plan.cuts();
+        cuts.map(|cut| positions.name(cut).to_string()).collect()
+    }
+}

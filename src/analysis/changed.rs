@@ -1,0 +1,106 @@
+//! A changed request, and the change in the words of the command line.
+
+use super::Request;
+use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::model::Untied;
+use crate::search::{IpuCount, Word};
+
+/// A request that differs from that of the run, with the options that make the difference.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    pub(super) request: Request,
+    pub(super) change: Vec<Word>,
+}
+
+impl Request {
+    /// Returns the request, so far without a change.
+    pub(super) fn changed(&self) -> Changed {
+        Changed {
+            request: self.clone(),
+            change: Vec::new(),
+        }
+    }
+}
+
+impl Changed {
+    fn set(mut self, option: &'static str, value: impl ToString) -> Self {
+        self.change.push(Word::Set(option, value.to_string()));
+        self
+    }
+
+    /// Asks for `ipus` IPUs over all replicas. Of a list of memories, those of the first IPUs stay.
+    pub(super) fn with_ipus(mut self, ipus: usize) -> Self {
+        self.request.ipus = Some(IpuCount::Exactly(ipus));
+        let of_replica = ipus / self.request.options.replicas().max(1) as usize;
+        let memories = &mut self.request.memory_per_tile;
+        if memories.len() > of_replica {
+            memories.truncate(of_replica.max(1));
+            let list: Vec<String> = memories.iter().map(u64::to_string).collect();
+            self = self.set("--mem-per-tile", list.join(","));
+        }
+        self.set("--num-ipus", ipus)
+    }
+
+    /// Gives each tile `bytes` of memory, on every IPU.
+    pub(super) fn with_memory(mut self, bytes: u64) -> Self {
+        self.request.memory_per_tile = vec![bytes];
+        self.set("--mem-per-tile", bytes)
+    }
+
+    pub(super) fn with_schedule(mut self, schedule: Schedule) -> Self {
+        self.request.options.pipeline.schedule = Some(schedule);
+        self.set("--schedule", schedule)
+    }
+
+    pub(super) fn with_recompute(mut self, recompute: Recompute) -> Self {
+        self.request.options.pipeline.recompute = Some(recompute);
+        self.set("--recompute", recompute)
+    }
+
+    /// Keeps optimizer state in the place `state`.
+    pub(super) fn with_state(mut self, state: StatePlace) -> Self {
+        self.request.options.pipeline.state = Some(state);
+        self.set("--optimizer-state", state)
+    }
+
+    /// Asks for `replicas` replicas of the pipeline.
+    pub(super) fn with_replicas(mut self, replicas: usize) -> Self {
+        self.request.options.pipeline.replicas = replicas as u64;
+        self.request.options.step.replicas = replicas as u64;
+        self.set("--replicas", replicas)
+    }
+
+    /// Leaves the split out that the user gave.
+    pub(super) fn without_given(mut self) -> Self {
+        self.request.judged = None;
+        self.change.push(Word::Without("--splits"));
+        self.change.push(Word::Without("--layers-per-ipu"));
+        self
+    }
+
+    /// Leaves out the constraints of the user that `is_dropped` accepts, by their index.
+    pub(super) fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
+        let all = std::mem::take(&mut self.request.constraints);
+        for (index, constraint) in all.into_iter().enumerate() {
+            if is_dropped(index) {
+                self.change.push(Word::Drop(constraint.to_string()));
+            } else {
+                self.request.constraints.push(constraint);
+            }
+        }
+        self
+    }
+
+    /// Unties `weights` as well.
+    pub(super) fn with_untied(mut self, weights: &[String]) -> Self {
+        let untie = &mut self.request.placement.untie;
+        match untie {
+            Untied::All => {}
+            Untied::Weights(names) => names.extend(weights.iter().cloned()),
+            Untied::Nothing => *untie = Untied::Weights(weights.to_vec()),
+        }
+        let added = weights.iter().map(|weight| Word::Add("--untie", weight.clone()));
+        self.change.extend(added);
+        self
+    }
+}

@@ -1,0 +1,498 @@
+//! The answers to changed requests: all that is said about other limits, numbers of IPUs, pipelines
+//! and constraints than those of the run.
+
+use super::answer::{Answer, Answers};
+use super::changed::Changed;
+use super::Request;
+use crate::memory::{Pipeline, Recompute, StatePlace};
+use crate::model::{Framework, Placement};
+use crate::search::{Claim, Claims, Front, IpuCount, Relaxed, lacks_time};
+use crate::solve::Goal;
+use anyhow::Result;
+
+/// If other numbers of IPUs than the requested one are tried, all numbers from 1 to this one are
+/// tried, the IPUs of a POD16.
+const TRIED_IPUS: usize = 16;
+
+/// If nothing fits on the IPUs of a request, more are tried, up to this number.
+const MOST_IPUS: usize = 64;
+
+/// Upper bound on the constraints and ties of which each is tried by itself.
+const MAX_TRIED: usize = 100;
+
+/// Upper bound on the rows of a plan.
+const MAX_ROWS: usize = 8;
+
+impl<'s> Answers<'s, '_> {
+    /// Returns the answers to changed requests that the run asks for. `answer` is the answer to
+    /// `request`, that of the run.
+    pub(super) fn claims(
+        &self,
+        request: &Request,
+        answer: &Answer<'_, 's>,
+    ) -> Result<Claims<'s>> {
+        let options = &request.options;
+        let is_refused = options.split && !answer.best.fits && request.judged.is_none();
+        let mut claims = Claims {
+            sweep: self.sweep(request, answer)?,
+            ..Claims::default()
+        };
+        if request.judged.is_some() {
+            let changed = request.changed().without_given();
+            let changed = changed.with_ipus(request.all_ipus()?.highest());
+            claims.without_given = self.answered(changed)?;
+        } else if is_refused {
+            claims.ipus_tried = ipus_tried(request)?;
+            claims.on_more_ipus = self.on_more_ipus(request)?;
+            claims.with_memory = self.with_memory(request, answer)?;
+            claims.relaxed = self.relaxed(request, answer)?;
+        } else if options.split {
+            claims.fewest = self.on_fewer_ipus(request, answer)?;
+            claims.with_replicas = self.with_replicas(request, answer)?;
+        }
+        if options.split && (is_refused || options.moves) {
+            claims.with_options = self.with_options(request, answer)?;
+        }
+        if options.plan {
+            claims.plan = Some(self.plan(request, answer)?);
+        }
+        Ok(claims)
+    }
+
+    /// Returns the answer to a changed request; `None` if no split keeps the constraints.
+    fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
+        let answer = self.answer(&changed.request)?;
+        answer.map(|answer| self.claim(&answer, changed.change)).transpose()
+    }
+
+    /// Returns the answer to a changed request if it fits.
+    fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
+        let answer = self.fitting(&changed.request)?;
+        answer.map(|answer| self.claim(&answer, changed.change)).transpose()
+    }
+
+    /// Returns the answer on the fewest IPUs on which the layers of `answer` fit with optimizer
+    /// state in the same place; `None` if it uses no more itself.
+    fn on_fewer_ipus(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
+        let best = &answer.best;
+        let (IpuCount::Exactly(_), stages) = (request.all_ipus()?, best.solution.score.stages)
+        else {
+            return Ok(None);
+        };
+        let like: Vec<Pipeline> = self
+            .pipelines(request)?
+            .into_iter()
+            .flatten()
+            .filter(|pipeline| {
+                pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
+            })
+            .collect();
+        let fewest = answer.level.space.fewest_stages(
+            &answer.question,
+            &like,
+            stages,
+            self.progress,
+        );
+        let fewest = fewest.map_err(|error| self.refused(error))?;
+        let Some(fewest) = fewest.into_iter().flatten().min() else {
+            return Ok(None);
+        };
+        let ipus = self.supported(fewest);
+        if ipus >= self.supported(stages) {
+            return Ok(None);
+        }
+        let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
+        let is_alike = |claim: &Claim<'_>| claim.best.pipeline.state == best.pipeline.state;
+        Ok(claim.filter(is_alike))
+    }
+
+    /// Returns the answer on the fewest IPUs, more than those of `request`, on which the model
+    /// fits; `None` if it fits on none, or if each IPU has a memory of its own.
+    fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
+        let IpuCount::Exactly(now) = request.all_ipus()? else {
+            return Ok(None);
+        };
+        if request.memory_per_tile.len() > 1 || now >= MOST_IPUS {
+            return Ok(None);
+        }
+        let most = request.changed().with_ipus(MOST_IPUS).request;
+        let mut fewest: Option<usize> = None;
+        for pipelines in self.pipelines(&most)? {
+            let mut number = 0;
+            while let Some(level) = self.nth_level(&most, number)? {
+                let question = level.question(&most)?;
+                for &pipeline in &pipelines {
+                    let replicas = replicas_of(&most, pipeline);
+                    let stages = MOST_IPUS / replicas;
+                    let found = level.space.fewest_stages(
+                        &question,
+                        &[pipeline],
+                        stages,
+                        self.progress,
+                    );
+                    let found = found.map_err(|error| self.refused(error))?;
+                    let ipus = found[0].map(|stages| self.supported(stages) * replicas);
+                    fewest = fewest.into_iter().chain(ipus).min();
+                }
+                number += 1;
+            }
+        }
+        match fewest.filter(|&ipus| ipus <= MOST_IPUS) {
+            Some(ipus) => self.answered_if_fitting(request.changed().with_ipus(ipus)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the answer with the lowest memory of a tile, on every IPU, with which the model
+    /// fits on the IPUs of `request`. `answer` is the split with the lowest peak.
+    fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
+        let memory = request.options.reserve.beside(answer.best.peak_bytes());
+        let mut changed = request.changed().with_memory(memory);
+        if request.memory_per_tile.len() > 1 {
+            changed = changed.with_ipus(request.all_ipus()?.highest());
+        }
+        self.answered_if_fitting(changed)
+    }
+
+    /// Returns the answers with another schedule, other recomputation and other places of
+    /// optimizer state than those of `answer`, as far as they were not tried for it.
+    fn with_options(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
+        let now = answer.best.pipeline;
+        let asked = request.options.pipeline;
+        let is_refused = !answer.best.fits;
+        let mut changes = Vec::new();
+        if now.is_on() && self.analysis.model.backward_start.is_some() {
+            let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
+            let is_news = |is_open: bool| !(is_open && is_refused);
+            changes.extend(
+                recompute
+                    .into_iter()
+                    .filter(|&other| other != now.recompute && is_news(asked.recompute.is_none()))
+                    .map(|other| request.changed().with_recompute(other)),
+            );
+            let usual = asked.choose(&self.analysis.model);
+            let open = usual.open(asked, true);
+            let is_open = |schedule| open.iter().any(|pipeline| pipeline.schedule == schedule);
+            changes.extend(
+                now.other_schedules()
+                    .iter()
+                    .filter(|&&other| is_news(is_open(other)))
+                    .map(|&other| request.changed().with_schedule(other)),
+            );
+            if asked.state.is_some() != is_refused || asked.state.is_none() && !is_refused {
+                let has_state = self.whole_layers(request)?.space.has_state();
+                let has_state = has_state.map_err(|error| self.refused(error))?;
+                let others = [StatePlace::OnChip, StatePlace::OffChip, StatePlace::Sharded];
+                changes.extend(
+                    others
+                        .into_iter()
+                        .filter(|&other| has_state && other != now.state)
+                        .map(|other| request.changed().with_state(other)),
+                );
+            }
+        }
+        let mut claims = Vec::new();
+        for changed in changes {
+            // Sharded state needs two IPUs.
+            match self.answered(changed) {
+                Ok(claim) => claims.extend(claim),
+                Err(error) if error.is::<crate::message::UsageError>() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Returns minimal sets of constraints and ties without which the model fits: one of
+    /// constraints only and one of ties only, as far as they exist; else one of both.
+    fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
+        let own = request.constraints.len();
+        let ties = tied_weights(&answer.level.layers.placement);
+        let mut found = Vec::new();
+        found.extend(self.minimal(request, &ties, |index| index < own)?);
+        found.extend(self.minimal(request, &ties, |index| index >= own)?);
+        if found.is_empty() && own > 0 && !ties.is_empty() {
+            found.extend(self.minimal(request, &ties, |_| true)?);
+        }
+        Ok(found)
+    }
+
+    /// Returns a minimal set of constraints (by their index) and `ties` (by the index after all
+    /// constraints) without which `request` fits, among those that `may_go` accepts.
+    fn minimal(
+        &self,
+        request: &Request,
+        ties: &[String],
+        may_go: impl Fn(usize) -> bool,
+    ) -> Result<Option<Relaxed<'s>>> {
+        let own = request.constraints.len();
+        let mut gone: Vec<usize> = (0..own + ties.len()).filter(|&index| may_go(index)).collect();
+        let without = |gone: &[usize]| {
+            let changed = request.changed().without_constraints(|index| gone.contains(&index));
+            let weights: Vec<String> = gone
+                .iter()
+                .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
+                .collect();
+            match weights.is_empty() {
+                true => changed,
+                false => changed.with_untied(&weights),
+            }
+        };
+        if gone.is_empty() || self.fitting(&without(&gone).request)?.is_none() {
+            return Ok(None);
+        }
+        for index in gone.clone().into_iter().take(MAX_TRIED) {
+            let fewer: Vec<usize> = gone.iter().copied().filter(|&other| other != index).collect();
+            if self.fitting(&without(&fewer).request)?.is_some() {
+                gone = fewer;
+            }
+        }
+        let claim = self.answered_if_fitting(without(&gone))?;
+        Ok(claim.map(|claim| Relaxed {
+            constraints: gone
+                .iter()
+                .filter_map(|&index| request.constraints.get(index))
+                .map(ToString::to_string)
+                .collect(),
+            weights: gone
+                .iter()
+                .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
+                .collect(),
+            claim,
+        }))
+    }
+
+    /// Returns the answer with several replicas of a smaller pipeline, if they process more samples
+    /// in a second than `answer`; `None` if the request has a number of replicas.
+    fn with_replicas(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
+        let IpuCount::Exactly(ipus) = request.all_ipus()? else {
+            return Ok(None);
+        };
+        let is_open = request.options.replicas() == 1 && request.memory_per_tile.len() <= 1;
+        let is_by_time = answer.question.request.goal == Goal::Time;
+        if !is_open || !is_by_time || answer.best.replicas > 1 {
+            return Ok(None);
+        }
+        let mut fastest: Option<Claim<'s>> = None;
+        for replicas in (1..ipus).map(|of_one| ipus / of_one).filter(|&count| count > 1) {
+            let changed = request.changed().with_replicas(replicas);
+            let changed = changed.with_state(answer.best.pipeline.state);
+            let Some(found) = self.fitting(&changed.request)? else {
+                continue;
+            };
+            let than = fastest.as_ref().map_or(&answer.best, |fastest| &fastest.best);
+            if found.best.by_rate(than).is_lt() {
+                fastest = Some(self.claim(&found, changed.change)?);
+            }
+        }
+        Ok(fastest)
+    }
+
+    /// Returns the answer for each number of IPUs of the sweep, ascending; empty unless a sweep or
+    /// other splits were requested.
+    fn sweep(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
+        let options = &request.options;
+        if !options.sweep {
+            return Ok(Vec::new());
+        }
+        let most = match request.all_ipus()? {
+            IpuCount::Exactly(ipus) => ipus,
+            IpuCount::UpTo(_) if answer.best.fits => answer.best.all_ipus(),
+            IpuCount::UpTo(most) => most.min(TRIED_IPUS),
+        };
+        let replicas = options.replicas().max(1) as usize;
+        let mut claims = Vec::new();
+        for ipus in (replicas..=most).step_by(replicas) {
+            claims.extend(self.answered(request.changed().with_ipus(ipus))?);
+        }
+        Ok(claims)
+    }
+
+    /// Returns the configurations to consider: the answer first, then the best split of each
+    /// pipeline on each number of IPUs, with optimizer state in the place of the answer or off the
+    /// chip, as far as no other is better in IPUs, time and memory at once.
+    fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
+        let mut front = Front {
+            rows: Vec::new(),
+            ipus: Vec::new(),
+            pipelines: Vec::new(),
+        };
+        if !answer.best.fits || request.judged.is_some() {
+            return Ok(front);
+        }
+        let most = answer.best.all_ipus().max(match request.all_ipus()? {
+            IpuCount::Exactly(ipus) => ipus,
+            IpuCount::UpTo(_) => 0,
+        });
+        front.pipelines = self.planned_pipelines(request, answer)?;
+        front.ipus = self.numbers(most);
+        let mut rows = Vec::new();
+        for &ipus in &front.ipus {
+            for &pipeline in &front.pipelines {
+                let replicas = replicas_of(request, pipeline);
+                if ipus % replicas > 0 {
+                    continue;
+                }
+                rows.extend(self.row(request, answer, (pipeline, ipus))?);
+            }
+        }
+        let first = self.claim(answer, Vec::new())?;
+        front.rows = selected(first, rows, request.options.step.streaming_bandwidth);
+        Ok(front)
+    }
+
+    /// Returns the best split of `pipeline` on `ipus` IPUs with the layers of `answer`; `None` if
+    /// none fits, or if it has fewer stages than there are IPUs.
+    fn row(
+        &self,
+        request: &Request,
+        answer: &Answer<'_, 's>,
+        (pipeline, ipus): (Pipeline, usize),
+    ) -> Result<Option<Claim<'s>>> {
+        let mut changed = request.changed().with_ipus(ipus);
+        if pipeline.is_on() {
+            changed = changed.with_schedule(pipeline.schedule);
+            changed = changed.with_recompute(pipeline.recompute);
+        }
+        if pipeline.state != StatePlace::OnChip || request.options.pipeline.state.is_some() {
+            changed = changed.with_state(pipeline.state);
+        }
+        if pipeline.state.is_sharded() {
+            changed = changed.with_replicas(pipeline.replicas as usize);
+        }
+        let level = answer.level;
+        let question = level.question(&changed.request)?;
+        let best = level.space.best(&question, &[pipeline], self.progress);
+        let Some(best) = best.map_err(|error| self.refused(error))? else {
+            return Ok(None);
+        };
+        if self.supported(best.solution.score.stages) < best.ipus {
+            return Ok(None);
+        }
+        let row = Answer { level, question, best };
+        self.claim(&row, changed.change).map(Some)
+    }
+
+    /// Returns the pipelines that a plan tries: all of the framework that agree with the request,
+    /// with optimizer state as in `answer` and, if the request leaves it open, off the chip.
+    fn planned_pipelines(
+        &self,
+        request: &Request,
+        answer: &Answer<'_, 's>,
+    ) -> Result<Vec<Pipeline>> {
+        let best = answer.best.pipeline;
+        let groups = self.pipelines(request)?;
+        let is_open = groups.len() > 1;
+        let asked = request.options.pipeline;
+        let usual = asked.choose(&self.analysis.model);
+        let is_training = self.analysis.model.backward_start.is_some();
+        let mut states = vec![(best.state, best.replicas)];
+        if is_open && best.state == StatePlace::OnChip {
+            states.push((StatePlace::OffChip, request.options.replicas()));
+        }
+        let all = usual.possible(asked, is_training);
+        let in_state = |&(state, replicas): &(StatePlace, u64)| {
+            let all = &all;
+            all.iter().map(move |pipeline| pipeline.with_state(state, replicas))
+        };
+        Ok(states.iter().flat_map(in_state).collect())
+    }
+
+    /// Returns the numbers of IPUs that a plan tries, ascending: all up to [`TRIED_IPUS`], then
+    /// powers of 2, and `most`, which none exceeds. With PopTorch, only powers of 2.
+    fn numbers(&self, most: usize) -> Vec<usize> {
+        let is_poptorch = self.analysis.model.recording.framework == Framework::Poptorch;
+        let is_tried = |&ipus: &usize| {
+            ipus.is_power_of_two() || !is_poptorch && (ipus <= TRIED_IPUS || ipus == most)
+        };
+        (1..=most).filter(is_tried).collect()
+    }
+
+    /// Returns the smallest number of IPUs that the framework supports and that is at least
+    /// `stages`.
+    fn supported(&self, stages: usize) -> usize {
+        match self.analysis.model.recording.framework {
+            Framework::Poptorch => stages.next_power_of_two(),
+            _ => stages,
+        }
+    }
+}
+
+/// Returns the highest number of IPUs that is tried if `request` does not fit; `None` if each IPU
+/// has a memory of its own.
+fn ipus_tried(request: &Request) -> Result<Option<usize>> {
+    let is_open = request.memory_per_tile.len() <= 1;
+    let asked = request.all_ipus()?.highest();
+    Ok(is_open.then_some(asked.max(MOST_IPUS)))
+}
+
+/// Returns the number of replicas of `pipeline`: those that share optimizer state, else those of
+/// the request.
+fn replicas_of(request: &Request, pipeline: Pipeline) -> usize {
+    match pipeline.state.is_sharded() {
+        true => pipeline.replicas as usize,
+        false => request.options.replicas() as usize,
+    }
+}
+
+/// Returns the weights that layers share and that must be on one IPU, without those that the user
+/// untied.
+fn tied_weights(placement: &Placement) -> Vec<String> {
+    let binding = placement
+        .ties
+        .iter()
+        .filter(|tie| tie.binds(&placement.positions).is_some());
+    binding.map(|tie| tie.weight.clone()).collect()
+}
+
+/// Returns the rows of a plan: `first`, then those of `rows` that no other row beats in IPUs, time
+/// and memory at once, the fastest first; those with an unknown part of their time last. Rows that
+/// differ little from the one before them are left out.
+fn selected<'s>(
+    first: Claim<'s>,
+    mut rows: Vec<Claim<'s>>,
+    streaming_bandwidth: Option<u64>,
+) -> Vec<Claim<'s>> {
+    let lacks_time =
+        |row: &Claim<'_>| lacks_time(row.best.pipeline.state, streaming_bandwidth);
+    rows.sort_by(|one, other| {
+        lacks_time(one)
+            .cmp(&lacks_time(other))
+            .then(one.best.by_rate(&other.best))
+            .then(one.best.all_ipus().cmp(&other.best.all_ipus()))
+            .then(one.best.peak_bytes().cmp(&other.best.peak_bytes()))
+    });
+    let mut selected = vec![first];
+    for row in rows {
+        let beats = |other: &Claim<'_>| {
+            lacks_time(other) <= lacks_time(&row) && is_no_worse(other, &row)
+        };
+        let is_beaten = selected.iter().any(beats);
+        let differs = selected.last().is_some_and(|last| differs(last, &row));
+        if !is_beaten && differs && selected.len() < MAX_ROWS {
+            selected.push(row);
+        }
+    }
+    selected
+}
+
+/// Returns whether `one` has at most as many IPUs, takes at most as much time per micro-batch, and
+/// has no higher peak than `other`.
+fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
+    one.best.all_ipus() <= other.best.all_ipus()
+        && one.best.by_rate(&other.best).is_le()
+        && one.best.peak_bytes() <= other.best.peak_bytes()
+}
+
+/// Returns whether two rows of a plan differ in IPUs, or by 5 % in time or memory.
+fn differs(one: &Claim<'_>, other: &Claim<'_>) -> bool {
+    let apart = |one: u128, other: u128| one.abs_diff(other) * 20 >= one.max(other);
+    let rate = |claim: &Claim<'_>| {
+        let step = claim.best.solution.score.step?;
+        Some(step.cycles / u128::from(step.micro_batches.max(1)))
+    };
+    let times = rate(one).zip(rate(other));
+    one.best.all_ipus() != other.best.all_ipus()
+        || times.is_some_and(|(one, other)| apart(one, other))
+        || apart(one.best.peak_bytes().into(), other.best.peak_bytes().into())
+}

@@ -1,0 +1,215 @@
+//! Everything that a run says beside its answer is the answer to a changed request: the command of
+//! each claim is run, and must give what is claimed, to the byte and the cycle.
+//!
+//! `SEEDS=0..300 cargo test --test it search::claims` draws other runs.
+
+use super::number;
+use crate::support::models::{Random, generate, seeds};
+use crate::support::{ONE_IPU_FIXTURES, Run, each, fixture, popliner, root, typed};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Options that change the answer, which `/` separates; an empty one changes nothing.
+const OPTIONS: &str = " / / --num-ipus=2 / --num-ipus=3 / --num-ipus=4 / --num-ipus=4 / \
+    --num-ipus=6 / --num-ipus=8 / --num-ipus=auto / --objective=fewest / --objective=peak / \
+    --replicas=2 / --optimizer-state=off-chip / --optimizer-state=sharded / \
+    --streaming-bandwidth=20 / --schedule=sequential / --schedule=none / --recompute=none / \
+    --recompute=stage / --recompute=layer / --pin=1=0 / --cut-before=1 / --together=0,1 / \
+    --out-on=first / --reserve=5% / --micro-batches=4 / --micro-batch=2 / \
+    --layer-name-regex=auto / --splits=1";
+
+/// Limits of a tile, in shares of the recorded bytes of the fullest tile.
+const SHARES: [f64; 8] = [0.15, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5];
+
+/// How often each kind of claim was met.
+type Kinds = BTreeMap<&'static str, usize>;
+
+/// A run whose claims are tried: the arguments that name its model, and its other options.
+struct Case {
+    of: String,
+    model: Vec<String>,
+    options: Vec<String>,
+}
+
+impl Case {
+    /// Runs the case with other options in place of those of the same name.
+    fn run(&self, others: &[String]) -> Run {
+        let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
+        let others_names: Vec<String> = others.iter().map(|other| name(other)).collect();
+        let kept = self
+            .options
+            .iter()
+            .filter(|option| !others_names.contains(&name(option)));
+        let results = ["--solve", "--export-json=-", "-q"].map(str::to_owned);
+        let words = self.model.iter().chain(kept).chain(others).chain(&results);
+        Run {
+            of: self.of.clone(),
+            ..popliner(words.map(String::as_str))
+        }
+    }
+
+    fn fits(&self, others: &[String]) -> bool {
+        let run = self.run(others);
+        assert!(run.code <= 1, "{}: {others:?}: {run:?}", self.of);
+        run.code == 0
+    }
+}
+
+/// Draws a run of a fixture, or of a model that is written into `folder`.
+fn drawn(seed: u64, folder: &std::path::Path) -> Case {
+    let mut random = Random(seed);
+    let model = match seed % 3 {
+        0 => fixture(random.one_of(&ONE_IPU_FIXTURES)),
+        _ => {
+            let framework = random.one_of(&["popart", "poptorch", "tensorflow"]);
+            let mode = random.one_of(&["training", "training", "inference"]);
+            let (layers, tiles) = (2 + random.below(4), 3 + random.below(4));
+            let more = random.one_of(&["", "--optimiser adam-each --accumulation", "--execution"]);
+            let options = format!(
+                "--framework {framework} --mode {mode} --layers {layers} --tiles {tiles} --seed \
+                 {seed} --page-size 1024 --overflow {more}"
+            );
+            let _ = generate(folder, &options);
+            folder.display().to_string()
+        }
+    };
+    let all: Vec<&str> = OPTIONS.split(" / ").map(str::trim).collect();
+    let mut options: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        let option = random.one_of(&all).to_owned();
+        let name = option.split('=').next().unwrap_or_default();
+        if !option.is_empty() && !options.iter().any(|other| other.starts_with(name)) {
+            options.push(option);
+        }
+    }
+    let case = Case {
+        of: format!("SEEDS={seed}..{}: {model} {}", seed + 1, options.join(" ")),
+        model: vec![model],
+        options,
+    };
+    let recorded = case.run(&["--mem-per-tile=100000000".to_owned()]);
+    if recorded.code > 1 {
+        return case;
+    }
+    let tiles = &recorded.report()["memory"]["tiles"];
+    let all = tiles.as_array().into_iter().flatten();
+    let most = all.filter_map(|tile| tile["total"].as_u64()).max();
+    let limit = (most.unwrap_or(500_000) as f64 * random.one_of(&SHARES)) as u64;
+    let list = random.once_in(6).then(|| format!("{limit},{},{limit}", limit * 9 / 10));
+    let mut options = case.options.clone();
+    if list.is_some() {
+        options.retain(|option| !option.starts_with("--num-ipus"));
+    }
+    options.push(format!("--mem-per-tile={}", list.unwrap_or(limit.to_string())));
+    Case {
+        of: format!("{} {}", case.of, options.last().expect("one")),
+        options,
+        ..case
+    }
+}
+
+/// Checks that the command of `claim` gives what it claims.
+fn check(case: &Case, kind: &'static str, claim: &Value, kinds: &mut Kinds) {
+    if claim.is_null() {
+        return;
+    }
+    *kinds.entry(kind).or_default() += 1;
+    let command = claim["command"].as_str().expect("a command");
+    let again = typed(&format!("{command} --export-json=- -q"), root());
+    let of = format!("{}\n{kind}: {command}", case.of);
+    assert_eq!(claim["fits"] == true, again.code == 0, "{of}: {claim}");
+    let found = again.report();
+    let stages = found["split"]["stages"].as_array().expect("stages");
+    let peaks = stages.iter().map(|stage| number(&stage["fullest_tile"]["bytes"]));
+    assert_eq!(peaks.max(), claim["fullest_tile_bytes"].as_u64(), "{of}");
+    let layers: Value = stages.iter().map(|stage| stage["layers"].clone()).collect();
+    assert_eq!(layers, claim["stages"], "{of}");
+    for key in ["micro_batches", "cycles", "samples_per_second"] {
+        assert_eq!(found["step"][key], claim["step"][key], "{of}: {key}");
+    }
+    for key in ["schedule", "recompute", "state"] {
+        let own = &found["pipeline"][key];
+        assert!(own.is_null() || *own == claim[key], "{of}: {key} {own} {claim}");
+    }
+}
+
+/// Checks all claims of a run's report.
+fn check_all(case: &Case, report: &Value) -> Kinds {
+    let mut kinds = Kinds::new();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (refusal, pipeline) = (&report["refusal"], &report["pipeline"]);
+    for claim in list(&pipeline["alternatives"]) {
+        check(case, "option", &claim, &mut kinds);
+    }
+    for row in list(&report["sweep"]["rows"]) {
+        check(case, "sweep", &row, &mut kinds);
+    }
+    let rows = list(&report["plan"]["rows"]);
+    assert!(rows.len() <= 8, "{}", case.of);
+    for row in &rows {
+        assert!(row["fits"] == true, "{}: {row}", case.of);
+        check(case, "plan", row, &mut kinds);
+    }
+    for relaxed in list(&refusal["relaxations"]) {
+        check(case, "relaxation", &relaxed["answer"], &mut kinds);
+    }
+    check(case, "memory", &refusal["with_memory"], &mut kinds);
+    check(case, "more IPUs", &refusal["on_more_ipus"], &mut kinds);
+    check(case, "replicas", &pipeline["with_replicas"], &mut kinds);
+    check(case, "best", &report["given"]["best"], &mut kinds);
+    check_bounds(case, report, &mut kinds);
+    kinds
+}
+
+/// Checks the claims that less is not enough.
+fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
+    let refusal = &report["refusal"];
+    let ipus = |count: u64| vec![format!("--num-ipus={count}")];
+    if let Some(memory) = refusal["smallest_tile_memory"].as_u64() {
+        *kinds.entry("smallest memory").or_default() += 1;
+        let less = vec![format!("--mem-per-tile={}", memory - 1)];
+        let is_list = case.options.iter().any(|option| option.contains(','));
+        let more = if is_list { ipus(3) } else { Vec::new() };
+        assert!(!case.fits(&[less, more].concat()), "{}: {memory}", case.of);
+    }
+    let now = number(&report["split"]["max_stages"]) * number(&report["split"]["replicas"]);
+    match (refusal["fewest_ipus"].as_u64(), refusal["ipus_tried"].as_u64()) {
+        (Some(fewest), _) if fewest - 1 > now => {
+            *kinds.entry("at least").or_default() += 1;
+            assert!(!case.fits(&ipus(fewest - 1)), "{}: {fewest}", case.of);
+        }
+        (None, Some(tried)) => {
+            *kinds.entry("no number").or_default() += 1;
+            assert!(!case.fits(&ipus(tried)), "{}: {tried}", case.of);
+        }
+        _ => {}
+    }
+    let fewest = report["split"]["fewest_ipus"].as_u64();
+    if let Some(fewest) = fewest.filter(|&fewest| fewest < now) {
+        *kinds.entry("fewer IPUs").or_default() += 1;
+        if !case.options.iter().any(|option| option.contains(',')) {
+            assert!(case.fits(&ipus(fewest)), "{}: {fewest}", case.of);
+        }
+    }
+}
+
+#[test]
+fn each_claim_is_what_its_command_gives() {
+    let seeds: Vec<u64> = seeds(24).collect();
+    let met = each(&seeds, |&seed| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let case = drawn(seed, folder.path());
+        let results = ["--explain", "--sweep", "--plan"].map(str::to_owned);
+        let run = case.run(&results);
+        if run.code > 1 {
+            return Kinds::new();
+        }
+        check_all(&case, &run.report())
+    });
+    let mut kinds = Kinds::new();
+    for (kind, count) in met.into_iter().flatten() {
+        *kinds.entry(kind).or_default() += count;
+    }
+    println!("{kinds:?}");
+    assert!(kinds.len() >= 10 || std::env::var("SEEDS").is_ok(), "{kinds:?}");
+}
