@@ -14,13 +14,13 @@ mod named_layers;
 mod request;
 mod split;
 
+pub(crate) use answer::Answers;
 pub use compilation::{Compilation, CompilationOptions};
 pub use judged::JudgedSplit;
 pub use layers::Layers;
+pub(crate) use list::List;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
-pub(crate) use answer::Answers;
-pub(crate) use list::List;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;
@@ -63,10 +63,8 @@ pub struct ReadOptions {
     /// Whether to build an index that finds lowered variables by name. A full report needs it. It
     /// takes some 20 bytes for each lowered variable.
     pub names: bool,
-    /// Whether to accept a debug file that is damaged or belongs to another compilation.
-    pub trust_debug_info: bool,
-    /// Whether to accept a profile whose tables contradict each other. The report then has no
-    /// verdict.
+    /// Whether to accept a profile whose tables contradict each other, and a debug file that is
+    /// damaged or belongs to another compilation. The report then has no verdict.
     pub allow_incomplete: bool,
 }
 
@@ -99,7 +97,7 @@ impl Analysis {
         let (read, debug_info) = (read?, debug_info?);
         let of_debug = (debug, &debug_info);
         let with_profile = (&read.programs, Some(&read));
-        let (of_debug, lacking) = check_debug(with_profile, of_debug, options.trust_debug_info)?;
+        let (of_debug, lacking) = check_debug(with_profile, of_debug)?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);

@@ -85,7 +85,7 @@ fuzz_target!(|data: &[u8]| {
         .paths
         .each_ref()
         .map(|path| fs::read(path).expect("a file"));
-    let arguments = ["popliner", "-q", "--trust-debug-info"]
+    let arguments = ["popliner", "-q", "--allow-incomplete"]
         .into_iter()
         .chain(options.iter().copied());
     let paths = base

@@ -67,7 +67,6 @@ class FitOptions(TypedDict, total=False):
     mem_per_tile: Union[None, int, Sequence[int]]
     reserve: Union[None, int, str]
     # Layers.
-    trust_debug_info: Optional[bool]
     layer_name_regex: Optional[str]
     inputs_regex_layer_0: Optional[str]
     layer_order: Optional[Literal["natural", "steps"]]
@@ -123,10 +122,7 @@ class SplitOptions(FitOptions, total=False):
     untie: Union[None, str, Sequence[str]]
     # Further results.
     emit: Union[None, Form, Sequence[Form]]
-    module: Optional[str]
     module_root: Optional[str]
-    module_in: Optional[str]
-    module_out: Optional[str]
     sweep: Optional[bool]
     plan: Optional[bool]
     explain: Optional[bool]

@@ -16,9 +16,7 @@ use crate::memory::Pipeline;
 use crate::message::refused;
 use crate::model::PlacementOptions;
 use crate::progress::Progress;
-use crate::search::{
-    Candidate, Claim, PipelineCosts, Question, Reach, SearchError, Space, Word,
-};
+use crate::search::{Candidate, Claim, PipelineCosts, Question, Reach, SearchError, Space, Word};
 use crate::solve::SolveError;
 use anyhow::{Error, Result};
 use std::cell::RefCell;
@@ -99,8 +97,14 @@ impl<'s, 'p> Answers<'s, 'p> {
                 let question = level.question(request)?;
                 let best = level.space.best(&question, &pipelines, self.progress);
                 if let Some(best) = best.map_err(|error| self.refused(error))? {
-                    let answer = Answer { level, question, best };
-                    return self.with_whole_layers(request, answer, &pipelines).map(Some);
+                    let answer = Answer {
+                        level,
+                        question,
+                        best,
+                    };
+                    return self
+                        .with_whole_layers(request, answer, &pipelines)
+                        .map(Some);
                 }
                 number += 1;
             }
@@ -117,9 +121,15 @@ impl<'s, 'p> Answers<'s, 'p> {
             while let Some(level) = self.nth_level(request, number)? {
                 let question = level.question(request)?;
                 let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-                let found = level.space.lowest(&question, (&pipelines, below), self.progress);
+                let found = level
+                    .space
+                    .lowest(&question, (&pipelines, below), self.progress);
                 if let Some(best) = found.map_err(|error| self.refused(error))? {
-                    lowest = Some(Answer { level, question, best });
+                    lowest = Some(Answer {
+                        level,
+                        question,
+                        best,
+                    });
                 }
                 number += 1;
             }
@@ -151,7 +161,11 @@ impl<'s, 'p> Answers<'s, 'p> {
             }
         }
         let best = lowest;
-        Ok(best.map(|best| Answer { level, question, best }))
+        Ok(best.map(|best| Answer {
+            level,
+            question,
+            best,
+        }))
     }
 
     /// Returns `answer` with those layers whole in which it has no cut; `answer` itself if its
@@ -172,7 +186,11 @@ impl<'s, 'p> Answers<'s, 'p> {
         let best = level.space.best(&question, pipelines, self.progress);
         let best = best.map_err(|error| self.refused(error))?;
         Ok(match best {
-            Some(best) => Answer { level, question, best },
+            Some(best) => Answer {
+                level,
+                question,
+                best,
+            },
             None => answer,
         })
     }
@@ -208,15 +226,26 @@ impl<'s, 'p> Answers<'s, 'p> {
         find: impl FnOnce() -> Result<Option<Layers<'s>>>,
     ) -> Result<Option<&Level<'s>>> {
         let choice = Choice {
-            named: request.named_layers().into_iter().map(str::to_owned).collect(),
+            named: request
+                .named_layers()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             placement: request.placement.clone(),
             number,
         };
-        let index = self.known.borrow().iter().find(|known| known.0 == choice).map(|known| known.1);
+        let index = self
+            .known
+            .borrow()
+            .iter()
+            .find(|known| known.0 == choice)
+            .map(|known| known.1);
         let index = match index {
             Some(index) => index,
             None => {
-                let index = find()?.map(|layers| self.index_of(layers, request)).transpose()?;
+                let index = find()?
+                    .map(|layers| self.index_of(layers, request))
+                    .transpose()?;
                 self.known.borrow_mut().push((choice, index));
                 index
             }
@@ -231,7 +260,10 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the index of the level of `layers`, which is made if it is new.
     fn index_of(&self, layers: Layers<'s>, request: &Request) -> Result<usize> {
-        let known = self.levels.iter().position(|level| level.layers.are_as(&layers));
+        let known = self
+            .levels
+            .iter()
+            .position(|level| level.layers.are_as(&layers));
         if let Some(index) = known {
             return Ok(index);
         }
@@ -257,15 +289,20 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges at
     /// least as far as `reach`.
-    pub(super) fn costs(
-        &self,
-        answer: &Answer<'_, 's>,
-        reach: Reach,
-    ) -> Result<PipelineCosts<'s>> {
-        let Answer { level, question, best } = answer;
-        let costs = level.space.costs(question, (best.pipeline, reach), self.progress);
+    pub(super) fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
+        let Answer {
+            level,
+            question,
+            best,
+        } = answer;
+        let costs = level
+            .space
+            .costs(question, (best.pipeline, reach), self.progress);
         let costs = costs.map_err(|error| self.refused(error))?;
-        Ok(PipelineCosts { ipus: best.ipus, ..costs })
+        Ok(PipelineCosts {
+            ipus: best.ipus,
+            ..costs
+        })
     }
 
     /// Returns `answer` to a request with the changes `change` as a claim.

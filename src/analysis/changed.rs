@@ -99,7 +99,9 @@ impl Changed {
             Untied::Weights(names) => names.extend(weights.iter().cloned()),
             Untied::Nothing => *untie = Untied::Weights(weights.to_vec()),
         }
-        let added = weights.iter().map(|weight| Word::Add("--untie", weight.clone()));
+        let added = weights
+            .iter()
+            .map(|weight| Word::Add("--untie", weight.clone()));
         self.change.extend(added);
         self
     }

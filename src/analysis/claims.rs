@@ -1,9 +1,9 @@
 //! The answers to changed requests: all that is said about other limits, numbers of IPUs, pipelines
 //! and constraints than those of the run.
 
+use super::Request;
 use super::answer::{Answer, Answers};
 use super::changed::Changed;
-use super::Request;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::model::{Framework, Placement};
 use crate::search::{Claim, Claims, Front, IpuCount, Relaxed, lacks_time};
@@ -26,11 +26,7 @@ const MAX_ROWS: usize = 8;
 impl<'s> Answers<'s, '_> {
     /// Returns the answers to changed requests that the run asks for. `answer` is the answer to
     /// `request`, that of the run.
-    pub(super) fn claims(
-        &self,
-        request: &Request,
-        answer: &Answer<'_, 's>,
-    ) -> Result<Claims<'s>> {
+    pub(super) fn claims(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Claims<'s>> {
         let options = &request.options;
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
         let mut claims = Claims {
@@ -62,18 +58,26 @@ impl<'s> Answers<'s, '_> {
     /// Returns the answer to a changed request; `None` if no split keeps the constraints.
     fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
         let answer = self.answer(&changed.request)?;
-        answer.map(|answer| self.claim(&answer, changed.change)).transpose()
+        answer
+            .map(|answer| self.claim(&answer, changed.change))
+            .transpose()
     }
 
     /// Returns the answer to a changed request if it fits.
     fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
         let answer = self.fitting(&changed.request)?;
-        answer.map(|answer| self.claim(&answer, changed.change)).transpose()
+        answer
+            .map(|answer| self.claim(&answer, changed.change))
+            .transpose()
     }
 
     /// Returns the answer on the fewest IPUs on which the layers of `answer` fit with optimizer
     /// state in the same place; `None` if it uses no more itself.
-    fn on_fewer_ipus(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
+    fn on_fewer_ipus(
+        &self,
+        request: &Request,
+        answer: &Answer<'_, 's>,
+    ) -> Result<Option<Claim<'s>>> {
         let best = &answer.best;
         let (IpuCount::Exactly(_), stages) = (request.all_ipus()?, best.solution.score.stages)
         else {
@@ -87,12 +91,11 @@ impl<'s> Answers<'s, '_> {
                 pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
             })
             .collect();
-        let fewest = answer.level.space.fewest_stages(
-            &answer.question,
-            &like,
-            stages,
-            self.progress,
-        );
+        let fewest =
+            answer
+                .level
+                .space
+                .fewest_stages(&answer.question, &like, stages, self.progress);
         let fewest = fewest.map_err(|error| self.refused(error))?;
         let Some(fewest) = fewest.into_iter().flatten().min() else {
             return Ok(None);
@@ -124,12 +127,10 @@ impl<'s> Answers<'s, '_> {
                 for &pipeline in &pipelines {
                     let replicas = replicas_of(&most, pipeline);
                     let stages = MOST_IPUS / replicas;
-                    let found = level.space.fewest_stages(
-                        &question,
-                        &[pipeline],
-                        stages,
-                        self.progress,
-                    );
+                    let found =
+                        level
+                            .space
+                            .fewest_stages(&question, &[pipeline], stages, self.progress);
                     let found = found.map_err(|error| self.refused(error))?;
                     let ipus = found[0].map(|stages| self.supported(stages) * replicas);
                     fewest = fewest.into_iter().chain(ipus).min();
@@ -226,9 +227,13 @@ impl<'s> Answers<'s, '_> {
         may_go: impl Fn(usize) -> bool,
     ) -> Result<Option<Relaxed<'s>>> {
         let own = request.constraints.len();
-        let mut gone: Vec<usize> = (0..own + ties.len()).filter(|&index| may_go(index)).collect();
+        let mut gone: Vec<usize> = (0..own + ties.len())
+            .filter(|&index| may_go(index))
+            .collect();
         let without = |gone: &[usize]| {
-            let changed = request.changed().without_constraints(|index| gone.contains(&index));
+            let changed = request
+                .changed()
+                .without_constraints(|index| gone.contains(&index));
             let weights: Vec<String> = gone
                 .iter()
                 .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
@@ -242,7 +247,11 @@ impl<'s> Answers<'s, '_> {
             return Ok(None);
         }
         for index in gone.clone().into_iter().take(MAX_TRIED) {
-            let fewer: Vec<usize> = gone.iter().copied().filter(|&other| other != index).collect();
+            let fewer: Vec<usize> = gone
+                .iter()
+                .copied()
+                .filter(|&other| other != index)
+                .collect();
             if self.fitting(&without(&fewer).request)?.is_some() {
                 gone = fewer;
             }
@@ -264,7 +273,11 @@ impl<'s> Answers<'s, '_> {
 
     /// Returns the answer with several replicas of a smaller pipeline, if they process more samples
     /// in a second than `answer`; `None` if the request has a number of replicas.
-    fn with_replicas(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
+    fn with_replicas(
+        &self,
+        request: &Request,
+        answer: &Answer<'_, 's>,
+    ) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(ipus) = request.all_ipus()? else {
             return Ok(None);
         };
@@ -274,13 +287,18 @@ impl<'s> Answers<'s, '_> {
             return Ok(None);
         }
         let mut fastest: Option<Claim<'s>> = None;
-        for replicas in (1..ipus).map(|of_one| ipus / of_one).filter(|&count| count > 1) {
+        for replicas in (1..ipus)
+            .map(|of_one| ipus / of_one)
+            .filter(|&count| count > 1)
+        {
             let changed = request.changed().with_replicas(replicas);
             let changed = changed.with_state(answer.best.pipeline.state);
             let Some(found) = self.fitting(&changed.request)? else {
                 continue;
             };
-            let than = fastest.as_ref().map_or(&answer.best, |fastest| &fastest.best);
+            let than = fastest
+                .as_ref()
+                .map_or(&answer.best, |fastest| &fastest.best);
             if found.best.by_rate(than).is_lt() {
                 fastest = Some(self.claim(&found, changed.change)?);
             }
@@ -369,7 +387,11 @@ impl<'s> Answers<'s, '_> {
         if self.supported(best.solution.score.stages) < best.ipus {
             return Ok(None);
         }
-        let row = Answer { level, question, best };
+        let row = Answer {
+            level,
+            question,
+            best,
+        };
         self.claim(&row, changed.change).map(Some)
     }
 
@@ -393,7 +415,8 @@ impl<'s> Answers<'s, '_> {
         let all = usual.possible(asked, is_training);
         let in_state = |&(state, replicas): &(StatePlace, u64)| {
             let all = &all;
-            all.iter().map(move |pipeline| pipeline.with_state(state, replicas))
+            all.iter()
+                .map(move |pipeline| pipeline.with_state(state, replicas))
         };
         Ok(states.iter().flat_map(in_state).collect())
     }
@@ -453,8 +476,7 @@ fn selected<'s>(
     mut rows: Vec<Claim<'s>>,
     streaming_bandwidth: Option<u64>,
 ) -> Vec<Claim<'s>> {
-    let lacks_time =
-        |row: &Claim<'_>| lacks_time(row.best.pipeline.state, streaming_bandwidth);
+    let lacks_time = |row: &Claim<'_>| lacks_time(row.best.pipeline.state, streaming_bandwidth);
     rows.sort_by(|one, other| {
         lacks_time(one)
             .cmp(&lacks_time(other))
@@ -464,9 +486,8 @@ fn selected<'s>(
     });
     let mut selected = vec![first];
     for row in rows {
-        let beats = |other: &Claim<'_>| {
-            lacks_time(other) <= lacks_time(&row) && is_no_worse(other, &row)
-        };
+        let beats =
+            |other: &Claim<'_>| lacks_time(other) <= lacks_time(&row) && is_no_worse(other, &row);
         let is_beaten = selected.iter().any(beats);
         let differs = selected.last().is_some_and(|last| differs(last, &row));
         if !is_beaten && differs && selected.len() < MAX_ROWS {

@@ -36,8 +36,6 @@ pub struct CompilationOptions {
     /// Whether the user named the `debug.cbor`. If so, a file that cannot be read is an error;
     /// otherwise layers are left out of the report, with a warning.
     pub is_debug_named: bool,
-    /// Whether to accept a `debug.cbor` that is damaged or belongs to another compilation.
-    pub trust_debug_info: bool,
     /// How layers are found from the names of operations.
     pub layers: LayerOptions,
     /// Whether to accept a profile that contradicts itself. Its report then has no verdict.
@@ -146,11 +144,7 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let (warnings, _) = check_debug(
-        (programs, None),
-        (debug, contexts),
-        options.trust_debug_info,
-    )?;
+    let (warnings, _) = check_debug((programs, None), (debug, contexts))?;
     let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
     Ok((Some(found), warnings))
 }

@@ -21,14 +21,6 @@ pub enum JudgedSplit {
     LayersPerIpu(Vec<Option<usize>>),
 }
 
-/// The stages of a split that the user gives.
-#[derive(Debug)]
-pub(super) struct PlanOnIpus {
-    pub(super) plan: Plan,
-    /// Number of IPUs, including IPUs that run nothing.
-    pub(super) ipus: usize,
-}
-
 impl JudgedSplit {
     /// Reads the value of `--splits`: the first layers of all stages but stage 0, separated by
     /// commas.
@@ -79,7 +71,7 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the stages of the split, and its number of IPUs, including IPUs that run nothing.
+    /// Returns the stages of the split.
     /// `requested` has the number of IPUs of the request, and the number of amounts in
     /// `--mem-per-tile` (0 without the option).
     ///
@@ -91,15 +83,14 @@ impl JudgedSplit {
         &self,
         positions: &Positions,
         requested: (Option<IpuCount>, usize),
-    ) -> Result<PlanOnIpus> {
+    ) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
-        let ipus = stages.len();
         if let Self::LayersPerIpu(_) = self {
             check_idle(requested, &stages)?;
             stages.retain(|stage| !stage.is_empty());
         }
         let plan = Plan::new(stages, positions.len());
-        plan.map(|plan| PlanOnIpus { plan, ipus }).ok_or_else(|| {
+        plan.ok_or_else(|| {
             usage(
                 "--splits: a stage would have no layers; name the first layer of each stage but \
                  stage 0, each once and in the order of the model",

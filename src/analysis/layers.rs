@@ -163,7 +163,8 @@ impl Analysis {
             return Ok(None);
         };
         let is_switched = whole.layering.modules().is_none();
-        self.finer(layering, request, (is_switched, are_parts)).map(Some)
+        self.finer(layering, request, (is_switched, are_parts))
+            .map(Some)
     }
 
     /// Returns the layers of `request` with those divided that the modules `names` are parts of.

@@ -109,11 +109,6 @@ impl Request {
         let positions = &placement.positions;
         let limits = self.limits(model.target.bytes_per_tile)?;
         let ipus_and_amounts = (self.ipus, self.memory_per_tile.len());
-        let judged = self
-            .judged
-            .as_ref()
-            .map(|judged| judged.plan(positions, ipus_and_amounts))
-            .transpose()?;
         let ipus = self.all_ipus()?;
         if self.options.solver == Solver::Greedy {
             self.refuse_greedy(ipus, limits.len())?;
@@ -128,7 +123,11 @@ impl Request {
                 .iter()
                 .map(|own| own.at(positions))
                 .collect::<Result<_>>()?,
-            given: judged.map(|judged| judged.plan),
+            given: self
+                .judged
+                .as_ref()
+                .map(|judged| judged.plan(positions, ipus_and_amounts))
+                .transpose()?,
         })
     }
 
@@ -207,8 +206,14 @@ impl Request {
         let asked = &self.options.pipeline;
         if let Some(original) = self.of_original() {
             let option = first_true(&[
-                (asked.schedule.is_some_and(|own| own != Schedule::None), "--schedule"),
-                (asked.recompute.is_some_and(|own| own != Recompute::None), "--recompute"),
+                (
+                    asked.schedule.is_some_and(|own| own != Schedule::None),
+                    "--schedule",
+                ),
+                (
+                    asked.recompute.is_some_and(|own| own != Recompute::None),
+                    "--recompute",
+                ),
                 (asked.accumulator != Accumulator::default(), "--accumulator"),
                 (asked.state.is_some(), "--optimizer-state"),
             ]);
@@ -232,7 +237,8 @@ impl Request {
             };
             let open = &open;
             replicas.into_iter().flat_map(move |replicas| {
-                open.iter().map(move |pipeline| pipeline.with_state(state, replicas))
+                open.iter()
+                    .map(move |pipeline| pipeline.with_state(state, replicas))
             })
         };
         let groups: Vec<Vec<Pipeline>> = groups
@@ -261,7 +267,10 @@ impl Request {
             return Ok(Vec::new());
         }
         let most = self.all_ipus()?.highest() as u64;
-        Ok((1..u64::BITS).map(|power| 1 << power).take_while(|&replicas| replicas <= most).collect())
+        Ok((1..u64::BITS)
+            .map(|power| 1 << power)
+            .take_while(|&replicas| replicas <= most)
+            .collect())
     }
 
     /// Returns the option that selects the solver or the rules of the original tool, neither of

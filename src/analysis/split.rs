@@ -8,7 +8,7 @@ use super::{Analysis, Layers, Request};
 use crate::memory::{MemoryModel, StatePlace};
 use crate::message::Warning;
 use crate::model::Model;
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::report::{Inputs, Peaks, Provenance, Report};
 use crate::search::{
     Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchOptions, SearchResult, ShownSplit,
@@ -63,7 +63,9 @@ impl Analysis {
         request.options.split = true;
         let (layers, progress) = (List::default(), Progress::new());
         let answers = Answers::new(self, &layers, &progress);
-        answers.search(&request)?.report(&request, &|_| String::new())
+        answers
+            .search(&request)?
+            .report(&request, &|_| String::new())
     }
 }
 
@@ -121,7 +123,13 @@ impl<'s> Answers<'s, '_> {
         let question = level.question(request)?;
         let pipeline = self.pipelines(request)?[0][0];
         let ipus = question.request.ipus.highest();
-        let all = (pipeline, Reach { bytes: u64::MAX, stages: ipus });
+        let all = (
+            pipeline,
+            Reach {
+                bytes: u64::MAX,
+                stages: ipus,
+            },
+        );
         let costs = level.space.costs(&question, all, self.progress);
         let costs = costs.map_err(|error| self.refused(error))?;
         let greedy = solve::greedy(&costs.ranges, question.request.highest_limit(), ipus);
@@ -143,7 +151,7 @@ impl<'s> Answers<'s, '_> {
             return self.contradicted(request);
         };
         let costs = self.costs(&answer, reach(request, &answer))?;
-        let task = self.progress.begin("computing stages", Unit::Rows, 0);
+        let task = self.progress.begin("computing stages", 0);
         let shown = ShownSplit::of(&costs, Some(&answer.best))?;
         drop(task);
         let outcome = match request.judged {
@@ -178,7 +186,9 @@ impl<'s> Answers<'s, '_> {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let costs = level.space.costs(&question, (pipeline, reach), self.progress);
+        let costs = level
+            .space
+            .costs(&question, (pipeline, reach), self.progress);
         let costs = costs.map_err(|error| self.refused(error))?;
         let shown = ShownSplit::of(&costs, None)?;
         let result = SearchResult {
@@ -231,9 +241,8 @@ impl<'s> Answers<'s, '_> {
             IpuCount::UpTo(_) => best.ipus,
         };
         let most = if is_open { now.max(TRIED) } else { now };
-        let is_tried = |&ipus: &usize| {
-            ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1
-        };
+        let is_tried =
+            |&ipus: &usize| ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
         Ok((1..=most).filter(is_tried).collect())
     }
 }
@@ -252,7 +261,11 @@ fn reach(request: &Request, answer: &Answer<'_, '_>) -> Reach {
     let stages = answer.best.ipus.max(answer.best.solution.score.stages);
     let is_all = options.moves || options.what_if && answer.may_have_all();
     Reach {
-        bytes: if is_all { u64::MAX } else { answer.question.request.highest_limit() },
+        bytes: if is_all {
+            u64::MAX
+        } else {
+            answer.question.request.highest_limit()
+        },
         stages,
     }
 }

@@ -47,7 +47,8 @@ impl Command {
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
             argument.split_once('=').is_some_and(|(option, value)| {
-                LayerConstraint::parse(option, value).is_some_and(|own| own.to_string() == constraint)
+                LayerConstraint::parse(option, value)
+                    .is_some_and(|own| own.to_string() == constraint)
             })
         };
         if let Some(index) = self.0.iter().position(is_it) {
@@ -124,7 +125,10 @@ impl<'a> Commands<'a> {
     /// each IPU has its own limit. `report` says which framework the configuration is for.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
-        let most = report.plan.as_ref().map_or(0, |plan| plan.max_ipus as usize);
+        let most = report
+            .plan
+            .as_ref()
+            .map_or(0, |plan| plan.max_ipus as usize);
         let ipus = (row.ipus as usize).max(most).saturating_mul(2);
         let limits = self.options.limits.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {

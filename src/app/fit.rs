@@ -34,7 +34,6 @@ fn read(run: &Run) -> Result<Compilation> {
     let read = CompilationOptions {
         debug: debug_path(options).ok(),
         is_debug_named: options.input.debug.is_some(),
-        trust_debug_info: options.layers.trust_debug_info,
         layers: run.request.layers.clone(),
         allow_incomplete: options.results.allow_incomplete,
     };

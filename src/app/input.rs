@@ -7,7 +7,6 @@ use crate::limits;
 use crate::message::{Unreadable, Warning, usage};
 use crate::profile::Outline;
 use crate::report::{Provenance, printable};
-use crate::witnesses::Witness;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
@@ -51,7 +50,6 @@ fn read_profile(options: &Options, messages: Messages) -> Result<Analysis> {
     let read = ReadOptions {
         memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
         names: options.wants_report() || options.wants_split(),
-        trust_debug_info: options.layers.trust_debug_info,
         allow_incomplete: options.results.allow_incomplete,
     };
     messages.while_showing(|progress| {
@@ -65,15 +63,10 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
             "a saved model already has its debug contexts; leave DEBUG out",
         ));
     }
-    let mut analysis = messages.while_showing(|progress| {
+    messages.while_showing(|progress| {
         let _task = progress.begin("loading the model", 0);
         Analysis::load(&options.input.profile, options.results.allow_incomplete)
-    })?;
-    if options.layers.trust_debug_info {
-        let found = &mut analysis.model.contradictions;
-        found.retain(|found| found.witness != Witness::DebugContexts);
-    }
-    Ok(analysis)
+    })
 }
 
 /// Names of the files that frameworks write into the folder of a profile.

@@ -37,7 +37,9 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     let searched = messages.while_showing(|progress| {
         Answers::new(analysis, &layers, progress).on_one_ipu(&run.request)
     })?;
-    let found = searched.as_ref().and_then(|searched| searched.result.as_ref());
+    let found = searched
+        .as_ref()
+        .and_then(|searched| searched.result.as_ref());
     let Some(stage) = found.and_then(|found| found.shown.memory.first()) else {
         return Ok(false);
     };

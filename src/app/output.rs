@@ -7,9 +7,9 @@ use super::options::Options;
 use super::run::{Exit, Run};
 use super::stdout::Sections;
 use crate::limits;
-use crate::message::{Warning, displayed, refused};
+use crate::message::{Warning, displayed};
 use crate::report::compare::{Comparison, read as read_report};
-use crate::report::emit::{self, EmitError, ModuleNames};
+use crate::report::emit;
 use crate::report::{
     Form, Format, PlanFacts, Report, ScreenPart, Section, Split, Table, plan_table, sweep_table,
     terminal,
@@ -49,17 +49,6 @@ pub(super) fn read_earlier(path: &Path) -> Result<Report> {
 /// Returns the exit code of a verdict: 0 if the model fits, else 1.
 fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
-}
-
-/// Returns the names of modules that `--module`, `--module-root`, `--module-in` and `--module-out`
-/// give, for `--emit`.
-fn module_names(options: &Options) -> ModuleNames<'_> {
-    ModuleNames {
-        root: options.modules.module_root.as_deref(),
-        layer: options.modules.module.as_ref(),
-        before: options.modules.module_in.as_deref(),
-        after: options.modules.module_out.as_deref(),
-    }
 }
 
 impl<'a> Outputs<'a> {
@@ -188,17 +177,14 @@ impl<'a> Outputs<'a> {
     /// configuration for each form of `--emit`.
     fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let results = &self.options.results;
-        let modules = module_names(self.options);
-        let forms = results.forms().into_iter();
-        let emitted = forms.map(|form| Ok((form, emit::emit(form, &self.report, &modules)?)));
-        let emitted: Result<Vec<_>, EmitError> = emitted.collect();
-        let emitted = emitted.map_err(|error| refused(&error))?;
+        let root = &self.options.modules.module_root;
         match self.solved_tables() {
             Some(tables) => tables.iter().try_for_each(|table| sections.table(table))?,
             None if results.solve => sections.stages(split)?,
             None => {}
         }
-        for (form, emitted) in &emitted {
+        for form in results.forms() {
+            let emitted = emit::emit(form, &self.report, root);
             if !emitted.notes.is_empty() {
                 self.messages.verbatim(emitted.notes.trim_end());
             }

@@ -199,8 +199,13 @@ impl Report {
         let pipeline = self.pipeline.iter_mut();
         let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
         let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
-            let relaxed = refusal.relaxations.iter_mut().map(|relaxed| &mut relaxed.answer);
-            relaxed.chain(&mut refusal.on_more_ipus).chain(&mut refusal.with_memory)
+            let relaxed = refusal
+                .relaxations
+                .iter_mut()
+                .map(|relaxed| &mut relaxed.answer);
+            relaxed
+                .chain(&mut refusal.on_more_ipus)
+                .chain(&mut refusal.with_memory)
         });
         let others = sweep.chain(others).chain(ways_out);
         others.for_each(|split| split.fits = false);

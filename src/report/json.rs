@@ -1,6 +1,6 @@
 //! The stages, and the whole report, as JSON.
 
-use super::emit::{EmitForm, Line, ModuleNames, emit, lines};
+use super::emit::{EmitForm, Line, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
 use super::{LayerNames, Report, Split, Stage};
 use crate::escape::json;
@@ -94,37 +94,27 @@ impl<'a> Document<'a> {
 pub struct Configuration {
     /// The form, as `--emit` names it, such as `poptorch`.
     pub form: String,
-    /// The text to paste into the user's code or configuration; `null` if the split cannot be
-    /// written in this form.
-    pub text: Option<String>,
+    /// The text to paste into the user's code or configuration.
+    pub text: String,
     /// Notes for the user, if the form has no comments; otherwise they are comments in `text`, and
     /// this is empty.
     pub notes: String,
-    /// Why the split cannot be written in this form; `null` if it can.
-    pub problem: Option<String>,
     /// The lines of this form for all splits that the reader can try on the page, with the
     /// conditions under which a split has them; empty if the page cannot try other splits.
     pub lines: Vec<Line>,
 }
 
-/// Writes the split in all forms of `--emit`, with no module names from the user; empty without a
-/// split.
+/// Writes the split in all forms of `--emit`; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
     let configuration = |&form: &EmitForm| {
-        let written = emit(form, report, &ModuleNames::default());
-        let lines = most_stages.and_then(|most| lines(form, report, most).ok());
-        let problem = written.as_ref().err().map(ToString::to_string);
-        let (text, notes) = written
-            .ok()
-            .map(|written| (written.text, written.notes))
-            .unzip();
+        let written = emit(form, report, MODEL);
+        let lines = most_stages.map(|most| lines(form, report, most));
         Configuration {
             form: form.name(),
-            text,
-            notes: notes.unwrap_or_default(),
-            problem,
+            text: written.text,
+            notes: written.notes,
             lines: lines.unwrap_or_default(),
         }
     };

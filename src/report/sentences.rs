@@ -140,9 +140,7 @@ pub(super) fn too_large(report: &Report) -> Vec<String> {
         let bytes = layer.fullest_tile_bytes;
         let over = Bytes(bytes.saturating_sub(limit));
         let (bytes, tile) = (Amount(bytes), layer.fullest_tile);
-        format!(
-            "{own_name}{meaning} by itself needs {bytes} on tile {tile}, {over} over the limit"
-        )
+        format!("{own_name}{meaning} by itself needs {bytes} on tile {tile}, {over} over the limit")
     };
     let split = report.split.iter();
     let too_large = split.flat_map(|split| {
@@ -310,7 +308,5 @@ pub(super) fn recommended(report: &Report) -> Option<String> {
     };
     let of_replica = u64::from(row.ipus) / row.replicas.max(1);
     let (stages, ipus) = (stages(&row.stages), on_ipus(of_replica, row.replicas));
-    Some(format!(
-        "{stages} fits on {ipus}{pipeline}{state}: {why}"
-    ))
+    Some(format!("{stages} fits on {ipus}{pipeline}{state}: {why}"))
 }

@@ -61,7 +61,12 @@ impl StepFacts {
             return None;
         }
         let step = times.step(stages)?;
-        Some(Self::of(costs, step, (times, stages), costs.replicas() as u64))
+        Some(Self::of(
+            costs,
+            step,
+            (times, stages),
+            costs.replicas() as u64,
+        ))
     }
 
     /// Computes the time of a step of the answer to a changed request; `None` if the profile has no

@@ -45,7 +45,11 @@ impl SearchResult<'_> {
         };
         let fewer = self.claims.fewest.as_ref();
         let own = self.costs.supported(best.score.stages) * self.costs.replicas();
-        self.costs.request().options.split.then(|| fewer.map_or(own, |claim| claim.best.all_ipus()))
+        self.costs
+            .request()
+            .options
+            .split
+            .then(|| fewer.map_or(own, |claim| claim.best.all_ipus()))
     }
 }
 

@@ -31,10 +31,7 @@ pub struct ShownSplit {
 impl ShownSplit {
     /// Computes the memory of `stages`, the ranges of positions of the split to show, and checks
     /// its limits and constraints. `costs` are those of the pipeline of the answer.
-    pub fn new(
-        costs: &PipelineCosts<'_>,
-        stages: Vec<Range<usize>>,
-    ) -> Result<Self, SearchError> {
+    pub fn new(costs: &PipelineCosts<'_>, stages: Vec<Range<usize>>) -> Result<Self, SearchError> {
         let request = costs.request();
         let broken = match &request.given {
             Some(plan) => solve::broken(&costs.problem(), plan)?,
@@ -47,7 +44,11 @@ impl ShownSplit {
             && broken.is_empty()
             && costs.are_within_limits(&peaks);
         let is_over = request.options.split && !fits;
-        let single = if is_over { costs.positions_over_limit() } else { Vec::new() };
+        let single = if is_over {
+            costs.positions_over_limit()
+        } else {
+            Vec::new()
+        };
         Ok(Self {
             too_large: single
                 .iter()
@@ -87,5 +88,8 @@ fn without_recomputation(
         return Ok(None);
     }
     let plain = costs.memory.in_pipeline(plain)?;
-    Ok(plain.peaks(&PlacedStage::of_split(stages)).into_iter().max())
+    Ok(plain
+        .peaks(&PlacedStage::of_split(stages))
+        .into_iter()
+        .max())
 }

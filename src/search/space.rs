@@ -11,7 +11,7 @@ use super::pipeline_costs::{PipelineCosts, Question};
 use super::request::{IpuCount, SearchRequest};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{CyclesByLayer, Placement};
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::solve::{self, Plan, Solution, SolveError};
 use crate::time::{StageTimes, StepOptions};
 use rayon::prelude::*;
@@ -97,7 +97,12 @@ impl Solved {
             Some(best) => {
                 let ipus = asked / best.replicas;
                 let is_enough = best.solution.score.stages <= ipus;
-                is_enough.then(|| Some(Candidate { ipus, ..best.clone() }))
+                is_enough.then(|| {
+                    Some(Candidate {
+                        ipus,
+                        ..best.clone()
+                    })
+                })
             }
         }
     }
@@ -158,7 +163,9 @@ impl<'a> Space<'a> {
     ) -> Result<Option<Candidate>, SearchError> {
         let known = |pipeline: &Pipeline| {
             let solved = self.solved.borrow();
-            solved.iter().find_map(|solved| solved.answer(question, *pipeline))
+            solved
+                .iter()
+                .find_map(|solved| solved.answer(question, *pipeline))
         };
         let unknown: Vec<Pipeline> = pipelines
             .iter()
@@ -317,7 +324,7 @@ impl<'a> Space<'a> {
                     .map(|&index| computed[index].costs(question))
                     .collect()
             };
-            let task = progress.begin("choosing the pipeline", Unit::Rows, costs.len() as u64);
+            let task = progress.begin("choosing the pipeline", costs.len() as u64);
             let found = costs.into_par_iter().map(|costs| {
                 task.add(1);
                 of(costs)
@@ -385,7 +392,10 @@ impl<'a> Space<'a> {
         let memory = like.map_or(&self.memory, |like| &like.memory);
         let memory = memory.in_pipeline(pipeline)?;
         let times = match computed.first() {
-            Some(first) => first.times.as_ref().map(|times| times.in_pipeline(pipeline)),
+            Some(first) => first
+                .times
+                .as_ref()
+                .map(|times| times.in_pipeline(pipeline)),
             None => self.times(&memory)?,
         };
         computed.push(Computed {

@@ -65,16 +65,6 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// Returns the problem for the first `ipus` IPUs only, which keep their limits. If a pin names
-    /// another IPU, no split obeys it.
-    pub(super) fn with_ipus(&self, ipus: usize) -> Self {
-        let stages = ipus.min(self.stages);
-        Self {
-            stages,
-            ..self.clone()
-        }
-    }
-
     /// Returns the number of positions in the layer order.
     pub(super) fn layers(&self) -> usize {
         self.problem.layers()

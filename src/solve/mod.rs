@@ -13,10 +13,9 @@
 //! highest value of any stage), with only the stages below the bottleneck, where no plan may be as
 //! good, and for all sums in the end. A difference is an [error](SolveError::Internal).
 //!
-//! Beside [`solve`], [`sweep`] solves for each number of IPUs, [`explain`] says why there is no
-//! plan and which changes would help, with a [`Certificate`] that can be checked by hand, and
-//! [`broken`] lists the constraints that a plan breaks. [`greedy()`] is the original tool's search,
-//! for comparison.
+//! Beside [`solve`], [`explain`] says why there is no plan, with a [`Certificate`] that can be
+//! checked by hand, and [`broken`] lists the constraints that a plan breaks. [`greedy()`] is the
+//! original tool's search, for comparison.
 
 mod checked_problem;
 mod conflict;
@@ -26,7 +25,6 @@ mod fastest;
 mod greedy;
 mod infeasible;
 mod integer_program;
-mod ipu_counts;
 mod objectives;
 mod plan;
 mod problem;
@@ -39,10 +37,7 @@ mod testing;
 pub use conflict::Conflict;
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use greedy::{Greedy, greedy};
-pub use infeasible::{
-    Cause, Certificate, Needed, Refusal, certificate, explain, fewest_stages,
-};
-pub use ipu_counts::{Effort, fitting, sweep};
+pub use infeasible::{Cause, Certificate, Needed, Refusal, certificate, explain, fewest_stages};
 pub use objectives::{Goal, Objective};
 pub use plan::{Plan, Score, broken};
 pub use problem::{Limits, Problem, SolveError};

@@ -4,24 +4,23 @@
 use super::contradiction::{Contradiction, Incomplete, Witness};
 use super::programs::{bytes_of, reached};
 use crate::debug_info::{Damage, DebugInfo};
-use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, displayed};
+use crate::message::{FileWarnings, OWN_DEBUG, displayed};
 use crate::profile::{Profile, Program, ProgramKind, Programs};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Checks that the contexts of the debug file at `path` are intact and belong to `programs`.
-/// Returns warnings, each with the path, and damage as a contradiction with the bytes of `profile`
-/// that depend on it. Without a profile these bytes are unknown, and all damage is refused. If the
-/// user trusts the file (`is_trusted`), faults are only warned of.
+/// Returns the warnings of the reader, each with the path, and damage as a contradiction with the
+/// bytes of `profile` that depend on it. There is no bound on them if the contexts are of another
+/// compilation, or if any context may have a wrong name.
 ///
 /// # Errors
-/// If the contexts are refused; the error names the file. A file without contexts is refused even
-/// if it is trusted.
+/// [`Incomplete::Debug`], with the path, if there is damage and the bytes are unknown without a
+/// `profile`. A file without contexts is always refused.
 pub(crate) fn check_debug(
     (programs, profile): (&Programs, Option<&Profile>),
     (path, debug_info): (&Path, &DebugInfo),
-    is_trusted: bool,
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
     let judged = || -> Result<_> {
         // Two files without contexts were found in public repositories.
@@ -32,85 +31,42 @@ pub(crate) fn check_debug(
              record both again with autoReport.outputDebugInfo set to true"
         );
         let debug_match = DebugMatch::new(programs, debug_info);
+        let is_foreign = debug_match.is_foreign();
         let mut damage = debug_info.damage().to_vec();
-        let mut warnings = Vec::new();
-        if debug_match.is_foreign() {
-            warnings.push(foreign(&debug_match, is_trusted)?);
-        } else {
+        if !is_foreign {
             damage.extend(debug_match.damage());
         }
-        if damage.is_empty() {
-            return Ok((warnings, None));
+        let evidence = is_foreign.then(|| debug_match.evidence());
+        let texts: Vec<String> = evidence
+            .into_iter()
+            .chain(damage.iter().map(ToString::to_string))
+            .collect();
+        if texts.is_empty() {
+            return Ok(None);
         }
-        let (of_damage, found) = judged_damage(profile, (debug_info, &damage), is_trusted)?;
-        warnings.extend(of_damage);
-        Ok((warnings, found))
+        let text = texts.join("; ");
+        let (witness, table) = (Witness::DebugContexts, "debug.cbor");
+        match profile {
+            None => Err(Incomplete::Debug(text).into()),
+            Some(_) if is_foreign || damage.iter().any(Damage::may_change_any_name) => {
+                Ok(Some(Contradiction::unbounded(witness, table).in_row(text)))
+            }
+            Some(profile) => {
+                let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
+                let recorded = &profile.recorded;
+                Ok(Some(Contradiction::lacking(
+                    witness,
+                    (table, text),
+                    bytes,
+                    recorded,
+                )))
+            }
+        }
     };
-    let (warnings, found) = judged().with_context(|| displayed(path))?;
-    let all = warnings.iter().chain(debug_info.warnings());
-    let all = all.map(|warning| (displayed(path), warning.clone()));
-    Ok((all.collect(), found))
-}
-
-/// Returns a warning that the contexts belong to another compilation, if the user trusts them
-/// (`is_trusted`); else that error. `debug_match` has the counts that show it.
-fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
-    let DebugMatch {
-        ids,
-        found,
-        of_programs,
-        named,
-        same_names,
-        ..
-    } = debug_match;
-    let evidence = format!(
-        "of {ids} contexts that its programs refer to, {found} exist, and {of_programs} of these \
-         belong to programs; of {named} compute sets with a name, {same_names} have the name of \
-         their context"
-    );
-    anyhow::ensure!(
-        is_trusted,
-        "the debug file belongs to another compilation than the profile: {evidence}; {OWN_DEBUG}, \
-         or --trust-debug-info to use this one"
-    );
-    Ok(Warning::new(format!(
-        "the debug file belongs to another compilation than the profile, but is used as requested: \
-         {evidence}; {OWN_DEBUG}"
-    )))
-}
-
-/// Judges a debug file with `damage`, which is not empty. Returns a warning if the user trusts the
-/// file (`is_trusted`); else a contradiction with the bytes of `profile` that depend on the damage.
-/// There is no bound on them if any context may have a wrong name.
-///
-/// # Errors
-/// [`Incomplete::Debug`] if the file is not trusted and there is no `profile`.
-fn judged_damage(
-    profile: Option<&Profile>,
-    (debug_info, damage): (&DebugInfo, &[Damage]),
-    is_trusted: bool,
-) -> Result<(Option<Warning>, Option<Contradiction>)> {
-    let texts: Vec<String> = damage.iter().map(ToString::to_string).collect();
-    let texts = texts.join("; ");
-    let (witness, table) = (Witness::DebugContexts, "debug.cbor");
-    let found = profile.map(|profile| {
-        if damage.iter().any(Damage::may_change_any_name) {
-            return Contradiction::unbounded(witness, table).in_row(texts.clone());
-        }
-        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
-        Contradiction::lacking(witness, (table, texts.clone()), bytes, &profile.recorded)
-    });
-    let text = found.as_ref().map_or(texts, ToString::to_string);
-    if is_trusted {
-        let warning = Warning::new(format!(
-            "the debug file is damaged, but is used as requested: {text}; {DEBUG_AGAIN}"
-        ));
-        return Ok((Some(warning), None));
-    }
-    match found {
-        Some(found) => Ok((None, Some(found))),
-        None => Err(Incomplete::Debug(text).into()),
-    }
+    let found = judged().with_context(|| displayed(path))?;
+    let warnings = debug_info.warnings().iter();
+    let warnings = warnings.map(|warning| (displayed(path), warning.clone()));
+    Ok((warnings.collect(), found))
 }
 
 /// Returns, by program, whether it may count for the wrong layer: the context of the program or of
@@ -238,6 +194,25 @@ impl DebugMatch {
         let (part, of) = if has_names { (9, 10) } else { (3, 4) };
         let has_enough = self.found >= MIN_CONTEXTS.min(self.ids);
         has_enough && self.of_programs * of < self.found * part
+    }
+
+    /// Returns the sentence that the contexts belong to another compilation, with the counts that
+    /// show it.
+    fn evidence(&self) -> String {
+        let Self {
+            ids,
+            found,
+            of_programs,
+            named,
+            same_names,
+            ..
+        } = self;
+        format!(
+            "it belongs to another compilation than the profile: of {ids} contexts that its \
+             programs refer to, {found} exist, and {of_programs} of these belong to programs; of \
+             {named} compute sets with a name, {same_names} have the name of their context \
+             ({OWN_DEBUG})"
+        )
     }
 
     /// Returns which data `debug.cbor` lacks, in this order: contexts to which the profile refers,

@@ -265,7 +265,8 @@ pub enum Incomplete {
     Profile(String),
     /// The debug file lacks contexts; with the texts of the contradictions.
     #[error(
-        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to use it anyway"
+        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or run with --allow-incomplete to see what \
+         can be shown without a verdict"
     )]
     Debug(String),
 }

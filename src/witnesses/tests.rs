@@ -112,7 +112,7 @@ fn lacking_contexts_have_bytes_and_may_have_none() {
     refuse_close(&mut all, [11]);
     let error = format!("{:#}", check(&all).unwrap_err());
     assert!(error.starts_with("debug.cbor: the debug file"), "{error}");
-    assert!(error.contains("--trust-debug-info"), "{error}");
+    assert!(error.contains("--allow-incomplete"), "{error}");
     assert_eq!((all[1].bytes, all[1].refused), (Some(0), false));
 }
 

@@ -29,8 +29,6 @@ COMPANY = {
         "module": ["--emit=keras"],
         "streaming_bandwidth": ["--plan"],
         "module_root": ["--emit=keras"],
-        "module_in": ["--emit=keras"],
-        "module_out": ["--emit=keras"],
         "tiles": ["--memory-totals"],
     },
     "fit": {},
@@ -174,7 +172,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(lines(num_ipus=4, reserve="5%"), ["--num-ipus=4", "--reserve=5%"])
         self.assertEqual(lines(explain=True, sweep=False, pin=None), ["--explain"])
         self.assertEqual(lines(compare=Path("a", "b")), [f"--compare={Path('a', 'b')}"])
-        self.assertEqual(lines(module="--help"), ["--module=--help"])
+        self.assertEqual(lines(module_root="--help"), ["--module-root=--help"])
 
     def test_several_say_more(self):
         self.assertEqual(lines(verbose=2), ["--verbose", "--verbose"])

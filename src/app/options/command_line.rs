@@ -114,10 +114,10 @@ mod tests {
             }
         };
         let line = "--solve p.pop -q --pin 3=0 --num-ipus 4 d.cbor --reserve=5% --pin=In=0 \
-                    --trust-debug-info --export-html=x --layer-order natural --list-layers";
+                    --allow-incomplete --export-html=x --layer-order natural --list-layers";
         assert_eq!(
             repeated(line),
-            "p.pop d.cbor --pin=3=0 --pin=In=0 --layer-order=natural --trust-debug-info"
+            "p.pop d.cbor --pin=3=0 --pin=In=0 --layer-order=natural --allow-incomplete"
         );
         assert_eq!(repeated(&repeated(line)), repeated(line));
         let command = Options::described();

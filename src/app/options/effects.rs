@@ -41,12 +41,7 @@ pub(super) const ON_TILES: &str = "on memory_totals";
 
 /// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
 const GROUPS: [&str; 6] = [
-    ON_SPLITS,
-    ON_STAGES,
-    ON_LIMITS,
-    ON_EMIT,
-    ON_TABLES,
-    ON_TILES,
+    ON_SPLITS, ON_STAGES, ON_LIMITS, ON_EMIT, ON_TABLES, ON_TILES,
 ];
 
 /// Clap ids of the options of the original tool, which accepted them in any combination. Separated

@@ -87,11 +87,6 @@ pub struct LayerArgs {
     /// the model: no framework runs such a split while it is tied. May be given several times
     #[arg(long, value_name = "WEIGHT", group = ON_SPLITS)]
     pub untie: Vec<String>,
-
-    /// Use DEBUG even if it is damaged or from another compilation; messages and reports then
-    /// warn of that
-    #[arg(long)]
-    pub trust_debug_info: bool,
 }
 
 impl LayerArgs {

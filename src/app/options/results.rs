@@ -4,7 +4,7 @@ use super::effects::{ON_EMIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
 use super::values::{List, ShortHelp, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
-use crate::report::emit::{EmitForm, ModuleTemplate, module_name};
+use crate::report::emit::{EmitForm, MODEL, module_name};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -76,7 +76,8 @@ pub struct ResultArgs {
     pub format: Format,
 
     /// Show as much as possible of a profile that contradicts itself, for example because rows
-    /// are missing. There is no verdict: the exit code is 3
+    /// are missing, or with a DEBUG that is damaged or from another compilation. There is no
+    /// verdict: the exit code is 3
     #[arg(long)]
     pub allow_incomplete: bool,
 }
@@ -103,30 +104,14 @@ impl ResultArgs {
     }
 }
 
-/// Options that give the names of modules in the model's code, for `--emit`.
+/// The option that names the model in the user's code, for `--emit`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Names for --emit")]
 pub struct ModuleArgs {
-    /// Name of the model in your code, which the names of modules in the profile are below (model
-    /// by default)
-    #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
-    pub module_root: Option<String>,
-
-    /// Name in your code of the module of a layer, with {} in place of the layer, such as
-    /// 'model.bert.encoder.layer[{}]'. You need it if the profile names no modules, or names them
-    /// differently from your code
-    #[arg(long, value_name = "TEMPLATE", group = ON_EMIT)]
-    pub module: Option<ModuleTemplate>,
-
-    /// Name in your code of the first module that runs before the layers, such as
-    /// model.bert.embeddings: if a stage begins with In, --emit begins a block there
-    #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
-    pub module_in: Option<String>,
-
-    /// Name in your code of the first module that runs after the layers, such as model.cls: if a
-    /// stage begins with Out, or Out runs on the first IPU, --emit begins a block there
-    #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
-    pub module_out: Option<String>,
+    /// Name of the model in your code, which the names of modules in the profile are below
+    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
+          group = ON_EMIT)]
+    pub module_root: String,
 }
 
 /// Options that name report files to write, and an earlier report to compare with.

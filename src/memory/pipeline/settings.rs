@@ -207,7 +207,9 @@ impl PipelineOptions {
             None if streaming_is_timed => {
                 vec![vec![OnChip, OffChip], vec![Sharded], vec![ShardedOffChip]]
             }
-            None => [OnChip, OffChip, Sharded, ShardedOffChip].map(|state| vec![state]).into(),
+            None => [OnChip, OffChip, Sharded, ShardedOffChip]
+                .map(|state| vec![state])
+                .into(),
         }
     }
 }

@@ -43,9 +43,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tiles::{Entered, OnTiles, examine};
 use variables::EnteringVariables;
 
-/// The number of tiles for each one that [`MemoryModel::costs_on_few_tiles`] examines.
-const TILES_FOR_ONE: usize = 64;
-
 /// Maximum number of sums that a thread keeps for tiles side by side: tiles times layers times
 /// places (steps at which a peak is possible). With more, reading them takes as long as examining
 /// each tile by itself.
@@ -120,27 +117,8 @@ impl MemoryModel<'_> {
         Ok(of_one(costs))
     }
 
-    /// Computes the table of [`MemoryModel::range_costs`], with `limit` bytes on each tile and at
-    /// most `stages` stages, from 1/64 of the tiles only: those with the most recorded bytes. So
-    /// the bytes of ranges are only lower bounds.
-    ///
-    /// # Errors
-    /// The error of [`MemoryModel::range_costs`].
-    pub(crate) fn costs_on_few_tiles(
-        &self,
-        limit: u64,
-        stages: usize,
-    ) -> Result<RangeCosts, TooManyPlaces> {
-        let mut order = self.heaviest_first(1);
-        order.truncate(order.len().div_ceil(TILES_FOR_ONE));
-        let task = Progress::new().begin("computing some tiles", 0);
-        let ranges = PipelineRanges::new((self, limit), stages, &|_| true);
-        let costs = Self::costs_on(order, vec![ranges], &task)?;
-        Ok(of_one(costs))
-    }
-
-    /// Computes the tables of `pipelines`, in their order, only from the tiles in `order`: groups
-    /// of neighbouring tiles, which threads examine in this order. Each tile that is done advances
+    /// Computes the tables of `pipelines`, in their order, from the tiles in `order`: groups of
+    /// neighbouring tiles, which threads examine in this order. Each tile that is done advances
     /// `task` by one.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! The split that a form of configuration is written for, its pipeline, and what its configuration
 //! depends on.
 
-use super::module::ModuleNames;
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
 use crate::report::phrases::Sentence;
@@ -24,7 +23,8 @@ pub(super) enum Checkpoints {
 pub(super) struct FormSource<'a> {
     pub(super) report: &'a Report,
     pub(super) split: &'a Split,
-    pub(super) modules: &'a ModuleNames<'a>,
+    /// The name of the model in the user's code.
+    pub(super) root: &'a str,
     /// If a number, the configuration is written for every split of the same layers into at most
     /// this number of stages. If `None`, only for `split`.
     pub(super) most_stages: Option<usize>,

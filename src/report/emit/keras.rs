@@ -31,58 +31,39 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns whether the profile has the name of a Keras layer at which each layer begins. False
-    /// if one Keras layer spans several layers, or if the user gave the names (`--module`).
+    /// if one Keras layer spans several layers.
     pub(super) fn has_keras_names(self) -> bool {
-        let is_free = self.is_keras() && self.modules.layer.is_none();
-        is_free
+        self.is_keras()
             && self
                 .layers()
                 .all(|(position, _)| self.keras_begin(position).is_some())
     }
 }
 
-/// Returns the Keras layers to write for a position: `given`, the name from the user, or else
-/// `known`, the names from the profile, or else the name of the layer; empty if there are none.
-fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<String> {
-    match (given, known) {
-        (Some(given), _) => vec![given],
-        (None, []) => layer.map(str::to_string).into_iter().collect(),
-        (None, known) => known.to_vec(),
-    }
-}
-
 /// Adds to `text` the dictionary `pipeline_stages`, which has the stage of each Keras layer, and to
 /// `notes` warnings of Keras layers that are unknown or run in several stages.
 pub(super) fn stages(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let (modules, has_names) = (source.modules, source.has_keras_names());
-    let known = |place| {
-        if has_names {
-            source.keras_layers(place)
-        } else {
-            &[]
-        }
+    let known: &dyn Fn(u32) -> Vec<String> = match source.has_keras_names() {
+        true => &|place| source.keras_layers(place).to_vec(),
+        false => &|_| Vec::new(),
     };
     let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
-    let unknown = |place: &str, option: &str| {
-        format!(
-            "WARNING: the Keras layers of {place} are unknown. Name the first one with {option}."
-        )
-    };
-    let before = names(known(0), modules.before.map(str::to_string), None);
+    let unknown = |place| format!("WARNING: the Keras layers of {place} are unknown.");
+    let before = known(0);
     if let (Some((first, _)), []) = (source.layers().next(), before.as_slice()) {
-        notes.begin((first, true), &unknown("In", "--module-in"));
+        notes.begin((first, true), &unknown("In"));
     }
     let mut places = vec![(0, before)];
     for (position, layer) in source.layers() {
-        let given = modules.layer.map(|template| template.text(layer));
-        places.push((position, names(known(position), given, Some(layer))));
+        let names = known(position);
+        let is_known = !names.is_empty();
+        places.push((position, if is_known { names } else { vec![layer.into()] }));
     }
-    let place_of_out = source.place_of_out();
-    let after = names(known(place_of_out), modules.after.map(str::to_string), None);
+    let after = known(source.place_of_out());
     match (source.out(), after.is_empty()) {
-        (Some(out), true) => notes.begin((out, true), &unknown("Out", "--module-out")),
+        (Some(out), true) => notes.begin((out, true), &unknown("Out")),
         (Some(out), false) => places.push((out, after.clone())),
-        (None, true) => notes.if_out_returns(&unknown("Out", "--module-out")),
+        (None, true) => notes.if_out_returns(&unknown("Out")),
         (None, false) => {}
     }
     text.add("pipeline_stages = {");

@@ -1,8 +1,8 @@
 //! A split as configuration that can be pasted.
 //!
 //! Each form is a template (`forms`, which `template` reads) and a pure function of the [`Report`],
-//! of the module names that the user gave ([`ModuleNames`]) and of the module names in the profile
-//! ([`ModuleCalls`](crate::model::ModuleCalls)). A file of its own has the lines that depend on the
+//! with the module names of the profile ([`ModuleCalls`](crate::model::ModuleCalls)), and of the
+//! name of the model in the user's code. A file of its own has the lines that depend on the
 //! layers. Notes for the user are comments above the configuration; a comment line has at least two
 //! words, so that it is not mistaken for the name of a section. JSON has no comments, so its notes
 //! are apart. If no module name is known, the form has a placeholder that no framework accepts, and
@@ -27,12 +27,14 @@ mod tests;
 pub(crate) use counts::blocks;
 pub use form::EmitForm;
 pub use lines::Line;
-pub use module::{EmitError, ModuleNames, ModuleTemplate, module_name};
+pub use module::module_name;
 
 use super::Report;
-use crate::model::PseudoLayers;
 use form_source::FormSource;
 use lines::Lines;
+
+/// The name of the model in the user's code unless `--module-root` gives another one.
+pub const MODEL: &str = "model";
 
 /// A split written as configuration. Each line ends with a line feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,64 +47,46 @@ pub struct Emitted {
 }
 
 /// Writes the split of a report in a form. Empty if the report has no split, and only notes if the
-/// split leaves layers out. `modules` has the names of modules that the user gave.
-///
-/// # Errors
-/// [`EmitError`] when the form cannot express the layers or `modules`.
-pub fn emit(
-    form: EmitForm,
-    report: &Report,
-    modules: &ModuleNames<'_>,
-) -> Result<Emitted, EmitError> {
+/// split leaves layers out. `root` is the name of the model in the user's code.
+pub fn emit(form: EmitForm, report: &Report, root: &str) -> Emitted {
     let Some(split) = &report.split else {
-        return Ok(Emitted::default());
+        return Emitted::default();
     };
     let source = FormSource {
         report,
         split,
-        modules,
+        root,
         most_stages: None,
     };
-    let lines = written(form, source)?;
+    let lines = written(form, source);
     let text = |is_apart: bool| {
         let lines = lines.iter().filter(|line| line.note == is_apart);
         let lines = lines.filter_map(|line| line.of(source));
         lines.map(|line| line + "\n").collect()
     };
-    Ok(Emitted {
+    Emitted {
         text: text(false),
         notes: text(true),
-    })
+    }
 }
 
 /// Returns the lines of a form for every split into at most `most_stages` stages of the layers in
 /// the report's split, for the page, in which cuts are moved. Empty if the report has no split.
-///
-/// # Errors
-/// [`EmitError`] when the form cannot express the layers.
-pub(super) fn lines(
-    form: EmitForm,
-    report: &Report,
-    most_stages: usize,
-) -> Result<Vec<Line>, EmitError> {
-    let modules = &ModuleNames::default();
+pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
     let source = |split| FormSource {
         report,
         split,
-        modules,
+        root: MODEL,
         most_stages: Some(most_stages),
     };
     let split = report.split.as_ref();
-    split.map_or(Ok(Vec::new()), |split| written(form, source(split)))
+    split.map_or(Vec::new(), |split| written(form, source(split)))
 }
 
-fn written(form: EmitForm, source: FormSource<'_>) -> Result<Vec<Line>, EmitError> {
-    if source.modules.after.is_some() && source.report.pseudo_layers == PseudoLayers::NoneFirst {
-        return Err(EmitError::NoOut);
-    }
+fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
     let mut notes = Lines::new(source, Some(if form.has_comments() { "# " } else { "" }));
     let mut text = Lines::new(source, None);
-    template::write(form, source, &mut notes, &mut text)?;
+    template::write(form, source, &mut notes, &mut text);
     notes.all.append(&mut text.all);
-    Ok(notes.all)
+    notes.all
 }

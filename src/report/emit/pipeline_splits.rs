@@ -11,14 +11,10 @@ use crate::model::Framework;
 /// which it begins.
 pub(super) fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
     for (position, layer) in source.layers() {
-        let given = source.modules.layer.map(|template| template.text(layer));
-        let module = given.or_else(|| module(source, position));
-        text.begin((position, true), &entry(module, layer));
+        text.begin((position, true), &entry(module(source, position), layer));
     }
     if let Some(out) = source.out() {
-        let given = source.modules.after.map(str::to_string);
-        let module = given.or_else(|| module(source, out));
-        text.begin((out, true), &entry(module, "Out"));
+        text.begin((out, true), &entry(module(source, out), "Out"));
     }
 }
 
@@ -37,7 +33,7 @@ fn entry(module: Option<String>, name: &str) -> String {
     match module {
         Some(module) => format!("- {}", quoted(&module)),
         None => format!(
-            "- {}  # write its first module (--module, --module-out)",
+            "- {}  # write its first module",
             quoted(&format!("<{name}>"))
         ),
     }

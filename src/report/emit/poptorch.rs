@@ -3,19 +3,14 @@
 
 use super::form_source::{Checkpoints, FormSource};
 use super::lines::{Lines, STAGE};
-use super::module::{self, EmitError};
+use super::module;
 use crate::escape::printable;
 use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 impl<'a> FormSource<'a> {
-    /// Returns the name of the model in the user's code: `model` unless the user gave another one.
-    pub(super) fn root(self) -> &'a str {
-        self.modules.root.unwrap_or("model")
-    }
-
     fn expression(self, path: &str) -> String {
-        module::attribute(self.root(), path)
+        module::attribute(self.root, path)
     }
 
     /// Returns the modules that a position of the layer order calls; `None` unless the profile was
@@ -39,62 +34,38 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 
 /// Adds to `text` a `BeginBlock` at the module that begins each stage, in execution order, and to
 /// `notes` warnings of stages that begin with operations outside modules.
-///
-/// # Errors
-/// [`EmitError::NoModuleName`] if the user's template gives a layer no valid name.
-pub(super) fn blocks(
-    source: FormSource<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) -> Result<(), EmitError> {
-    let modules = source.modules;
+pub(super) fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let known = |position| {
         let begin = source.torch_calls(position)?.begin.as_deref();
         begin.map(|path| source.expression(path))
     };
     let of_layer = |(position, layer): (u32, &str), ipu: &str| {
-        let module = match modules.layer {
-            Some(template) => Some(template.python(layer)?),
-            None => known(position),
-        };
-        let what = format!("the module of layer {} (--module)", printable(layer));
-        Ok(block(module, &what, ipu))
+        let what = format!("the module of layer {}", printable(layer));
+        block(known(position), &what, ipu)
     };
     // In needs no block if it has a stage of its own: operations before the first block are on IPU
     // 0.
-    match (
-        modules.before.map(str::to_string).or_else(|| known(0)),
-        source.layers().next(),
-    ) {
+    match (known(0), source.layers().next()) {
         (Some(before), _) => text.add(block(Some(before), "", "0")),
         (None, Some(first)) if text.wants((first.0, false)) => {
-            text.begin((first.0, false), &of_layer(first, "0")?);
+            text.begin((first.0, false), &of_layer(first, "0"));
         }
         _ => {}
     }
     for layer in source.layers() {
-        if !text.wants((layer.0, true)) {
-            continue;
-        }
-        text.begin((layer.0, true), &of_layer(layer, STAGE)?);
-        if modules.layer.is_none() {
+        if text.wants((layer.0, true)) {
+            text.begin((layer.0, true), &of_layer(layer, STAGE));
             functional(source, layer.0, notes);
         }
     }
-    let what = "the first module of Out, such as the head (--module-out)";
-    let after = modules
-        .after
-        .map(str::to_string)
-        .or_else(|| known(source.place_of_out()));
+    let after = known(source.place_of_out());
+    let what = "the first module of Out, such as the head";
     if let Some(out) = source.out() {
-        if modules.after.is_none() {
-            functional(source, out, notes);
-        }
+        functional(source, out, notes);
         text.begin((out, true), &block(after, what, STAGE));
     } else {
         text.if_out_returns(&block(after, what, "0"));
     }
-    Ok(())
 }
 
 /// Adds a warning for splits in which a stage begins at `position`, if it begins there with
@@ -105,7 +76,7 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
         return;
     };
     let inside = calls.inside.as_deref();
-    let inside = inside.map_or(source.root().into(), |path| source.expression(path));
+    let inside = inside.map_or(source.root.into(), |path| source.expression(path));
     let instead = format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
     let text = match (&calls.begin, calls.operations_before) {
         (Some(_), 0) => return,
@@ -126,17 +97,10 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
 /// Adds to `text` Python code that makes checkpoints of the layers' outputs, so that recomputation
 /// starts there, and `notes` on layers whose module is unknown. Nothing if the pipeline keeps no
 /// checkpoints.
-///
-/// # Errors
-/// [`EmitError::NoModuleName`] if the user's template gives a layer no valid name.
-pub(super) fn checkpoints(
-    source: FormSource<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) -> Result<(), EmitError> {
+pub(super) fn checkpoints(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let checkpoints = source.checkpoints();
     if checkpoints == Checkpoints::None {
-        return Ok(());
+        return;
     }
     let add = |lines: &mut Lines<'_>, position: u32, line: &str| match checkpoints {
         Checkpoints::Stages => lines.begin((position + 1, true), line),
@@ -146,18 +110,14 @@ pub(super) fn checkpoints(
     for (position, layer) in source.layers() {
         let calls = source.torch_calls(position);
         let output = calls.and_then(|calls| calls.output.as_deref());
-        let module = match source.modules.layer {
-            Some(template) => Some(template.python(layer)?),
-            None => output.map(|path| source.expression(path)),
-        };
-        match module {
+        match output.map(|path| source.expression(path)) {
             Some(module) => add(&mut lines, position, &format!("    {module},")),
             None => add(
                 notes,
                 position,
                 &format!(
                     "Pass the output of layer {} through poptorch.recomputationCheckpoint(...), so \
-                     that recomputation starts again there; to name its module, give --module.",
+                     that recomputation starts again there.",
                     printable(layer)
                 ),
             ),
@@ -171,5 +131,4 @@ pub(super) fn checkpoints(
              lambda layer, inputs, output: poptorch.recomputationCheckpoint(output)\n    )",
         );
     }
-    Ok(())
 }

@@ -7,7 +7,6 @@
 use super::form::EmitForm;
 use super::form_source::{Checkpoints, FormSource};
 use super::lines::Lines;
-use super::module::EmitError;
 use super::{counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
@@ -20,15 +19,12 @@ const OF_ALL: &str = include_str!("forms/all.txt");
 
 /// Fills the template of the common notes and the template of `form`. Adds notes to `notes` and
 /// lines to paste to `text`, for every split that `source` stands for.
-///
-/// # Errors
-/// [`EmitError::NoModuleName`] if the user's template gives a layer no valid name.
 pub(super) fn write<'a>(
     form: EmitForm,
     source: FormSource<'a>,
     notes: &mut Lines<'a>,
     text: &mut Lines<'a>,
-) -> Result<(), EmitError> {
+) {
     for line in OF_ALL.lines().chain(form.template().lines()) {
         let (conditions, line) = conditions_of(line);
         let hold = |stages| {
@@ -38,8 +34,8 @@ pub(super) fn write<'a>(
         match (line.strip_prefix('@'), line.strip_prefix("# ")) {
             (Some(_), _) if !hold(source.split.stages.len()) => {}
             (Some("end"), _) => break,
-            (Some("blocks"), _) => poptorch::blocks(source, notes, text)?,
-            (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text)?,
+            (Some("blocks"), _) => poptorch::blocks(source, notes, text),
+            (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text),
             (Some("layers"), _) => popart::layers(source, text),
             (Some("stages"), _) => keras::stages(source, notes, text),
             (Some("entries"), _) => pipeline_splits::entries(source, text),
@@ -65,7 +61,6 @@ pub(super) fn write<'a>(
             }
         }
     }
-    Ok(())
 }
 
 /// Separates a template's line into the conditions in brackets at its beginning, without the
@@ -117,7 +112,6 @@ impl FormSource<'_> {
             "vit" => self.is_vit(),
             "keras" => self.is_keras(),
             "keras-names" => self.has_keras_names(),
-            "looped" => self.has_keras_names() || self.modules.layer.is_some(),
             _ => return None,
         })
     }
@@ -157,10 +151,8 @@ impl FormSource<'_> {
             "pipeline" => {
                 self.full_sentence(sentences::pipeline_name(self.report.pipeline.as_ref()?))
             }
-            "starting-in" => starting_with(self.modules.before),
-            "starting-out" => starting_with(self.modules.after),
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
-            "root" => self.root().to_string(),
+            "root" => self.root.to_string(),
             // Other values depend on where the split is cut.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
@@ -170,27 +162,21 @@ impl FormSource<'_> {
     }
 }
 
-/// Writes a clause that names the first module of In or Out, such as `, starting with embedding`;
-/// empty if the user did not give it.
-fn starting_with(module: Option<&str>) -> String {
-    module.map_or(String::new(), |module| format!(", starting with {module}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::emit::ModuleNames;
+    use crate::report::emit::MODEL;
     use crate::report::testing::report;
     use clap::ValueEnum;
 
     #[test]
     fn templates_have_only_conditions_and_values_that_there_are() {
-        let (report, modules) = (report(), ModuleNames::default());
+        let report = report();
         let split = report.split.as_ref().unwrap();
         let source = FormSource {
             report: &report,
             split,
-            modules: &modules,
+            root: MODEL,
             most_stages: None,
         };
         let forms = EmitForm::value_variants()

@@ -59,30 +59,13 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
 }
 
 /// Returns the notes and the text of a form.
-fn emit(form: EmitForm, report: &Report, modules: &ModuleNames<'_>) -> Result<String, EmitError> {
-    let emitted = super::emit(form, report, modules)?;
-    Ok(emitted.notes + &emitted.text)
-}
-
-/// Returns the notes and the text of a form in which no module has a name.
-fn nameless(form: EmitForm, report: &Report) -> String {
-    emit(form, report, &ModuleNames::default()).unwrap()
+fn written(form: EmitForm, report: &Report) -> String {
+    let emitted = emit(form, report, MODEL);
+    emitted.notes + &emitted.text
 }
 
 fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} in {text}");
-}
-
-/// Gives layers this module, and nothing else a name.
-fn of_layers(template: &ModuleTemplate) -> ModuleNames<'_> {
-    ModuleNames {
-        layer: Some(template),
-        ..ModuleNames::default()
-    }
-}
-
-fn template(text: &str) -> ModuleTemplate {
-    text.parse().unwrap()
 }
 
 /// Returns the text without lines that are comments.
@@ -93,7 +76,7 @@ fn code(text: &str) -> String {
 
 #[test]
 fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
-    let text = nameless(EmitForm::Examples, &split(&[&["0"], &["2", "3"]], 4));
+    let text = written(EmitForm::Examples, &split(&[&["0"], &["2", "3"]], 4));
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     for part in [
         "Layers between 0 and 3 are missing from the profile.",
@@ -103,7 +86,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     ] {
         has(&text, part);
     }
-    let text = nameless(EmitForm::Examples, &split(&[&["1"], &["2"]], 2));
+    let text = written(EmitForm::Examples, &split(&[&["1"], &["2"]], 2));
     assert!(
         !text.contains("missing") && !text.contains("Unused"),
         "{text}"
@@ -112,30 +95,12 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
 
 #[test]
 fn layers_without_numbers_are_counted_in_their_order() {
-    let text = nameless(EmitForm::Examples, &split(&[&["10"], &["9"]], 2));
+    let text = written(EmitForm::Examples, &split(&[&["10"], &["9"]], 2));
     has(&text, "order: 10 9\n");
     let split = split(&[&["encoder0"], &["decoder0\n", "decoder1"]], 2);
-    let text = nameless(EmitForm::Examples, &split);
+    let text = written(EmitForm::Examples, &split);
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     has(&text, "order: encoder0 decoder0\\n decoder1\n");
-}
-
-#[test]
-fn a_module_begins_one_block() {
-    let module = template("model.layer[{}]");
-    let text = emit(
-        EmitForm::Poptorch,
-        &split(&[&["0"], &["1", "2"]], 2),
-        &of_layers(&module),
-    );
-    let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=0)\n\
-                    poptorch.BeginBlock(model.layer[1], ipu_id=1)\n";
-    assert!(code(&text.unwrap()).ends_with(expected));
-}
-
-/// Returns a form with the modules of layers.
-fn written(form: EmitForm, split: &Report) -> String {
-    emit(form, split, &of_layers(&template("model.layer[{}]"))).unwrap()
 }
 
 /// With one stage, Out is on the first IPU anyway.
@@ -160,29 +125,16 @@ fn the_classic_model_knows_no_out() {
         code(&text),
         "layers_per_ipu: [0, 1, 1]\nipus_per_replica: 3\n"
     );
-    let text = written(EmitForm::Poptorch, &split);
-    let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
-                    poptorch.BeginBlock(model.layer[1], ipu_id=2)\n";
-    assert!(code(&text).ends_with(expected), "{text}");
     for &form in EmitForm::value_variants() {
         let text = written(form, &split);
         assert!(!text.contains("None") && !text.contains("Out"), "{text}");
-    }
-    let layer = template("layer{}");
-    let modules = ModuleNames {
-        after: Some("head"),
-        ..of_layers(&layer)
-    };
-    for &form in EmitForm::value_variants() {
-        assert_eq!(emit(form, &split, &modules), Err(EmitError::NoOut));
     }
 }
 
 #[test]
 fn one_stage_is_no_pipeline() {
     let split = split(&[&["0", "1"]], 1);
-    let module = template("layer{}");
-    let text = |form| emit(form, &split, &of_layers(&module)).unwrap();
+    let text = |form| written(form, &split);
     assert!(text(EmitForm::Popart).contains("enablePipelining = False\n"));
     assert_eq!(
         code(&text(EmitForm::PipelineSplits)),
@@ -195,18 +147,17 @@ fn one_stage_is_no_pipeline() {
 
 #[test]
 fn what_does_not_fit_says_so_first() {
-    let module = template("model.layer{}");
     let mut split = split(&[&["0"], &["1"], &["2"]], 2);
     split.split.as_mut().unwrap().fits = false;
     for &form in EmitForm::value_variants() {
-        let text = emit(form, &split, &of_layers(&module)).unwrap();
+        let text = written(form, &split);
         let text = text.trim_start_matches("# ");
         let warning = "WARNING: the model does not fit. This split has 3 stages for 2 IPUs.\n";
         assert!(text.starts_with(warning), "{text}");
     }
     split.split.as_mut().unwrap().unplaced = vec![Some("3".into())];
     for &form in EmitForm::value_variants() {
-        let emitted = super::emit(form, &split, &of_layers(&module)).unwrap();
+        let emitted = emit(form, &split, MODEL);
         let all = emitted.notes + &emitted.text;
         assert!(
             all.trim_start_matches("# ").starts_with("WARNING: "),
@@ -218,10 +169,9 @@ fn what_does_not_fit_says_so_first() {
 
 #[test]
 fn a_comment_is_no_name_of_a_section() {
-    let module = template("model.layer{}");
     for split in [split(&[&["0"], &["x"]], 3), split(&[&["7"]], 1)] {
         for &form in EmitForm::value_variants() {
-            let text = super::emit(form, &split, &of_layers(&module)).unwrap().text;
+            let text = emit(form, &split, MODEL).text;
             let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
             assert!(comments.all(|comment| comment.contains(' ')), "{text}");
         }
@@ -253,7 +203,7 @@ fn with_modules() -> Report {
 #[test]
 fn modules_of_the_profile_begin_blocks() {
     let report = with_modules();
-    let text = nameless(EmitForm::Poptorch, &report);
+    let text = written(EmitForm::Poptorch, &report);
     for part in [
         "poptorch.BeginBlock(model.net.embed, ipu_id=0)\npoptorch.BeginBlock(model.net.h[1], ipu_id=1)\n",
         "# WARNING: 2 operations before model.net.h[1] in its stage belong to no module that begins there",
@@ -263,23 +213,11 @@ fn modules_of_the_profile_begin_blocks() {
     ] {
         has(&text, part);
     }
-    let modules = ModuleNames {
-        root: Some("bert"),
-        ..ModuleNames::default()
-    };
-    let text = emit(EmitForm::Poptorch, &report, &modules).unwrap();
+    let text = emit(EmitForm::Poptorch, &report, "bert").text;
     has(&text, "BeginBlock(bert.net.h[1], ipu_id=1)");
-    let text = nameless(EmitForm::PipelineSplits, &report);
+    let text = written(EmitForm::PipelineSplits, &report);
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
     assert!(code(&text).starts_with(expected), "{text}");
-    // Names from the user take precedence over names from the profile.
-    let layer = template("layer[{}]");
-    let text = emit(EmitForm::Poptorch, &report, &of_layers(&layer)).unwrap();
-    let expected = "BeginBlock(layer[1], ipu_id=1)\npoptorch.BeginBlock(layer[2], ipu_id=2)\n";
-    assert!(
-        text.ends_with(expected) && !text.contains("Block.start"),
-        "{text}"
-    );
 }
 
 /// Generation needs a stage that begins with the decoder, after 1, 2, 4, ... IPUs.
@@ -287,7 +225,7 @@ fn modules_of_the_profile_begin_blocks() {
 fn generation_cuts_before_the_decoder() {
     let text = |stages: &[&[&str]]| {
         let report = split(stages, stages.len() as u32);
-        nameless(EmitForm::Optimum, &report)
+        written(EmitForm::Optimum, &report)
     };
     let [e0, e1, d0, d1] = ["encoder.0", "encoder.1", "decoder.0", "decoder.1"];
     let right = text(&[&[e0], &[e1], &[d0, d1]]);

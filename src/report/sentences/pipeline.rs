@@ -186,18 +186,26 @@ pub(in crate::report) fn with_replicas(report: &Report) -> Option<String> {
     let step = split.step.as_ref()?;
     let replicas = counted(split.replicas, "replica");
     let ipus = counted(u64::from(split.ipus) / split.replicas.max(1), "IPU");
-    let batches = counted(step.micro_batches.saturating_mul(split.replicas), "micro-batch");
+    let batches = counted(
+        step.micro_batches.saturating_mul(split.replicas),
+        "micro-batch",
+    );
     let time = match (step.samples_per_second, step.milliseconds) {
         (Some(samples), _) => format!("process {} samples a second", three_digits(samples)),
         (None, Some(time)) => format!("process {batches} in {} ms", three_digits(time)),
         (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
     };
-    let (options, bytes) = (code(&*split.options), Amount(facts.gradient_bytes.unwrap_or(0)));
+    let (options, bytes) = (
+        code(&*split.options),
+        Amount(facts.gradient_bytes.unwrap_or(0)),
+    );
     let exchange = match facts.is_training {
         true => format!(", beside the time to exchange {bytes} of gradients in each step"),
         false => String::new(),
     };
-    Some(format!("{replicas} on {ipus} each {time}{exchange} ({options})"))
+    Some(format!(
+        "{replicas} on {ipus} each {time}{exchange} ({options})"
+    ))
 }
 
 /// Says whether the best split with changed options fits, how many bytes its fullest tile needs,

@@ -1,9 +1,7 @@
 //! Why nothing fits and what would help, and how a given split compares.
 
 use super::other_split;
-use crate::report::phrases::{
-    Amount, Bytes, Phrase, code, layers, name, stages, with_commas,
-};
+use crate::report::phrases::{Amount, Bytes, Phrase, code, layers, name, stages, with_commas};
 use crate::report::step::three_digits;
 use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
@@ -80,9 +78,12 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String>
             "with {memory} on each tile it would fit on {ipus} ({option})"
         ));
     }
-    lines.extend(refusal.relaxations.iter().map(|own| {
-        format!("{} it fits: {}", without(own), stages(&own.answer.stages))
-    }));
+    lines.extend(
+        refusal
+            .relaxations
+            .iter()
+            .map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
+    );
     lines.extend(others().filter(|other| !other.fits).map(other_split));
     lines
 }
@@ -95,7 +96,10 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
         return Some(format!("it does not fit on up to {tried} either"));
     };
     let needed = counted(split.ipus, "IPU");
-    Some(format!("at least {needed} are needed: {}", other_split(split)))
+    Some(format!(
+        "at least {needed} are needed: {}",
+        other_split(split)
+    ))
 }
 
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes

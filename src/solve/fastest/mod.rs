@@ -103,19 +103,6 @@ pub(super) fn fastest(
     ))
 }
 
-/// Like [`fastest`], but only among splits into exactly `stages` stages, and without a split to
-/// begin with. `None` if there is no such split, or the profile has no cycles.
-pub(super) fn fastest_of_number(
-    checked: &CheckedProblem<'_>,
-    stages: usize,
-    max_slots: u64,
-) -> Option<Solution> {
-    let times = checked.problem.times?;
-    let bounds = Bounds::new(checked, times, stages)?;
-    let start = TimedSplit::new(checked, bounds.path()?)?;
-    Some(search(checked, times, vec![bounds], start, max_slots))
-}
-
 /// Returns the best split among `best` and all splits into those numbers of stages that `bounds`
 /// are for, and whether no other split can be faster. At most `max_slots` slots are evaluated ([`MAX_SLOTS`] says how they count).
 fn search(

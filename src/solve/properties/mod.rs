@@ -11,7 +11,7 @@ use super::testing::{
 };
 use super::{
     Conflict, Goal, Limits, Plan, Problem, Score, Solution, SolveError, agree, broken, by_order,
-    explain, greedy, prove, scored, solve, sweep,
+    explain, greedy, prove, scored, solve,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
@@ -187,25 +187,6 @@ proptest! {
 
 proptest! {
     #![proptest_config(crate::memory::testing::cases(2_000))]
-
-    #[test]
-    fn a_sweep_is_one_solution_for_each_number_of_ipus(case in any_case(10)) {
-        let problem = case.problem();
-        let numbers: Vec<usize> = (1..=case.ipus).collect();
-        let Ok(rows) = sweep(&problem, &numbers) else {
-            assert!(solved(&case).is_none());
-            return Ok(());
-        };
-        prop_assert_eq!(rows.len(), case.ipus);
-        for (row, ipus) in rows.into_iter().zip(1..) {
-            let mut alone = case.clone();
-            alone.ipus = ipus;
-            alone.limits.truncate(ipus);
-            let solution = solved(&alone).flatten();
-            let parts = |solution: Solution| (solution.plan, solution.score);
-            prop_assert_eq!(row.map(parts), solution.map(parts));
-        }
-    }
 
     #[test]
     fn greedy_is_never_below_the_integer_program(case in plain_case(10), share in 1..12_u64) {

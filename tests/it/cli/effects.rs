@@ -55,10 +55,7 @@ impl Earlier {
             "untie" => "all",
             "mem_per_tile" => "300000",
             "reserve" => "10%",
-            "module" => "model.layer[{}]",
             "module_root" => "bert",
-            "module_in" => "model.embedding",
-            "module_out" => "model.head",
             "format" => "csv",
             "tiles" => "3",
             _ => return format!("--{name}"),
@@ -113,7 +110,6 @@ fn what_is_wrong(
     // and Out has a stage of its own.
     let ipus = match option {
         "num_ipus" => None,
-        "objective" | "module_out" => Some("--num-ipus=8"),
         _ => Some(IPUS),
     };
     let ipus = ipus.filter(|_| SPLIT.words().contains(&result));

@@ -95,12 +95,17 @@ fn drawn(seed: u64, folder: &std::path::Path) -> Case {
     let all = tiles.as_array().into_iter().flatten();
     let most = all.filter_map(|tile| tile["total"].as_u64()).max();
     let limit = (most.unwrap_or(500_000) as f64 * random.one_of(&SHARES)) as u64;
-    let list = random.once_in(6).then(|| format!("{limit},{},{limit}", limit * 9 / 10));
+    let list = random
+        .once_in(6)
+        .then(|| format!("{limit},{},{limit}", limit * 9 / 10));
     let mut options = case.options.clone();
     if list.is_some() {
         options.retain(|option| !option.starts_with("--num-ipus"));
     }
-    options.push(format!("--mem-per-tile={}", list.unwrap_or(limit.to_string())));
+    options.push(format!(
+        "--mem-per-tile={}",
+        list.unwrap_or(limit.to_string())
+    ));
     Case {
         of: format!("{} {}", case.of, options.last().expect("one")),
         options,
@@ -120,7 +125,9 @@ fn check(case: &Case, kind: &'static str, claim: &Value, kinds: &mut Kinds) {
     assert_eq!(claim["fits"] == true, again.code == 0, "{of}: {claim}");
     let found = again.report();
     let stages = found["split"]["stages"].as_array().expect("stages");
-    let peaks = stages.iter().map(|stage| number(&stage["fullest_tile"]["bytes"]));
+    let peaks = stages
+        .iter()
+        .map(|stage| number(&stage["fullest_tile"]["bytes"]));
     assert_eq!(peaks.max(), claim["fullest_tile_bytes"].as_u64(), "{of}");
     let layers: Value = stages.iter().map(|stage| stage["layers"].clone()).collect();
     assert_eq!(layers, claim["stages"], "{of}");
@@ -129,7 +136,10 @@ fn check(case: &Case, kind: &'static str, claim: &Value, kinds: &mut Kinds) {
     }
     for key in ["schedule", "recompute", "state"] {
         let own = &found["pipeline"][key];
-        assert!(own.is_null() || *own == claim[key], "{of}: {key} {own} {claim}");
+        assert!(
+            own.is_null() || *own == claim[key],
+            "{of}: {key} {own} {claim}"
+        );
     }
 }
 
@@ -173,7 +183,10 @@ fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
         assert!(!case.fits(&[less, more].concat()), "{}: {memory}", case.of);
     }
     let now = number(&report["split"]["max_stages"]) * number(&report["split"]["replicas"]);
-    match (refusal["fewest_ipus"].as_u64(), refusal["ipus_tried"].as_u64()) {
+    match (
+        refusal["fewest_ipus"].as_u64(),
+        refusal["ipus_tried"].as_u64(),
+    ) {
         (Some(fewest), _) if fewest - 1 > now => {
             *kinds.entry("at least").or_default() += 1;
             assert!(!case.fits(&ipus(fewest - 1)), "{}: {fewest}", case.of);
@@ -211,5 +224,8 @@ fn each_claim_is_what_its_command_gives() {
         *kinds.entry(kind).or_default() += count;
     }
     println!("{kinds:?}");
-    assert!(kinds.len() >= 10 || std::env::var("SEEDS").is_ok(), "{kinds:?}");
+    assert!(
+        kinds.len() >= 10 || std::env::var("SEEDS").is_ok(),
+        "{kinds:?}"
+    );
 }

@@ -38,8 +38,8 @@ const configurations = () => {
   return [...report.configuration ?? []].sort((a, b) => Number(b.form === own) - Number(a.form === own));
 };
 
-/** The text of a form to paste; empty if the form cannot be written. @param {Json.Configuration} form */
-const shownConfiguration = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, false) : form.text) ?? form.problem ?? '';
+/** The text of a form to paste. @param {Json.Configuration} form */
+const shownConfiguration = (form) => known?.isMoved() && form.lines ? configurationOf(form, known, false) : form.text;
 
 /** The notes beside the text of a form that has no comments. @param {Json.Configuration} form */
 const notesOf = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, true) : form.notes) ?? '';
@@ -61,7 +61,7 @@ const buildConfiguration = (parent) => {
     text.textContent = printable(shownConfiguration(own));
     notes.textContent = printable(notesOf(own));
     notes.hidden = !notes.textContent;
-    const line = known && !own.problem ? commandOf(known, known.tried()) : '';
+    const line = known ? commandOf(known, known.tried()) : '';
     command.hidden = !line;
     code.textContent = `${line} --emit=${own.form}`;
   };
