@@ -98,5 +98,5 @@ declare namespace Json {
   type VariableKind = { always_live: boolean; category: string; name: string; };
   type WeightTie = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
   type WhatIf = { arguments: string[]; best: SplitCuts[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
-  type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
+  type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts" | "passes";
 }
