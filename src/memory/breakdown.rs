@@ -80,7 +80,7 @@ impl MemoryModel<'_> {
             let mut groups = sets.groups(item.set);
             let bytes = u64::from(item.bytes);
             match (groups.next(), groups.next()) {
-                _ if self.model.classes.lasts(item.class) => {
+                _ if self.model.is_parameter(item.class, item.set) => {
                     let is_wide = self.model.label_of(item.set).element_bytes == Some(4);
                     found.wide += if is_wide { bytes } else { 0 };
                 }

@@ -114,13 +114,14 @@ impl Model {
         }
         let sets = (use_sets.len(), &sites.outermost[..]);
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
-        let contradictions = check_profile(&profile, |position| set_of[position] != NO_USERS);
+        let mut contradictions = check_profile(&profile, |position| set_of[position] != NO_USERS);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
-        if let Some(backward_start) = backward_start {
-            let groups = (&operation_groups[..], &use_sets, &named.labels[..]);
-            let live = (&collected.data, &profile.classes);
-            passes::mark_updates(groups, live, backward_start, &mut operations);
+        let groups = (&operation_groups[..], &use_sets, &named.labels[..]);
+        let live = (&collected.data, &profile.classes);
+        match backward_start {
+            Some(start) => passes::mark_updates(groups, live, start, &mut operations),
+            None => contradictions.extend(passes::updates_without_backward(groups, live)),
         }
         let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
         let is_training = backward_start.is_some();

@@ -96,6 +96,13 @@ impl Model {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
+    /// Returns whether variables of class `class` and use set `set` are parameters: live on the
+    /// first and on the last step, or a variable of the framework by their context (docs/model.md,
+    /// "Variables").
+    pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
+        self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
+    }
+
     /// Returns, by index of the operation group, whether `is_wanted` is true for any operation of
     /// the group.
     pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
@@ -140,8 +147,7 @@ impl Model {
         for item in self.variables.uses() {
             let sum = &mut sums[item.set as usize];
             sum.all += item.bytes;
-            let is_weight = self.label_of(item.set).kind == TensorKind::Variable;
-            if is_weight || self.classes.lasts(item.class) {
+            if self.is_parameter(item.class, item.set) {
                 sum.parameters += item.bytes;
             }
         }

@@ -7,6 +7,7 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 
 /// Names all operations, in the order of `found.operations`. Also returns the call paths on which
 /// outlined operations take the names of the operations that they replaced.
@@ -290,6 +291,24 @@ fn is_of_clipping(op_type: &str, made: &str) -> bool {
         }
 }
 
+/// Returns a name without the functions that JAX writes around modules: `transpose(jvp(Net))/a/dot`
+/// is `Net/a/dot`.
+pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
+    let (scope, kind) = name.rsplit_once('/').unwrap_or_default();
+    if !scope.contains('(') {
+        return name.into();
+    }
+    let mut plain = String::new();
+    for c in scope.chars() {
+        match c {
+            '(' => plain.truncate(plain.rfind('/').map_or(0, |slash| slash + 1)),
+            ')' => {}
+            _ => plain.push(c),
+        }
+    }
+    format!("{plain}/{kind}").into()
+}
+
 /// Returns the type in an operation id: `Add` for `ai.onnx.Add:6`.
 pub(super) fn op_type(opid: &str) -> &str {
     let without_version = opid.split(':').next().unwrap_or(opid);
@@ -320,6 +339,21 @@ fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_around_modules_are_left_out() {
+        for (name, plain) in [
+            (
+                "jit(f)/jit(main)/transpose(jvp(Net))/a_3/dot",
+                "f/main/Net/a_3/dot",
+            ),
+            ("jvp(Net/a)/b/relu(x)", "Net/a/b/relu(x)"),
+            ("Call(3)", "Call(3)"),
+            ("a/Conv:0/1", "a/Conv:0/1"),
+        ] {
+            assert_eq!(unwrapped(name), plain);
+        }
+    }
 
     #[test]
     fn clipping_is_told_from_the_backward_pass() {

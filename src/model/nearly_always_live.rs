@@ -1,19 +1,17 @@
 //! Warns about persistent variables that do not count as always live, because they are not live at
-//! some steps that only copy from or to the host. Large weights are seen to be so in practice
-//! (docs/model.md, "Variables").
+//! some steps that neither compute nor move data on the IPU. Large weights are seen to be so in
+//! practice (docs/model.md, "Variables").
 
 use super::VariableGroups;
 use crate::message::Warning;
-use crate::profile::{LiveClasses, Profile};
+use crate::profile::{MissedSteps, Profile};
 use crate::wording::grouped;
-use std::ops::Range;
 
 /// The warning is only given if the variables that it is about have at least 1/`MIN_SHARE` of the
 /// bytes of all data variables. Fewer bytes change no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if some variables are live at all steps except some copies from or to the
-/// host, and have much of the bytes of all `data` variables ([`MIN_SHARE`]): they are probably
+/// Returns a warning if some variables are live at all steps except some idle ones, and have much of the bytes of all `data` variables ([`MIN_SHARE`]): they are probably
 /// weights. `is_training` says whether there is a backward pass.
 pub(super) fn warning(
     profile: &Profile,
@@ -21,9 +19,7 @@ pub(super) fn warning(
     is_training: bool,
 ) -> Option<Warning> {
     let classes = &profile.classes;
-    let missed = Missed::new(profile);
-    let by_class = 0..classes.len() as u32;
-    let by_class: Vec<_> = by_class.map(|class| missed.of_class(class)).collect();
+    let by_class = MissedSteps::of_classes(classes, &profile.steps, &profile.programs);
     let (mut bytes, mut all) = (0u64, 0u64);
     for data_use in data.uses() {
         all = all.saturating_add(data_use.bytes);
@@ -37,13 +33,6 @@ pub(super) fn warning(
     let by_variable = profile.variables.classes.iter();
     let missed = by_variable.filter_map(|&class| by_class.get(class as usize)?.as_ref());
     Some(sentence(bytes, missed, classes.steps(), is_training))
-}
-
-/// The steps at which a variable is not live: their number, the first and the last.
-struct MissedSteps {
-    count: u32,
-    first: u32,
-    last: u32,
 }
 
 /// Writes the warning about some variables: `bytes` is their sum, and `all` has, for each of them,
@@ -63,93 +52,23 @@ fn sentence<'a>(
     if is_training && at_ends > 0 {
         return Warning::new(format!(
             "{count} variables with {bytes} bytes are probably weights, but live at all {steps} \
-             steps except at most {missed}, between step {first} and step {last}, that only copy \
-             from or to the host; {at_ends} of them miss the first or the last step, so a pipeline \
+             steps except at most {missed}, between step {first} and step {last}, that compute \
+             nothing; {at_ends} of them miss the first or the last step, so a pipeline \
              that trains keeps copies of them like activations, unless a context says that they \
              are weights; try --schedule none, which keeps no copies"
         ));
     }
     Warning::new(format!(
         "{count} variables with {bytes} bytes are probably weights, but live at all {steps} steps \
-         except at most {missed}, between step {first} and step {last}, that only copy from or to \
-         the host, so they do not count as always live; look for them under 'Not always live' in \
+         except at most {missed}, between step {first} and step {last}, that compute nothing, so \
+         they do not count as always live; look for them under 'Not always live' in \
          --memory-totals: they count at all other steps"
     ))
-}
-
-/// Data by which to find the steps at which the variables of an equivalence class are not live.
-struct Missed<'a> {
-    classes: &'a LiveClasses,
-    /// By step: the number of steps before it that copy from or to the host; with one more entry
-    /// for the end.
-    copies_before: Vec<u32>,
-}
-
-impl<'a> Missed<'a> {
-    fn new(profile: &'a Profile) -> Self {
-        let mut copies = 0;
-        let mut copies_before = vec![copies];
-        for step in &profile.steps {
-            let kind = &profile.programs.all[step.program as usize].kind;
-            copies += u32::from(kind.is_stream_copy());
-            copies_before.push(copies);
-        }
-        Self {
-            classes: &profile.classes,
-            copies_before,
-        }
-    }
-
-    /// Returns the steps at which a class is not live, if all of them copy from or to the host and
-    /// there are fewer than those at which it is live. `None` otherwise, or if the class is always
-    /// live.
-    fn of_class(&self, class: u32) -> Option<MissedSteps> {
-        let gaps: Vec<Range<u32>> = self.gaps(class).collect();
-        let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
-        let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();
-        let copies = |step: u32| self.copies_before[step as usize];
-        let copied = gaps.iter().map(|gap| copies(gap.end) - copies(gap.start));
-        let only_copies = copied.sum::<u32>() == count;
-        let is_mostly_live = count < self.classes.steps() - count;
-        (only_copies && is_mostly_live).then_some(MissedSteps { count, first, last })
-    }
-
-    /// Iterates over the ranges of steps (ends exclusive) at which a class is not live, ascending.
-    fn gaps(&self, class: u32) -> impl Iterator<Item = Range<u32>> {
-        let ranges = self.classes.ranges(class);
-        let ends = std::iter::once(0).chain(ranges.iter().map(|range| range.1));
-        let begins = ranges.iter().map(|range| range.0);
-        let begins = begins.chain(std::iter::once(self.classes.steps()));
-        let gaps = ends.zip(begins).map(|(end, begin)| end..begin);
-        gaps.filter(|gap| !gap.is_empty())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Ten steps: copies at the first two, the fifth and the last two.
-    fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
-        let spans = ranges.iter().map(|&(from, to)| (0, from, to));
-        let missed = Missed {
-            classes: &LiveClasses::new(vec![false], spans.collect(), 10),
-            copies_before: vec![0, 1, 2, 2, 2, 3, 3, 3, 3, 4, 5],
-        };
-        let of_class = missed.of_class(0)?;
-        Some((of_class.count, of_class.first, of_class.last))
-    }
-
-    #[test]
-    fn only_copies_may_be_missed_and_fewer_steps_than_not() {
-        assert_eq!(missed(&[(2, 10)]), Some((2, 0, 1)));
-        assert_eq!(missed(&[(0, 4), (5, 9)]), Some((2, 4, 9)));
-        assert_eq!(missed(&[(0, 10)]), None, "it misses nothing");
-        assert_eq!(missed(&[(3, 10)]), None, "step 2 copies nothing");
-        assert_eq!(missed(&[(0, 5), (6, 10)]), None, "nor does step 5");
-        assert_eq!(missed(&[]), None, "it is never live");
-        assert_eq!(missed(&[(2, 4), (5, 8)]), None, "it misses as many as not");
-    }
 
     #[test]
     fn training_names_those_that_a_pipeline_would_copy() {

@@ -1,27 +1,61 @@
 //! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes").
-//! Contexts say which operations of the main graph are backward; the first step of the first of
-//! them starts the backward pass. All other operations are forward or backward by their steps,
-//! since contexts inside the body of a function do not distinguish its calls. If no name marks
-//! updates of weights, the variables that operations use show which are updates.
+//! Contexts say which operations are backward; the first step of the first of them starts the
+//! backward pass. If contexts mark none, the order of modules shows where it starts. All other
+//! operations are forward or backward by their steps, also those of functions that are called
+//! several times, since contexts inside the body of a function do not distinguish its calls. If no name marks updates of weights, the
+//! variables that operations use show which are updates.
+
+mod module_order;
 
 use super::code::OperationGroup;
 use super::operations::{NUMBER_BYTES, Operation, Pass};
-use super::recording::Label;
+use super::recording::{Label, TensorKind};
 use super::{UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
+use crate::witnesses::Contradiction;
+use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
 /// inference, where no operation changes: all are in the forward pass from the start.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
-    let of_main_graph = operations.iter().filter(|operation| !operation.is_nested);
-    let backward = of_main_graph.filter(|operation| operation.is_backward);
+    let single: Vec<&Operation> = single(operations).collect();
+    let backward = single.iter().filter(|operation| operation.is_backward);
     let first_steps = backward.filter_map(|operation| Some(operation.window?.0));
-    let backward_start = first_steps.min()?;
+    let backward_start = match first_steps.min() {
+        Some(marked) => marked,
+        None => {
+            let steps = module_order::backward_steps(&single)?;
+            mark(operations, &steps);
+            *steps.start()
+        }
+    };
     for operation in operations {
         operation.pass = pass(operation, backward_start);
     }
     Some(backward_start)
+}
+
+/// Iterates over the operations of the main graph, and of functions that are called only once.
+fn single(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
+    let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
+    for operation in operations {
+        *calls.entry(operation.group).or_default() += 1;
+    }
+    let is_single = move |own: &&Operation| !own.is_nested || calls[&own.group] == 1;
+    operations.iter().filter(is_single)
+}
+
+/// Marks the operations that begin in `steps` as backward, unless they are updates by their names.
+fn mark(operations: &mut [Operation], steps: &RangeInclusive<u32>) {
+    for operation in operations {
+        let is_inside = operation
+            .window
+            .is_some_and(|(first, _)| steps.contains(&first));
+        let may_be = !operation.is_tensor && !operation.is_anonymous && !operation.is_update;
+        operation.is_backward = is_inside && may_be;
+    }
 }
 
 fn pass(operation: &Operation, backward_start: u32) -> Pass {
@@ -35,43 +69,104 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
     }
 }
 
-/// Sets `is_update` and the pass of operations that update weights, unless names already mark some
-/// as updates. Here, a parameter is a variable that is live on the first and on the last step. An
-/// update meets four conditions; the last two allow exceptions of less than one number for each
-/// tile:
+/// Marks operations that update weights, and sets their pass, unless names already mark some as
+/// updates. An update meets four conditions; unless it runs within the backward pass, the last two
+/// allow exceptions of less than one number for each tile:
 /// - It begins in the backward pass and uses a parameter that is not an accumulator.
 /// - It also uses an accumulator, or a variable that is not a parameter and that another operation
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
 /// - Only parameters among the variables that it uses are live after its last step.
 pub(super) fn mark_updates(
-    (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
-    (variables, classes): (&VariableGroups, &LiveClasses),
+    named: (&[OperationGroup], &UseSets, &[Label]),
+    live: (&VariableGroups, &LiveClasses),
     backward_start: u32,
     operations: &mut [Operation],
 ) {
     if operations.iter().any(|operation| operation.is_update) {
         return;
     }
-    let named = (groups, sets, labels);
-    let found = Uses::of_groups(named, (variables, classes), backward_start);
-    let number = NUMBER_BYTES * u64::from(variables.tiles());
+    let found = Uses::of_groups(named, live, backward_start);
+    let number = NUMBER_BYTES * u64::from(live.0.tiles());
     for operation in operations {
-        let uses = &found[operation.group as usize];
-        let is_last = uses.outliving < number && uses.from_forward < number;
-        if uses.has_parameter && uses.has_other && is_last {
+        // A gradient may be a single number.
+        let tolerated = if operation.is_backward { 1 } else { number };
+        if found[operation.group as usize].are_of_update(tolerated) {
             operation.is_update = true;
+            operation.is_backward = false;
             operation.pass = Pass::Update;
         }
     }
 }
 
-/// Properties of the variables that one operation group of the backward pass uses. A parameter is a
-/// variable that is live on the first and on the last step.
+/// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
+/// that it reads, as only training does.
+///
+/// An operation without results changes a parameter. It is an update if it begins after half of the
+/// bytes of parameters were read, and uses nothing that was made before. This is not so where
+/// inference writes a cache or running statistics: each layer writes its own before the next layer
+/// begins. A parameter that any other operation without results uses does not count.
+pub(super) fn updates_without_backward(
+    named: (&[OperationGroup], &UseSets, &[Label]),
+    live: (&VariableGroups, &LiveClasses),
+) -> Option<Contradiction> {
+    const UPDATED: u8 = 1;
+    const CHANGED: u8 = 2;
+    let ((groups, sets, labels), (variables, classes)) = (named, live);
+    let number = NUMBER_BYTES * u64::from(variables.tiles());
+    let updates = |start| {
+        let uses = Uses::of_groups(named, live, start).into_iter();
+        uses.map(|uses| uses.are_of_update(number))
+            .collect::<Vec<bool>>()
+    };
+    let without_results = updates(0);
+    let mut first_reads = vec![u32::MAX; sets.len()];
+    for (set, smaller, group) in sets.iter() {
+        let of_group = &groups[group as usize];
+        let window = of_group.window.filter(|_| of_group.computes());
+        let window = window.filter(|_| !without_results[group as usize]);
+        let first = window.map_or(u32::MAX, |(first, _)| first);
+        first_reads[set as usize] = first_reads[smaller as usize].min(first);
+    }
+    let parameters = variables.uses().iter().filter_map(|variable| {
+        let first = first_reads[variable.set as usize];
+        let label = &labels[sets.label(variable.set) as usize];
+        let is_read = first < u32::MAX && is_parameter(classes, variable.class, label);
+        is_read.then_some((first, variable.bytes, variable.set))
+    });
+    let mut parameters: Vec<(u32, u64, u32)> = parameters.collect();
+    parameters.sort_unstable();
+    let read: u64 = parameters.iter().map(|&(_, bytes, _)| bytes).sum();
+    let mut rest = read;
+    let half = parameters.iter().find(|&&(_, bytes, _)| {
+        rest -= bytes;
+        rest <= read / 2
+    });
+    let updates = updates(half?.0);
+    let mut changes = vec![0; sets.len()];
+    for (set, smaller, group) in sets.iter() {
+        let change = match without_results[group as usize] {
+            true if updates[group as usize] => UPDATED,
+            true => CHANGED,
+            false => 0,
+        };
+        changes[set as usize] = changes[smaller as usize] | change;
+    }
+    let is_updated = |&&(_, _, set): &&(u32, u64, u32)| changes[set as usize] == UPDATED;
+    let updated = parameters.iter().filter(is_updated);
+    let updated: u64 = updated.map(|&(_, bytes, _)| bytes).sum();
+    (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
+}
+
+/// As [`Model::is_parameter`](super::Model::is_parameter), for the label of the use set.
+fn is_parameter(classes: &LiveClasses, class: u32, label: &Label) -> bool {
+    classes.lasts(class) || label.kind == TensorKind::Variable
+}
+
+/// Properties of the variables that one operation group of the backward pass uses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
-    /// Whether the group uses a parameter (a variable that is live on the first and on the last
-    /// step) that is not an accumulator.
+    /// Whether the group uses a parameter that is not an accumulator.
     has_parameter: bool,
     /// Whether the group uses an accumulator, or a variable that is not a parameter and that
     /// another group uses too.
@@ -85,6 +180,13 @@ struct Uses {
 }
 
 impl Uses {
+    /// Returns whether a group with these uses updates a parameter, where fewer bytes than
+    /// `tolerated` of other variables do not count.
+    fn are_of_update(&self, tolerated: u64) -> bool {
+        let is_last = self.outliving < tolerated && self.from_forward < tolerated;
+        self.has_parameter && self.has_other && is_last
+    }
+
     /// Returns the properties of each group. All are zero or false for groups that begin before the
     /// backward pass, run no vertices, or copy from or to the host; and for all groups if the file
     /// is too large to look at.
@@ -109,8 +211,9 @@ impl Uses {
             };
             let is_over = |&(from, to): &(u32, u32)| from < backward_start && to > backward_start;
             let is_from_forward = ranges.iter().any(is_over);
-            let is_parameter = classes.lasts(variable_use.class);
-            let is_accumulator = labels[sets.label(variable_use.set) as usize].is_accumulator();
+            let label = &labels[sets.label(variable_use.set) as usize];
+            let is_parameter = is_parameter(classes, variable_use.class, label);
+            let is_accumulator = label.is_accumulator();
             let is_of_others = sets.groups(variable_use.set).nth(1).is_some();
             for group in sets.groups(variable_use.set) {
                 // A file that was made to take long gets no updates.

@@ -12,6 +12,7 @@ pub mod encoding;
 mod error;
 mod ids;
 mod liveness;
+mod missed_steps;
 mod open;
 mod program_types;
 mod programs;
@@ -28,6 +29,7 @@ pub(crate) use compiled::{Deltas, LIVE_BY_STEP, summed_by_step};
 pub use cycles::{Cycles, Executed};
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
+pub(crate) use missed_steps::MissedSteps;
 pub(crate) use open::companions;
 pub use program_types::ProgramKind;
 pub use programs::{ComputeSet, Program, Programs, VertexType};
@@ -165,7 +167,10 @@ impl Profile {
         let steps = liveness::read_steps(&database, &programs)?;
         let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
-        let of_classes = (&classes, &class_ids);
+        let missed = MissedSteps::of_classes(&classes, &steps, &programs);
+        let persistent = |class| classes.lasts(class) || missed[class as usize].is_some();
+        let persistent: Vec<bool> = (0..classes.len() as u32).map(persistent).collect();
+        let of_classes = (&persistent[..], &class_ids);
         let variables = Variables::read(&database, &target, of_classes)?;
         let (exchanged, compute_sets) = rayon::join(
             || variable_lists::read_regions(&database, &variables),

@@ -51,6 +51,15 @@ pub struct Program {
     pub regions: Arc<[u64]>,
 }
 
+impl Program {
+    /// Returns whether the program neither computes nor moves data on the IPU: it copies from or to
+    /// the host, synchronizes, or has children that may do more.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_other = matches!(self.kind, ProgramKind::Other(_));
+        is_other && (self.kind.is_stream_copy() || self.regions.is_empty())
+    }
+}
+
 /// A compute set: vertices that all tiles execute in parallel.
 #[derive(Debug, Clone)]
 pub struct ComputeSet {

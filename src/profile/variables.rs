@@ -1,15 +1,15 @@
 //! Reads the lowered variables. Each lowered variable is a piece of memory on one tile.
 //!
 //! The names of variables make up most bytes of `vars_info` and are fetched on demand. Variables
-//! that are live from the first to the last step have labels: their names, and the debug contexts
-//! of weights and optimizer state.
+//! that are live from the first to the last step, or nearly so, have labels: their names, and the
+//! debug contexts of weights and optimizer state.
 
+use super::Target;
 use super::cells::Cells;
 use super::database::Database;
 use super::error::no_variables;
 use super::ids::{IdColumn, Ids, position};
 use super::open::ProfileFile;
-use super::{LiveClasses, Target};
 use crate::limits;
 use crate::message::FileError;
 use crate::parallel::concatenated;
@@ -40,8 +40,8 @@ pub struct Variables {
     /// The names of the categories (`var_categories`), such as `variable` or `vertexCode`.
     pub category_names: Vec<String>,
     /// The label of each variable, as a position in `labels`. Variables of category `variable` that
-    /// are live on the first and on the last step have a label; all others have 0. Empty if the
-    /// profile has no names.
+    /// are live on the first and on the last step, or nearly always, have a label; all others have
+    /// 0. Empty if the profile has no names.
     pub label_of: Vec<u32>,
     /// The labels; the first is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
@@ -75,10 +75,12 @@ const COLUMNS: &[&str] = &[
 const REQUIRED: usize = 5;
 
 impl Variables {
+    /// Reads the table. `persistent` says, by position of a class, whether its variables have
+    /// labels; `class_ids` maps the id of a class to its position.
     pub(super) fn read(
         database: &Database,
         target: &Target,
-        (classes, class_ids): (&LiveClasses, &Ids),
+        (persistent, class_ids): (&[bool], &Ids),
     ) -> Result<Self, FileError> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
@@ -89,9 +91,6 @@ impl Variables {
             return Err(no_variables());
         }
         let (category_ids, category_names) = read_categories(database)?;
-        // Of each class, whether it is live on the first and on the last step.
-        let persistent = (0..classes.len() as u32).map(|class| classes.lasts(class));
-        let persistent: Vec<bool> = persistent.collect();
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let visit = |row: Cells<'_>, part: &mut VariableColumns| {
             let tile = row.tile(1, target.num_tiles)?;

@@ -42,6 +42,10 @@ pub enum Witness {
     /// `debug.cbor` has the contexts of programs and the parents of these contexts. The bytes of a
     /// contradiction are those that programs without these contexts use.
     DebugContexts,
+    /// A model that updates most bytes of the parameters that it reads has a backward pass. The
+    /// numbers of a contradiction are the bytes, over all tiles, of the parameters that it reads,
+    /// and of those of them that it updates.
+    Passes,
 }
 
 impl Witness {
@@ -58,6 +62,10 @@ impl Witness {
                 "the variables of all tiles have",
             ],
             Self::Code => ["bytes are", "programs and vertices have"],
+            Self::Passes => [
+                "the bytes of the parameters that operations read are",
+                "the bytes of those that are updated, as in training, are",
+            ],
             Self::Programs | Self::Variables | Self::DebugContexts => return None,
         })
     }
@@ -67,6 +75,7 @@ impl Witness {
     fn whole(self) -> &'static str {
         match self {
             Self::Rows => "all",
+            Self::Passes => "the parameters",
             Self::LiveBySteps => "the step where most is live",
             _ => "the fullest tile",
         }
@@ -127,6 +136,19 @@ impl Contradiction {
         Self {
             computed: rows,
             ..Self::unbounded(Witness::Rows, table)
+        }
+    }
+
+    /// Creates the contradiction that no backward pass was found, although `updated` of the bytes
+    /// of parameters that are `read` are also updated. It rules out a verdict.
+    pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
+        let row = "no backward pass by marks or by the order of modules";
+        Self {
+            recorded: read,
+            computed: updated,
+            share: share(updated, read),
+            refused: true,
+            ..Self::new(Witness::Passes, "programs").in_row(row.to_string())
         }
     }
 

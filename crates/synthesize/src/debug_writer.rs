@@ -12,7 +12,7 @@ use ciborium::{Value, into_writer};
 use super::contexts::{Context, NONE};
 use super::model::{Op, Phase};
 use super::plan::Plan;
-use super::settings::Framework;
+use super::settings::{Framework, Marks};
 use super::templates;
 use super::tensors::{State, TensorOf};
 
@@ -142,8 +142,10 @@ impl Fields<'_> {
             "attributes" => {
                 let keys = ["__execution_phase", "__ipu_number", "__pipeline_stage"];
                 let attributes = keys.map(|key| (key, "0".into()));
-                let is_outer =
-                    op.phase == Phase::Optimiser && self.plan.settings.features.accumulation;
+                let features = &self.plan.settings.features;
+                let is_outer = op.phase == Phase::Optimiser
+                    && features.accumulation
+                    && features.marks == Marks::Framework;
                 let outer = ("__execution_context", "AccumulateOuterFragment".into());
                 map(attributes.into_iter().chain(is_outer.then_some(outer)))
             }

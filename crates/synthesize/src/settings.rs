@@ -144,6 +144,9 @@ pub struct Features {
     /// Where the names of weights and of their optimiser state identify their layer.
     #[arg(long, value_enum, default_value_t = Names::Operation)]
     pub names: Names,
+    /// How contexts mark the backward pass and updates.
+    #[arg(long, value_enum, default_value_t = Marks::Framework)]
+    pub marks: Marks,
     /// Factor by which the elements of moments, and of steps of the optimiser, are wider than those
     /// of their weights.
     #[arg(long, default_value_t = 2)]
@@ -219,6 +222,17 @@ impl Optimiser {
     pub fn has_moments(self) -> bool {
         self != Self::Sgd
     }
+}
+
+/// How contexts mark the operations of the backward pass, and updates of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Marks {
+    /// As the framework does.
+    Framework,
+    /// Not at all. In TensorFlow and plain Poplar, gradients have the names of modules.
+    None,
+    /// As None, with names of JAX.
+    Jax,
 }
 
 /// The names in which the layer of a weight can be read.

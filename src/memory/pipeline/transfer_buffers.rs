@@ -72,6 +72,9 @@ pub(super) enum BackwardPass {
     /// There is no backward pass, since all layers are frozen.
     #[default]
     None,
+    /// There is no backward pass, and the forward operations run in functions that other places
+    /// call too. The profile may list their steps where another place calls them.
+    NoneInFunctions,
     /// The backward operations run at steps of their own.
     Own,
     /// The backward operations run in functions that other places call too. The profile may list
@@ -82,10 +85,14 @@ pub(super) enum BackwardPass {
 impl Flows {
     /// Returns how the place with this number (In, a layer or Out) runs backward.
     pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
-        match self.goes_back(place) {
-            false => BackwardPass::None,
-            true if self.windows.at(place).is_in_functions => BackwardPass::InFunctions,
-            true => BackwardPass::Own,
+        match (
+            self.goes_back(place),
+            self.windows.at(place).is_in_functions,
+        ) {
+            (false, false) => BackwardPass::None,
+            (false, true) => BackwardPass::NoneInFunctions,
+            (true, false) => BackwardPass::Own,
+            (true, true) => BackwardPass::InFunctions,
         }
     }
 
@@ -98,9 +105,16 @@ impl Flows {
         let gradient_out = moves.of(Quantity::GradientOut);
         let Kept { backward, bytes } = moves.kept;
         let [kept] = *bytes;
-        // Tensors that leave frozen layers are live at the last step of these layers anyway.
-        if !self.has_phases() || backward == BackwardPass::None {
-            return [0; PHASES];
+        match backward {
+            _ if !self.has_phases() => return [0; PHASES],
+            // Tensors that leave frozen layers are live at the last step of these layers anyway.
+            BackwardPass::None => return [0; PHASES],
+            // Where another layer's call has the steps, tensors wait for the own call or follow it.
+            BackwardPass::NoneInFunctions => {
+                let waiting = enters.max(leaves);
+                return [waiting, waiting, 0, 0];
+            }
+            BackwardPass::Own | BackwardPass::InFunctions => {}
         }
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
@@ -132,7 +146,7 @@ impl Flows {
         let phases = [forward, last_forward.max(forward), in_backward, 0];
         match backward {
             BackwardPass::InFunctions => self.in_any_phase(moves, phases),
-            BackwardPass::None | BackwardPass::Own => phases,
+            _ => phases,
         }
     }
 

@@ -81,7 +81,7 @@ impl UpdatePhase {
         let mut is_shared_out = vec![false; found.steps.len()];
         for variable in model.variables.uses() {
             let role = found.role_of(model, variable);
-            let is_parameter = model.classes.lasts(variable.class);
+            let is_parameter = model.is_parameter(variable.class, variable.set);
             let updates = role.map_or(Vec::new(), |_| found.updates_of(variable.set));
             if let Some(UpdateRole::State {
                 is_shared_out: true,

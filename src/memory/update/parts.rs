@@ -60,8 +60,8 @@ pub(super) struct Updates {
 /// The entry in [`Updates::of_group`] of an operation group that is not part of an update.
 const NO_UPDATE: u32 = u32::MAX;
 
-/// What the variables of a use set are in the update of a weight, if they are parameters (live at
-/// the first and the last step).
+/// What the variables of a use set are in the update of a weight, if they are parameters
+/// ([`Model::is_parameter`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SetKind {
     is_state: bool,
@@ -96,7 +96,7 @@ impl Updates {
     /// if they have none, or are optimizer state that stays on the chip.
     pub(super) fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
         let kind = self.kinds[variable.set as usize];
-        let is_parameter = model.classes.lasts(variable.class);
+        let is_parameter = model.is_parameter(variable.class, variable.set);
         if !is_parameter {
             return kind.is_of_updates.then_some(UpdateRole::Temporary);
         }
@@ -270,7 +270,7 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
     for variable in model.variables.uses() {
-        if model.classes.lasts(variable.class) {
+        if model.is_parameter(variable.class, variable.set) {
             let set = variable.set as usize;
             let label = model.use_sets.label(variable.set) as usize;
             of_set[set] = of_set[set].saturating_add(variable.bytes);

@@ -18,6 +18,7 @@ mod tree;
 mod unscoped;
 mod which_are_layers;
 
+use super::names::unwrapped;
 use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
@@ -88,8 +89,10 @@ impl ForwardModules {
     fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let names = forward
             .iter()
-            .map(|&number| &*operations[number as usize].name);
-        let (mut scopes, types): (Vec<&str>, Vec<&str>) = names.map(scope_and_type).unzip();
+            .map(|&number| unwrapped(&operations[number as usize].name));
+        let names: Vec<_> = names.collect();
+        let of_names = names.iter().map(|name| scope_and_type(name));
+        let (mut scopes, types): (Vec<&str>, Vec<&str>) = of_names.unzip();
         if !evidence.scopes.is_empty() {
             scopes = evidence.scopes.iter().map(String::as_str).collect();
         }
@@ -354,7 +357,7 @@ impl ModuleLayers {
     /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no
     /// such module, or if it belongs to several layers.
     fn layer_of_module_in(&self, text: &str) -> Option<u32> {
-        let (first, last) = self.modules.lookup.find(text)?;
+        let (first, last) = self.modules.lookup.find(&unwrapped(text))?;
         let layer = self.layer_at(first);
         layer.filter(|_| layer == self.layer_at(last))
     }

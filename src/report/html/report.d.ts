@@ -1,6 +1,6 @@
 // The report as its schema has it: written by `BLESS=1 cargo test json_schema`.
 declare namespace Json {
-  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
+  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 1; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
   type Advice = { change: Change; frees: number; weight?: string | null; };
   type AdviceFor = { bytes: number; changes: Advice[]; layers: (string | null)[]; positions: Range_of_uint; step?: number | null; tile: number; };
@@ -98,5 +98,5 @@ declare namespace Json {
   type VariableKind = { always_live: boolean; category: string; name: string; };
   type WeightTie = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
   type WhatIf = { arguments: string[]; best: SplitCuts[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
-  type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
+  type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts" | "passes";
 }

@@ -31,7 +31,12 @@ fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
         let mut subject = Subject::new(&name, profile, debug, &rules);
         // The contexts are not as Poplar writes them.
         subject.trusts = is_varied;
-        check(&subject, &mut random);
+        let run = subject.run(&["--list-layers"]);
+        match is_varied && run.err.contains("no backward pass by marks") {
+            // Without its contexts, training looks like inference that writes its weights.
+            true => drop(run.exits(3)),
+            false => check(&subject, &mut random),
+        }
     }));
     if outcome.is_err() {
         let kept = folder.keep();

@@ -7,6 +7,7 @@ mod fewest_ipus;
 mod layer_cycles;
 mod modules;
 mod passes;
+mod passes_by_order;
 mod pipelines;
 mod places;
 mod subject;

@@ -114,6 +114,40 @@ fn weights_that_nothing_updates_have_no_accumulator() {
     }
 }
 
+/// Weights that are live from step 3 on, before which nothing is computed, are not activations: no
+/// pipeline keeps copies of them.
+#[test]
+fn weights_that_miss_the_first_steps_stay_weights() {
+    let folder = TempDir::new().expect("a folder");
+    let [profile, debug] = support::copy("training-pipeline", folder.path());
+    let pipeline = Pipeline {
+        schedule: Schedule::Popart,
+        recompute: Recompute::None,
+        ..Pipeline::default()
+    };
+    let read = || {
+        let model = support::model(&profile, &debug);
+        let placement = placement(&model);
+        let memory = MemoryModel::new(&model, &placement).expect("memory");
+        let stages = memory.in_pipeline(pipeline).expect("memory");
+        let stages = stages.split(&[0..2, 2..4, 4..6, 6..8]).into_iter();
+        stages.map(|stage| stage.tiles).collect::<Vec<_>>()
+    };
+    let whole = read();
+    let changes = "INSERT INTO eq_classes (id, is_always_live) VALUES (842, 0);
+        INSERT INTO eq_class_step (eq_class_id, step_id_from, step_id_to) VALUES (842, 3, 1932);
+        UPDATE vars_info SET equivalence_class = 842 WHERE equivalence_class = 2
+        AND name_base_id IN (SELECT id FROM vars_string_table WHERE string GLOB 'Layer*weight#');";
+    let connection = rusqlite::Connection::open(&profile).expect("a profile");
+    connection.execute_batch(changes).expect("the tables");
+    let count = "SELECT count(*) FROM vars_info WHERE equivalence_class = 842";
+    let count: u32 = connection
+        .query_row(count, [], |row| row.get(0))
+        .expect("a count");
+    assert_eq!(count, 346);
+    assert_eq!(read(), whole);
+}
+
 /// Returns the bytes in a warning.
 fn bytes_in(warning: &str) -> u64 {
     let (before, _) = warning.split_once(" bytes").expect("bytes");

@@ -6,6 +6,7 @@
 
 mod backward;
 mod graph;
+mod marks;
 mod outlining;
 mod parts;
 mod weights;
@@ -35,6 +36,7 @@ pub fn build(settings: &Settings) -> Model {
     builder.compiler_made("instrumentation");
     builder.constants();
     builder.places_of_bodies();
+    marks::take_away(&mut builder.model, settings);
     builder.model
 }
 

@@ -266,12 +266,12 @@ fn of_uses(
         let Some(life) = Life::of_class(model, class) else {
             return parameters[set as usize];
         };
+        // A weight or constant may not be live at all steps.
+        if [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind) {
+            return parameters[set as usize];
+        }
         let (forward, backward) = placement.by_pass.places(set);
-        let kind = model.label_of(set).kind;
         let first = match (forward.len(), backward.len()) {
-            _ if [TensorKind::Variable, TensorKind::Constant].contains(&kind) => {
-                return UseInPipeline::Other;
-            }
             (0, 0) => return UseInPipeline::Other,
             (0..2, 0..2) => known.number(forward, backward),
             // If there are several places, the class decides which of them use the variable.
@@ -287,7 +287,7 @@ fn of_uses(
 }
 
 /// Determines for each use set the role of its parameters (variables live at the first and last
-/// step) in a pipeline (docs/model.md, "Accumulators and updates"). Without a backward pass, or if
+/// step, or of the framework by their context) in a pipeline (docs/model.md, "Accumulators and updates"). Without a backward pass, or if
 /// the profile has accumulators already, no parameter counts as a weight.
 fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
     let sets = model.use_sets.len();

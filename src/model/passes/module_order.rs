@@ -1,0 +1,143 @@
+//! Finds the backward pass by the order in which modules run (docs/model.md, "Passes"): it runs
+//! them in the opposite order of the forward pass. No name has to mark any operation.
+
+use crate::model::Operation;
+use crate::model::names::unwrapped;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::RangeInclusive;
+
+/// Of the most modules that run on both sides of any place in the program, the percentage that run
+/// on both sides of the start of the backward pass.
+const NEARLY_MOST: usize = 97;
+/// The least percentage of operations whose modules run in both passes.
+const SHARED: usize = 20;
+/// The least percentage of neighbouring modules that the backward pass runs in the opposite order.
+const REVERSED: usize = 90;
+
+/// Returns the steps of the backward pass, from the first step of its first operation to the last
+/// step of the last module that runs in it; `None` if the order of modules shows no backward pass.
+pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
+    let is_named = |operation: &&&Operation| !operation.is_tensor && !operation.is_anonymous;
+    let ordered = operations.iter().filter(is_named);
+    let names: Vec<_> = ordered
+        .filter_map(|operation| Some((operation.window?, unwrapped(&operation.name))))
+        .collect();
+    let all: FxHashSet<&str> = names.iter().map(|(_, name)| &**name).collect();
+    let mut numbers = FxHashMap::default();
+    let mut order: Vec<_> = names
+        .iter()
+        .filter_map(|(window, name)| {
+            let next = numbers.len();
+            let number = numbers.entry(module(name, &all)?).or_insert(next);
+            Some((*window, *number))
+        })
+        .collect();
+    order.sort_by_key(|&(window, _)| window);
+    let modules: Vec<usize> = order.iter().map(|&(_, module)| module).collect();
+    let backward = backward_pass(&modules, numbers.len())?;
+    let steps = order[backward].iter().map(|&(window, _)| window);
+    let first = steps.clone().next()?.0;
+    Some(first..=steps.map(|(_, last)| last).max()?)
+}
+
+/// Returns the path of the module of an operation: its name without the last part. A gradient may
+/// have its name below that of its operation (`dense/MatMul/Grad`); `names` has all names.
+fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
+    let (path, _) = name.rsplit_once('/')?;
+    if names.contains(path) {
+        module(path, names)
+    } else {
+        Some(path)
+    }
+}
+
+/// Returns the operations of the backward pass. `modules` has the module of each operation, in the
+/// order of the program, as an index below `count`.
+fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usize>> {
+    let start = start(modules, count)?;
+    let mut last_before = vec![None; count];
+    for (at, &module) in modules[..start].iter().enumerate() {
+        last_before[module] = Some(at);
+    }
+    // By module: the ends of its first run after the start.
+    let mut after = vec![None; count];
+    let mut begin = start;
+    for run in modules[start..].chunk_by(|a, b| a == b) {
+        after[run[0]].get_or_insert((begin, begin + run.len()));
+        begin += run.len();
+    }
+    let is_shared = |&module: &usize| last_before[module].is_some() && after[module].is_some();
+    let operations = modules.iter().filter(|module| is_shared(module)).count();
+    let mut shared: Vec<usize> = (0..count).filter(is_shared).collect();
+    shared.sort_by_key(|&module| last_before[module]);
+    let neighbours = shared.windows(2);
+    let reversed = neighbours.filter(|pair| after[pair[0]] > after[pair[1]]);
+    let is_backward = operations * 100 >= modules.len() * SHARED
+        && reversed.count() * 100 >= shared.len().saturating_sub(1) * REVERSED
+        && shared.len() > 1;
+    let ends = shared.iter().filter_map(|&module| Some(after[module]?.1));
+    Some(start..ends.max()?).filter(|_| is_backward)
+}
+
+/// Returns the place in the program, as an index into `modules`, at which the backward pass would
+/// start. Of the places that nearly the most modules run both before and after, it is the one with
+/// the least sum of [`unevenness`] of all modules; of several, the middle one.
+fn start(modules: &[usize], count: usize) -> Option<usize> {
+    let crossing = crossing(modules, count);
+    let most = crossing.iter().max().copied().filter(|&most| most > 0)?;
+    let runs = || modules.chunk_by(|a, b| a == b);
+    // By module: the number of its runs before the current place, and of those after it.
+    let mut sides = vec![[0u64; 2]; count];
+    runs().for_each(|run| sides[run[0]][1] += 1);
+    let mut sum: u64 = sides.iter().map(unevenness).sum();
+    let (mut least, mut best) = (u64::MAX, Vec::new());
+    let mut choose = |place: usize, sum: u64| {
+        if crossing[place] * 100 < most * NEARLY_MOST || sum > least {
+            return;
+        }
+        if sum < least {
+            best.clear();
+        }
+        least = sum;
+        best.push(place);
+    };
+    let mut begin = 0;
+    for run in runs() {
+        choose(begin, sum);
+        let sides = &mut sides[run[0]];
+        let others = sum - unevenness(sides);
+        // A run counts both before and after the places inside it.
+        sides[0] += 1;
+        let inside = begin + 1..begin + run.len();
+        inside.for_each(|place| choose(place, others + unevenness(sides)));
+        sides[1] -= 1;
+        sum = others + unevenness(sides);
+        begin += run.len();
+    }
+    best.get(best.len() / 2).copied()
+}
+
+/// Returns the difference between the numbers of runs of a module before and after a place, in
+/// thousandths of their sum. Without the division, a module that has many runs only in the backward
+/// pass, such as sums of gradients, would move the place.
+fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
+    before.abs_diff(after) * 1000 / (before + after).max(1)
+}
+
+/// Returns, by place in the program from 0, the number of modules that run before and after it.
+fn crossing(modules: &[usize], count: usize) -> Vec<usize> {
+    let mut ends = vec![None; count];
+    for (at, &module) in modules.iter().enumerate() {
+        ends[module].get_or_insert((at, at)).1 = at;
+    }
+    let mut changes = vec![0i64; modules.len() + 1];
+    for (first, last) in ends.into_iter().flatten() {
+        changes[first + 1] += 1;
+        changes[last + 1] -= 1;
+    }
+    let sums = changes.into_iter().scan(0, |sum, change| {
+        *sum += change;
+        Some(*sum as usize)
+    });
+    sums.collect()
+}
