@@ -110,9 +110,16 @@ impl Flows {
             // Tensors that leave frozen layers are live at the last step of these layers anyway.
             BackwardPass::None => return [0; PHASES],
             // Where another layer's call has the steps, tensors wait for the own call or follow it.
+            // Other pipelines are not too low without it (docs/model.md).
             BackwardPass::NoneInFunctions => {
-                let waiting = enters.max(leaves);
-                return [waiting, waiting, 0, 0];
+                let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
+                return match (schedule, recompute) {
+                    (Schedule::TfInterleaved, Recompute::Stage) => {
+                        let waiting = enters.max(leaves);
+                        [waiting, waiting, 0, 0]
+                    }
+                    _ => [0; PHASES],
+                };
             }
             BackwardPass::Own | BackwardPass::InFunctions => {}
         }

@@ -141,3 +141,49 @@ fn crossing(modules: &[usize], count: usize) -> Vec<usize> {
     });
     sums.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the operations of the backward pass, where each letter is the module of one.
+    fn backward(modules: &str) -> Option<&str> {
+        let letters = modules.bytes().map(usize::from);
+        backward_pass(&letters.collect::<Vec<_>>(), 256).map(|range| &modules[range])
+    }
+
+    #[test]
+    fn a_backward_pass_runs_modules_in_the_opposite_order() {
+        assert_eq!(backward("abcddcba"), Some("dcba"));
+        // Updates follow, with names of their own or of the modules.
+        assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
+        assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
+        // Sums of gradients, and a module that runs three times.
+        assert_eq!(backward("abcddcsbsas"), Some("dcsbsa"));
+        assert_eq!(backward("euvuvuvllvuvuvue"), Some("lvuvuvue"));
+        // Only the second half is trained.
+        assert_eq!(backward("abcdeffed"), Some("fed"));
+    }
+
+    #[test]
+    fn repetitions_and_single_passes_are_forward() {
+        for modules in [
+            "abcdabcd",
+            "abcabcabcabc",
+            "abcdefgh",
+            "eabeabeab",
+            "abcdefghijbk",
+            "",
+        ] {
+            assert_eq!(backward(modules), None, "{modules}");
+        }
+    }
+
+    #[test]
+    fn gradients_below_their_operation_are_of_its_module() {
+        let names = FxHashSet::from_iter(["a/b/MatMul", "a/b/MatMul/Grad"]);
+        assert_eq!(module("a/b/MatMul", &names), Some("a/b"));
+        assert_eq!(module("a/b/MatMul/Grad", &names), Some("a/b"));
+        assert_eq!(module("MatMul", &names), None);
+    }
+}
