@@ -98,8 +98,9 @@ fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
 
 /// Returns the folder of `path`: its parent, or `.` if the path has only a name.
 fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    folder.unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| *folder != Path::new(""))
+        .unwrap_or(Path::new("."))
 }
 
 /// Returns the metadata of a regular file. Refuses folders, pipes and devices, since they would be
@@ -132,9 +133,9 @@ pub fn target(path: &Path) -> PathBuf {
         path = folder_of(&path).join(link);
     }
     let is_folder = path.to_string_lossy().ends_with(std::path::is_separator);
-    let place = path.file_name().filter(|_| !is_folder);
-    let place = place.and_then(|name| Some(folder_of(&path).canonicalize().ok()?.join(name)));
-    place
+    path.file_name()
+        .filter(|_| !is_folder)
+        .and_then(|name| Some(folder_of(&path).canonicalize().ok()?.join(name)))
         .or_else(|| path.canonicalize().ok())
         .unwrap_or_else(|| std::path::absolute(&path).unwrap_or(path))
 }
@@ -151,8 +152,9 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     // The text of the error names the temporary file, which means nothing to the user.
-    let made = builder.tempfile_in(folder);
-    let file = made.map_err(|error| io::Error::from(error.kind()))?;
+    let file = builder
+        .tempfile_in(folder)
+        .map_err(|error| io::Error::from(error.kind()))?;
     #[cfg(unix)]
     if let Some(old) = old {
         keep_permissions(file.as_file(), old)?;

@@ -74,9 +74,10 @@ pub fn cell(text: &str) -> String {
 /// Returns whether the cell consists of digits, with an optional sign before them and an optional
 /// point between them.
 fn is_number(cell: &str) -> bool {
-    let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
-    let mut parts = digits.splitn(2, '.');
-    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    cell.strip_prefix(['-', '+'])
+        .unwrap_or(cell)
+        .splitn(2, '.')
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Escapes text so that Markdown shows it literally: it cannot become a table cell, link, HTML or
@@ -112,8 +113,11 @@ pub fn shell(word: &str) -> String {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }
     let in_octal = |c: char| {
-        let bytes = c.to_string().into_bytes().into_iter();
-        bytes.map(|byte| format!("\\{byte:03o}")).collect()
+        c.to_string()
+            .into_bytes()
+            .into_iter()
+            .map(|byte| format!("\\{byte:03o}"))
+            .collect()
     };
     let word = replaced(word, |c| match c {
         '\'' | '\\' => Some(format!("\\{c}")),

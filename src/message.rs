@@ -72,6 +72,9 @@ impl From<io::Error> for Unreadable {
 #[error("{0}")]
 pub struct FileError(String);
 
+/// The result of reading a file.
+pub(crate) type Result<T, E = FileError> = std::result::Result<T, E>;
+
 impl FileError {
     /// Creates an error with this text, which must end with what the user can do and be listed in
     /// docs/messages.md.

@@ -12,8 +12,8 @@ use std::thread;
 /// -v`, the calling thread does all work.
 pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let wanted = std::env::var("RAYON_NUM_THREADS").ok();
-    let wanted = wanted
+    let wanted = std::env::var("RAYON_NUM_THREADS")
+        .ok()
         .and_then(|text| text.parse().ok())
         .filter(|&threads| threads > 0);
     let count = wanted.map_or(processors, |wanted: usize| wanted.min(processors));
@@ -46,8 +46,8 @@ pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> 
 /// shorter). Returns no range if `count` is 0.
 pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
     let at_once = count.div_ceil(parts.max(1)).max(1);
-    let starts = (0..count).step_by(at_once);
-    starts
+    (0..count)
+        .step_by(at_once)
         .map(|start| start..count.min(start + at_once))
         .collect()
 }
@@ -73,8 +73,10 @@ pub(crate) fn by_parts<T: Send>(
     of_part: impl Fn(Range<usize>) -> T + Send + Sync,
     join: impl Fn(T, T) -> T + Send + Sync,
 ) -> Option<T> {
-    let parts = equal_parts(count, parts).into_par_iter();
-    parts.map(of_part).reduce_with(join)
+    equal_parts(count, parts)
+        .into_par_iter()
+        .map(of_part)
+        .reduce_with(join)
 }
 
 #[cfg(test)]

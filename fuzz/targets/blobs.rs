@@ -3,9 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use popliner::profile::encoding::{
-    Runs, ValueRun, decode_list, encode_diff_rle, encode_list, encode_rle,
-};
+use popliner::profile::encoding::{Runs, ValueRun, decode_list};
+use synthesize::encoding::{encode_diff_rle, encode_list, encode_rle};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&limit, blob)) = data.split_first() else {

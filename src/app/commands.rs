@@ -111,13 +111,16 @@ impl<'a> Commands<'a> {
 
     /// Returns the command that gives the answer to the request of the run with these changes.
     pub(super) fn changed(&self, change: &[Word]) -> String {
-        let command = change.iter().fold(self.own(), |command, word| match word {
-            Word::Set(option, value) => command.with(option, value),
-            Word::Add(option, value) => command.and(option, value),
-            Word::Without(option) => command.without(&[option]),
-            Word::Drop(constraint) => command.without_constraint(constraint),
-        });
-        command.with_flag("--solve").to_string()
+        change
+            .iter()
+            .fold(self.own(), |command, word| match word {
+                Word::Set(option, value) => command.with(option, value),
+                Word::Add(option, value) => command.and(option, value),
+                Word::Without(option) => command.without(&[option]),
+                Word::Drop(constraint) => command.without_constraint(constraint),
+            })
+            .with_flag("--solve")
+            .to_string()
     }
 
     /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
@@ -177,8 +180,8 @@ fn after_refusal(report: &Report) -> Vec<String> {
         return Vec::new();
     };
     let pipeline = report.pipeline.iter();
-    let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
-    let lines = others
+    let lines = pipeline
+        .flat_map(|pipeline| &pipeline.alternatives)
         .chain(&refusal.on_more_ipus)
         .filter(|other| other.fits)
         .map(|other| format!("  this fits:      {}", other.command));

@@ -33,8 +33,9 @@ fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writ
             out.write_all(html(report).as_bytes())
         }),
     ];
-    let forms = forms.into_iter();
-    forms.filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
+    forms
+        .into_iter()
+        .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
 /// Returns whether the path is `-`, which stands for standard output.
@@ -59,8 +60,10 @@ pub(super) fn check(options: &Options) -> Result<()> {
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
         };
-        let mut same = used.iter().filter(|(_, path)| *path == written);
-        let same = same.find(|(other, _)| !is_itself(*other));
+        let same = used
+            .iter()
+            .filter(|(_, path)| *path == written)
+            .find(|(other, _)| !is_itself(*other));
         refuse_companion(option, &written, &options.input.profile)?;
         let printed = stdout::is_file(&written).then_some("standard output");
         if let Some(other) = same.map(|(other, _)| *other).or(printed) {
@@ -95,17 +98,16 @@ fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> 
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
     let debug = (!options.saved.load_from_file).then(|| debug_path(options).ok());
-    let inputs = [
+    [
         ("PROFILE", Some(options.input.profile.clone())),
         ("DEBUG", debug.flatten()),
         framework,
         app,
         ("--compare", options.exports.compare.clone()),
-    ];
-    let inputs = inputs.into_iter();
-    inputs
-        .filter_map(|(name, file)| Some((name, target(&file?))))
-        .collect()
+    ]
+    .into_iter()
+    .filter_map(|(name, file)| Some((name, target(&file?))))
+    .collect()
 }
 
 /// Returns the files that this run writes: of each, the option that names it, and its path as
@@ -122,8 +124,9 @@ fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
         ));
     }
     let saved = saved.map(|path| ("--save-to-file", path));
-    let forms = exports(options).map(|(option, path, _)| (option, path));
-    let forms = forms.filter(|(_, path)| !is_standard_output(path));
+    let forms = exports(options)
+        .map(|(option, path, _)| (option, path))
+        .filter(|(_, path)| !is_standard_output(path));
     Ok(saved.into_iter().chain(forms).collect())
 }
 

@@ -13,12 +13,11 @@ use std::io::Write;
 /// Judges the compilation in the profile, writes the results to `out`, and returns the exit code.
 /// `prediction` is the report of `--compare`.
 pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
-    let compilation = read(run)?;
-    let mut report = compilation.fit(&run.request)?;
+    let mut report = read(run)?.fit(&run.request)?;
     run.check_verdict(&report)?;
     if let Some((path, prediction)) = run.options.exports.compare.as_deref().zip(prediction) {
-        let compared = compare(&prediction, &mut report);
-        compared.with_context(|| format!("--compare {}", displayed(path)))?;
+        compare(&prediction, &mut report)
+            .with_context(|| format!("--compare {}", displayed(path)))?;
     }
     let outputs = Outputs {
         tables: report.tables(run.options.results.format),

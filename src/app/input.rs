@@ -107,8 +107,9 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     }
     let what = ("such file", "the framework");
     let bytes = read_bounded(&path, limits::BESIDE, what)?;
-    let value = serde_json::from_slice(&bytes);
-    Ok(Some(value.map_err(ReadError::NoJson)?))
+    Ok(Some(
+        serde_json::from_slice(&bytes).map_err(ReadError::NoJson)?,
+    ))
 }
 
 /// Returns the path of the debug file: the second argument, or `debug.cbor` beside the profile or
@@ -168,8 +169,7 @@ pub(super) fn read_bounded(
     (what, writer): (&'static str, &'static str),
 ) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    let file = File::open(path)?;
-    file.take(max + 1).read_to_end(&mut bytes)?;
+    File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLarge { max, what, writer });
     }

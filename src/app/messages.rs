@@ -173,12 +173,12 @@ fn look(
 /// Returns whether the locale uses UTF-8, according to the first of `LC_ALL`, `LC_CTYPE` and `LANG`
 /// that is set.
 fn is_unicode() -> bool {
-    let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
-    let mut set = variables
+    ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
         .filter_map(std::env::var_os)
-        .filter(|value| !value.is_empty());
-    set.next().is_some_and(|locale| {
-        let locale = locale.to_string_lossy().to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
+        .find(|value| !value.is_empty())
+        .is_some_and(|locale| {
+            let locale = locale.to_string_lossy().to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        })
 }

@@ -49,15 +49,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     // If this fails, Ctrl-C still ends the run, but a temporary file could remain.
     let _ = atomic::end_on_signals();
-    let outcome = parallel::on_all_threads(|| {
+    parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
         let exit = run_command_line(line, &mut out)?;
         out.flush()?;
         Ok(exit)
-    });
-    outcome
-        .unwrap_or_else(|error| report_failure(&error))
-        .into()
+    })
+    .unwrap_or_else(|error| report_failure(&error))
+    .into()
 }
 
 /// Prints the message with which clap ended parsing: an error about the options to standard error
@@ -67,8 +66,8 @@ fn print_clap_message(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         return Exit::Usage.into();
     }
-    let exit = stdout::unless_closed(printed, ()).map(|()| Exit::Done);
-    exit.unwrap_or_else(|error| report_failure(&error.into()))
+    stdout::unless_closed(printed, ())
+        .map_or_else(|error| report_failure(&error.into()), |()| Exit::Done)
         .into()
 }
 
@@ -111,8 +110,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         request,
         messages,
     };
-    let earlier = run.options.exports.compare.as_deref();
-    let earlier = earlier.map(output::read_earlier).transpose()?;
+    let earlier = run
+        .options
+        .exports
+        .compare
+        .as_deref()
+        .map(output::read_earlier)
+        .transpose()?;
     let is_fit = run.options.results.fit;
     if is_fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options) {
         return fit::run(&run, earlier, out);
@@ -195,10 +199,14 @@ impl Run {
         })?;
         self.check_verdict(&report)?;
         if let Some(what_if) = &mut report.what_if {
-            let by_modules = searched.layers.are_switched;
-            let by_modules = by_modules.then(|| "--layer-name-regex=auto".to_owned());
-            let pipeline = report.pipeline.iter();
-            let chosen = pipeline.flat_map(PipelineFacts::chosen_options);
+            let by_modules = searched
+                .layers
+                .are_switched
+                .then(|| "--layer-name-regex=auto".to_owned());
+            let chosen = report
+                .pipeline
+                .iter()
+                .flat_map(PipelineFacts::chosen_options);
             let repeated = self.options.repeated.iter().cloned();
             what_if.arguments = repeated.chain(by_modules).chain(chosen).collect();
         }

@@ -21,8 +21,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
     }
-    let outline = Outline::read(&options.input.profile);
-    outline.is_ok_and(|found| found.ipus > found.replicas.max(1))
+    Outline::read(&options.input.profile).is_ok_and(|found| found.ipus > found.replicas.max(1))
 }
 
 /// Prints how much memory the model needs on one IPU, and whether it fits. Returns `true` if that
@@ -53,8 +52,9 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     let is_answered = bytes <= limit && run.request.ipus.is_none() && !run.options.wants_report();
     if is_answered {
         let file = displayed(&run.options.input.profile);
-        let warnings = doubts.iter().map(|found| found.warning(true));
-        warnings.for_each(|warning| messages.warning(Some(&file), &warning));
+        for doubt in &doubts {
+            messages.warning(Some(&file), &doubt.warning(true));
+        }
     }
     messages.summary(kind(model));
     let units = messages.look().units.for_bytes(limit);
@@ -92,8 +92,14 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
 /// bytes to compare from the record of a tile. Returns `None` if the profile has no record of
 /// tiles.
 fn fullest(model: &Model, bytes: impl Fn(&RecordedTile) -> u64) -> Option<(usize, u64)> {
-    let recorded = model.recorded.tiles.iter().map(bytes);
-    recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes)
+    model
+        .recorded
+        .tiles
+        .iter()
+        .map(bytes)
+        .enumerate()
+        .rev()
+        .max_by_key(|&(_, bytes)| bytes)
 }
 
 /// Warns if the fullest tile exceeds `limit` (bytes) when the gaps between its variables count as

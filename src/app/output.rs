@@ -119,8 +119,9 @@ impl<'a> Outputs<'a> {
     /// gets a line with its name.
     fn count(&self) -> usize {
         let results = &self.options.results;
-        let solved = self.solved_tables();
-        let solved = solved.map_or(usize::from(results.solve), |tables| tables.len());
+        let solved = self
+            .solved_tables()
+            .map_or(usize::from(results.solve), |tables| tables.len());
         let search = [results.sweep, results.plan].map(usize::from);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
@@ -270,8 +271,12 @@ impl<'a> Outputs<'a> {
         /// warning says so.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, self.messages.look(), &[ScreenPart::Coverage]);
-        let coverage = self.report.memory.coverage.iter();
-        let mut misses = coverage.map(|bytes| (i128::from(bytes.rest), i128::from(bytes.recorded)));
+        let mut misses = self
+            .report
+            .memory
+            .coverage
+            .iter()
+            .map(|bytes| (i128::from(bytes.rest), i128::from(bytes.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
             let warning = Warning::new(format!(
                 "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; run \

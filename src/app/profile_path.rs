@@ -79,9 +79,12 @@ fn is_file(path: &Path) -> io::Result<bool> {
 
 /// Returns the error that a folder has no profile, with the names of the files that it has.
 fn no_profile(folder: &Path) -> anyhow::Error {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.map(|entry| displayed(Path::new(&entry.file_name())));
-    let mut names: Vec<String> = names.collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| displayed(Path::new(&entry.file_name())))
+        .collect();
     names.sort();
     let has = match names.len() {
         0 => "it is empty".to_owned(),
@@ -127,11 +130,14 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
 fn command_with(options: &Options, profile: &Path) -> String {
     let folder = options.input.profile.to_string_lossy();
     let profile = profile.to_string_lossy();
-    let arguments = options.arguments.iter().map(|arg| match *arg == folder {
-        true => &profile,
-        false => arg.as_str(),
-    });
-    let words = arguments.map(|argument| format!(" {}", shell(argument)));
+    let words = options
+        .arguments
+        .iter()
+        .map(|arg| match *arg == folder {
+            true => &profile,
+            false => arg.as_str(),
+        })
+        .map(|argument| format!(" {}", shell(argument)));
     format!("popliner{}", words.collect::<String>())
 }
 

@@ -35,8 +35,10 @@ pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T>
 #[cfg(unix)]
 pub(super) fn is_file(path: &Path) -> bool {
     use std::os::{fd::AsFd, unix::fs::MetadataExt};
-    let stdout = io::stdout().as_fd().try_clone_to_owned();
-    let stdout = stdout.and_then(|fd| File::from(fd).metadata());
+    let stdout = io::stdout()
+        .as_fd()
+        .try_clone_to_owned()
+        .and_then(|fd| File::from(fd).metadata());
     let (Ok(stdout), Ok(other)) = (stdout, path.metadata()) else {
         return false;
     };
@@ -148,10 +150,10 @@ impl<'a, W: Write> Sections<'a, W> {
             [] => {}
             [(_, only)] if !self.has_names => write!(self.out, "{only}")?,
             several => {
-                let fields = several
+                let fields: Vec<String> = several
                     .iter()
-                    .map(|(name, text)| format!("\"{name}\": {}", text.trim_end()));
-                let fields: Vec<String> = fields.collect();
+                    .map(|(name, text)| format!("\"{name}\": {}", text.trim_end()))
+                    .collect();
                 writeln!(self.out, "{{\n{}\n}}", fields.join(",\n"))?;
             }
         }

@@ -36,8 +36,11 @@ pub(super) fn tables(
         tables.push(report::layers(positions, &memory.single_layers()));
     }
     if options.tables.memory_totals {
-        let whole = memory.stages(std::slice::from_ref(&(0..positions.len())));
-        let whole = whole.iter().map(|stage| stage.sums().total()).sum();
+        let whole = memory
+            .stages(std::slice::from_ref(&(0..positions.len())))
+            .iter()
+            .map(|stage| stage.sums().total())
+            .sum();
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
     if options.tables.memory_affinity || options.tables.interlayer_communication {

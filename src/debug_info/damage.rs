@@ -183,21 +183,22 @@ impl Anomalies {
             (self.mistyped, Damage::Mistyped),
             (self.names_outside, Damage::NamesOutside),
         ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let counts = counts.map(|(count, damage)| damage(count));
+        let counts = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, damage)| damage(count));
         broken.into_iter().chain(second).chain(counts).collect()
     }
 
-    /// Returns a warning if bytes other than a map follow the document, which are ignored; else
-    /// nothing. The file must have been read to its end.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let trailing = self.trailing.map(|end| {
+    /// Returns a warning if bytes other than a map follow the document, which are ignored. The file
+    /// must have been read to its end.
+    pub fn warning(&self) -> Option<Warning> {
+        self.trailing.map(|end| {
             Warning::new(format!(
                 "the debug file continues after its document, which ends at byte {end}, and the \
                  rest is ignored; {DEBUG_AGAIN}"
             ))
-        });
-        trailing.into_iter().collect()
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::damage::{Anomalies, shape, too_many};
 use super::keys::ContextField;
 use super::take::{Skipped, Take, To, next_key};
 use super::texts::{Interner, Texts};
-use crate::message::FileError;
+use crate::message::{FileError, Result};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 
 /// The parts of a debug file that were read so far.
@@ -105,7 +105,7 @@ impl Collected {
     ///
     /// # Errors
     /// If there are more contexts or texts than can be numbered.
-    fn push_context(&mut self) -> Result<(), FileError> {
+    fn push_context(&mut self) -> Result<()> {
         self.anomalies.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
             self.anomalies.without_id += 1;

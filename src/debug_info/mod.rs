@@ -47,8 +47,8 @@ pub struct DebugInfo {
     layers: u16,
     /// Signs of damage, the gravest first.
     damage: Vec<Damage>,
-    /// Warnings about anomalies that cost no data, such as bytes after the document.
-    warnings: Vec<Warning>,
+    /// Warning about bytes after the document, which cost no data.
+    warning: Option<Warning>,
 }
 
 impl DebugInfo {
@@ -88,8 +88,9 @@ impl DebugInfo {
     /// parents.
     pub fn is_orphan(&self, p: Position) -> bool {
         let lacks = |parent: u64| parent != 0 && self.position(parent).is_none();
-        let mut above = self.chain(self.id(p)).map(|above| self.record(above));
-        above.any(|record| record.on_cycle || lacks(record.parent))
+        self.chain(self.id(p))
+            .map(|above| self.record(above))
+            .any(|record| record.on_cycle || lacks(record.parent))
     }
 
     /// Returns whether any context was written by this software layer.
@@ -102,10 +103,11 @@ impl DebugInfo {
     pub fn text(&self, p: Position, field: ContextField) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
-        let fields = self
+        let (_, text) = self
             .fields
-            .get(first..first + record.field_count as usize)?;
-        let (_, text) = fields.iter().find(|(kept, _)| *kept == field)?;
+            .get(first..first + record.field_count as usize)?
+            .iter()
+            .find(|(kept, _)| *kept == field)?;
         self.texts.get(*text)
     }
 
@@ -159,10 +161,10 @@ impl DebugInfo {
         &self.damage
     }
 
-    /// Returns the warnings about anomalies of the file that cost no data, such as bytes after the
-    /// document.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
+    /// Returns the warning about bytes after the document, which cost no data; `None` if there are
+    /// no such bytes.
+    pub fn warning(&self) -> Option<&Warning> {
+        self.warning.as_ref()
     }
 
     /// Returns the stored context at a position; an empty record for a position of another

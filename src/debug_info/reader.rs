@@ -6,7 +6,7 @@ use super::context::{ContextRecord, NO_NAME};
 use super::damage::{Truncation, looks_like, shape};
 use super::document::Collected;
 use crate::limits;
-use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Result};
 use crate::profile::Ids;
 use crate::progress::Progress;
 use rayon::prelude::*;
@@ -30,7 +30,7 @@ impl DebugInfo {
     /// # Errors
     /// If the file is no debug file. A truncated file is not an error (see
     /// [`DebugInfo::damage`]).
-    pub fn read(path: &Path) -> Result<DebugInfo, FileError> {
+    pub fn read(path: &Path) -> Result<DebugInfo> {
         Self::read_with(path, &Progress::new())
     }
 
@@ -38,7 +38,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, FileError> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo> {
         let file = File::open(path)?;
         // The length of a pipe is 0.
         let length = file.metadata()?.len();
@@ -50,12 +50,12 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub fn from_reader(reader: impl Read) -> Result<DebugInfo, FileError> {
+    pub fn from_reader(reader: impl Read) -> Result<DebugInfo> {
         read(reader)
     }
 }
 
-fn read(mut reader: impl Read) -> Result<DebugInfo, FileError> {
+fn read(mut reader: impl Read) -> Result<DebugInfo> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
     check_head(&head)?;
@@ -107,7 +107,7 @@ fn is_map(byte: u8) -> bool {
 ///
 /// # Errors
 /// If the file is of another kind; the error guesses which.
-fn check_head(head: &[u8]) -> Result<(), FileError> {
+fn check_head(head: &[u8]) -> Result<()> {
     let untagged = untagged(head);
     match untagged.first() {
         None if head.is_empty() => Err(FileError::new(format!(
@@ -129,7 +129,7 @@ fn check_head(head: &[u8]) -> Result<(), FileError> {
 
 /// Builds a [`DebugInfo`] from the parts that were read. `offset` is the number of bytes read.
 /// `damaged` says whether an incomplete file is malformed at that offset rather than cut off there.
-fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo, FileError> {
+fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
     check(&mut collected, offset, damaged)?;
     let Collected {
         mut records,
@@ -169,13 +169,13 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
         names,
         index,
         damage: anomalies.damage(truncation),
-        warnings: anomalies.warnings(),
+        warning: anomalies.warning(),
     })
 }
 
 /// Returns an error unless the parts that were read can come from a debug file. `offset` and
 /// `damaged` are as in [`finish`].
-fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), FileError> {
+fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<()> {
     let was_cut = !collected.is_complete && !damaged;
     match collected.refusal.take() {
         Some(refusal) => Err(refusal),
@@ -232,10 +232,10 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) 
             lengths[place as usize] = length;
         }
     }
-    let deep = lengths
+    lengths
         .iter()
-        .position(|&length| length as usize > max_parents + 1);
-    deep.map(|place| records[place].id)
+        .position(|&length| length as usize > max_parents + 1)
+        .map(|place| records[place].id)
 }
 
 /// Stands in the list of the parents' indices for a parent that the file lacks.
@@ -273,8 +273,10 @@ fn names_outside(records: &[ContextRecord], names: usize) -> usize {
 
 /// Returns the set of software layers that occur in `records`, as bits (see `SoftwareLayer::bit`).
 fn layers(records: &[ContextRecord]) -> u16 {
-    let bits = records.par_iter().map(|record| record.layer.bit());
-    bits.reduce(|| 0, |all, bit| all | bit)
+    records
+        .par_iter()
+        .map(|record| record.layer.bit())
+        .reduce(|| 0, |all, bit| all | bit)
 }
 
 /// A reader that counts the bytes read and stores why it stopped, since the errors of the CBOR

@@ -139,8 +139,7 @@ pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
         no_texts,
         is_open,
     };
-    let next = entries.next_key_seed(seed)?;
-    Ok(next.map(|()| key))
+    Ok(entries.next_key_seed(seed)?.map(|()| key))
 }
 
 /// Receives the key of a map entry. Stores the result of `meaning` in `key`, or adds 1 to

@@ -3,10 +3,13 @@
 use super::encoding::{BlobError, decode_list};
 use super::error::{DUPLICATE, cell, sqlite};
 use super::tile_bytes::TileBytes;
-use crate::message::{FileError, PROFILE_AGAIN};
+use crate::message::{FileError, PROFILE_AGAIN, Result};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
+
+/// Names of the columns of a table that a scan reads.
+pub(super) type Columns = &'static [&'static str];
 
 /// The cells of one row of a table in a profile. Methods identify a column by its index in
 /// `columns`, the columns that the scan reads.
@@ -14,7 +17,7 @@ use std::cell::Cell;
 pub(super) struct Cells<'r> {
     pub(super) row: &'r Row<'r>,
     pub(super) table: &'static str,
-    pub(super) columns: &'static [&'static str],
+    pub(super) columns: Columns,
     /// Number of bytes of texts and blobs that the scan of the table may still read, over all rows.
     pub(super) payload_left: &'r Cell<u64>,
 }
@@ -22,23 +25,21 @@ pub(super) struct Cells<'r> {
 impl<'r> Cells<'r> {
     /// Returns the value of the cell, of any type.
     #[inline(always)]
-    fn value(&self, column: usize) -> Result<ValueRef<'r>, FileError> {
-        let value = self.row.get_ref(column);
-        value.map_err(sqlite(self.table))
+    fn value(&self, column: usize) -> Result<ValueRef<'r>> {
+        self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
     /// Returns the rowid of the row. Call it only in a scan whose statement selects the rowid after
     /// all `columns`, as [`scan_ranges`](super::database::Database::scan_ranges) does.
     #[inline(always)]
-    pub(super) fn rowid(&self) -> Result<i64, FileError> {
-        let rowid = self.row.get(self.columns.len());
-        rowid.map_err(sqlite(self.table))
+    pub(super) fn rowid(&self) -> Result<i64> {
+        self.row.get(self.columns.len()).map_err(sqlite(self.table))
     }
 
     /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; an error if fewer
     /// are left. Rows of a damaged file that share pages thus end in an error instead of filling
     /// the memory.
-    fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8], FileError> {
+    fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return Err(FileError::new(format!(
                 "table `{}` is damaged: its rows hold more bytes than the whole file, so some of \
@@ -52,7 +53,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell; `None` for NULL.
     #[inline]
-    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, FileError> {
+    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>> {
         match self.value(column)? {
             ValueRef::Integer(value) => Ok(Some(value)),
             ValueRef::Null => Ok(None),
@@ -62,7 +63,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell, which must be at least 0; `None` for NULL.
     #[inline]
-    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, FileError> {
+    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>> {
         match self.signed(column)? {
             Some(value @ ..0) => Err(self.problem(column, format!("{value} is negative"))),
             value => Ok(value.map(|value| value as u64)),
@@ -71,7 +72,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell, which must be at least 0; NULL is an error.
     #[inline(always)]
-    pub(super) fn unsigned(&self, column: usize) -> Result<u64, FileError> {
+    pub(super) fn unsigned(&self, column: usize) -> Result<u64> {
         match self.value(column)? {
             ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
             _ => self
@@ -82,14 +83,14 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; NULL is an error.
     #[inline]
-    pub(super) fn small(&self, column: usize) -> Result<u32, FileError> {
+    pub(super) fn small(&self, column: usize) -> Result<u32> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
     /// Returns the number of a tile in the cell, which must be below `tiles`.
     #[inline]
-    pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32, FileError> {
+    pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
         let tile = self.unsigned(column)?;
         if tile >= u64::from(tiles) {
             return Err(self.problem(column, format!("there is no tile {tile}")));
@@ -98,7 +99,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; `None` for NULL.
-    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, FileError> {
+    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
             _ => self.small(column).map(Some),
@@ -107,7 +108,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the blob of the cell; an empty blob for NULL.
     #[inline]
-    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], FileError> {
+    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8]> {
         match self.value(column)? {
             ValueRef::Blob(bytes) => self.charge(bytes),
             ValueRef::Null => Ok(&[]),
@@ -117,7 +118,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the text of the cell, with bytes that are not UTF-8 replaced; an empty text for
     /// NULL.
-    pub(super) fn text(&self, column: usize) -> Result<String, FileError> {
+    pub(super) fn text(&self, column: usize) -> Result<String> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
             ValueRef::Null => Ok(String::new()),
@@ -127,7 +128,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the bytes of the text in the cell; `None` for a value of another type.
     #[inline]
-    pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>, FileError> {
+    pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>> {
         match self.value(column)? {
             ValueRef::Text(bytes) => self.charge(bytes).map(Some),
             _ => Ok(None),
@@ -155,7 +156,7 @@ impl<'r> Cells<'r> {
 
     /// Returns an error unless `is_first` says that the row is the first one with its id. Two rows
     /// with one id are an error, since it is unclear which of them counts.
-    pub(super) fn check_first(&self, is_first: bool) -> Result<(), FileError> {
+    pub(super) fn check_first(&self, is_first: bool) -> Result<()> {
         if is_first {
             Ok(())
         } else {
@@ -165,19 +166,19 @@ impl<'r> Cells<'r> {
 
     /// Decodes the blob of the cell, a run-length list (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub(super) fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
+    pub(super) fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {
         TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub(super) fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes, FileError> {
+    pub(super) fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes> {
         TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) of at most `limit`
     /// numbers.
-    pub(super) fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>, FileError> {
+    pub(super) fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
@@ -186,9 +187,9 @@ impl<'r> Cells<'r> {
     pub(super) fn sum<'b>(
         &self,
         parts: impl IntoIterator<Item = &'b TileBytes>,
-    ) -> Result<TileBytes, FileError> {
-        let sum = TileBytes::sum(parts.into_iter().map(|part| (part, 1)));
-        sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
+    ) -> Result<TileBytes> {
+        TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
+            .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
     /// Returns the error that the cell in `column` holds `found`, which has another type than

@@ -13,7 +13,7 @@ use super::error::or_warn;
 use super::ids::{Ids, of_ipu, position};
 use super::{ProgramKind, Programs, Target};
 use crate::limits;
-use crate::message::{FileError, Warning};
+use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
 
 /// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. The model leaves out
@@ -67,7 +67,7 @@ impl Cycles {
 const NO_PROGRAM: u32 = u32::MAX;
 
 /// Reads the executed cycles; `None` if the profile has no rows for them.
-fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>, FileError> {
+fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>> {
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
@@ -105,10 +105,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
 
 /// Reads the executed steps. Returns the index of their ids and, by position in that index, the
 /// program of each step: a position in [`Programs::all`], or [`NO_PROGRAM`].
-fn read_step_programs(
-    database: &Database,
-    programs: &Programs,
-) -> Result<(Ids, Vec<u32>), FileError> {
+fn read_step_programs(database: &Database, programs: &Programs) -> Result<(Ids, Vec<u32>)> {
     database.indexed("steps", &["id", "program"], |row| {
         match row.optional(1)? {
             Some(_) => position(&programs.ids, &row, 1, "programs"),
@@ -120,10 +117,7 @@ fn read_step_programs(
 /// Reads the executed cycles of each IPU over all runs: the sum over its steps, each with the
 /// cycles of the slowest tile of that IPU. `None` if there are no rows with an IPU. Rows without an
 /// IPU are sums and are skipped.
-pub(super) fn read_cycles_by_ipu(
-    database: &Database,
-    ipus: u32,
-) -> Result<Option<Vec<u64>>, FileError> {
+pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
     let table = "steps_by_ipu";
     if !database.has_table(table) {
         return Ok(None);
@@ -154,7 +148,7 @@ fn read_estimates(
     database: &Database,
     programs: &Programs,
     target: &Target,
-) -> Result<Option<Vec<u64>>, FileError> {
+) -> Result<Option<Vec<u64>>> {
     let tiles = target.tiles_per_ipu;
     let slowest = read_slowest(database, tiles)?;
     // The ids in exchanges are a plain list in a real profile. That they are one in compute sets
@@ -174,20 +168,29 @@ fn read_estimates(
         places,
         (&slowest, tiles),
     )?;
-    let cycles = programs.all.iter().map(|program| {
-        let found = match &program.kind {
-            ProgramKind::OnTileExecute(set) => sets.get(&programs.compute_sets[*set as usize].id),
-            ProgramKind::DoExchange(_) => program.variant_index.and_then(|row| exchanges.get(&row)),
-            _ => None,
-        };
-        found.copied().unwrap_or(0)
-    });
-    Ok(Some(cycles.collect()))
+    Ok(Some(
+        programs
+            .all
+            .iter()
+            .map(|program| {
+                let found = match &program.kind {
+                    ProgramKind::OnTileExecute(set) => {
+                        sets.get(&programs.compute_sets[*set as usize].id)
+                    }
+                    ProgramKind::DoExchange(_) => {
+                        program.variant_index.and_then(|row| exchanges.get(&row))
+                    }
+                    _ => None,
+                };
+                found.copied().unwrap_or(0)
+            })
+            .collect(),
+    ))
 }
 
 /// Reads `compilation_cycles_by_tile`: by id of a row, the cycles of its slowest tile. That tile
 /// counts, since tiles wait for each other between two steps. Empty if the profile lacks the table.
-fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, FileError> {
+fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>> {
     let table = "compilation_cycles_by_tile";
     if !database.has_table(table) {
         return Ok(FxHashMap::default());
@@ -206,7 +209,7 @@ fn estimates_in(
     table: &'static str,
     [ids, in_place]: [&'static [&'static str; 2]; 2],
     (slowest, tiles): (&FxHashMap<u64, u64>, u32),
-) -> Result<FxHashMap<u64, u64>, FileError> {
+) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
     // Both columns may exist, with NULL in the unused one.
     database.rows_if_any(table, in_place, |row| {
@@ -231,7 +234,7 @@ fn slowest_ipu(
     row: &Cells<'_>,
     column: usize,
     slowest: &FxHashMap<u64, u64>,
-) -> Result<Option<u64>, FileError> {
+) -> Result<Option<u64>> {
     let mut maximum = None;
     for id in Varints::new(row.blob(column)?) {
         let id = id.map_err(row.bad_blob(column))?;
@@ -245,7 +248,7 @@ fn slowest_ipu(
 /// Returns the cycles of the slowest tile in the cell in `column`, a run-length list (see
 /// `encoding.rs`) with one value for each of `tiles` tiles (as all 21 blobs of the real profile); 0
 /// if it is empty.
-fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, FileError> {
+fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64> {
     let blob = row.blob(column)?;
     maximum(blob, tiles).map_err(row.bad_blob(column))
 }
@@ -273,26 +276,29 @@ fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
 
 /// Reads how often each loop (Repeat) runs its body, by the position of the loop in
 /// [`Programs::all`]. Loops whose count is not fixed are left out.
-fn read_repeats(
-    database: &Database,
-    programs: &Programs,
-) -> Result<FxHashMap<u32, u64>, FileError> {
-    let counts = database.rows_if_any("program_type_repeat", &["id", "repeat_count"], |row| {
-        Ok((row.unsigned(0)?, row.optional(1)?))
-    })?;
-    let counts: FxHashMap<u64, Option<u64>> = counts.into_iter().collect();
-    let repeats = (0..).zip(&programs.all).filter_map(|(position, program)| {
-        let is_repeat = matches!(&program.kind, ProgramKind::Other(kind) if &**kind == "Repeat");
-        let row = program.variant_index.filter(|_| is_repeat)?;
-        Some((position, (*counts.get(&row)?)?))
-    });
-    Ok(repeats.collect())
+fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u32, u64>> {
+    let counts: FxHashMap<u64, Option<u64>> = database
+        .rows_if_any("program_type_repeat", &["id", "repeat_count"], |row| {
+            Ok((row.unsigned(0)?, row.optional(1)?))
+        })?
+        .into_iter()
+        .collect();
+    Ok((0..)
+        .zip(&programs.all)
+        .filter_map(|(position, program)| {
+            let is_repeat =
+                matches!(&program.kind, ProgramKind::Other(kind) if &**kind == "Repeat");
+            let row = program.variant_index.filter(|_| is_repeat)?;
+            Some((position, (*counts.get(&row)?)?))
+        })
+        .collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::encoding::encode_rle;
+    use crate::profile::encoding::push_varint;
+    use synthesize::encoding::encode_rle;
 
     #[test]
     fn the_slowest_tile_counts_and_every_tile_must_be_there() {
@@ -311,8 +317,8 @@ mod tests {
     fn a_few_bytes_that_claim_many_values_are_refused() {
         let mut blob = Vec::new();
         for _ in 0..4 {
-            super::super::encoding::push_varint(&mut blob, u64::MAX - 1);
-            super::super::encoding::push_varint(&mut blob, 9);
+            push_varint(&mut blob, u64::MAX - 1);
+            push_varint(&mut blob, 9);
         }
         assert_eq!(maximum(&blob, 6), Err(BlobError::TooLong(6)));
     }

@@ -4,11 +4,11 @@
 mod ranges;
 
 use super::FormatVersion;
-use super::cells::Cells;
+use super::cells::{Cells, Columns};
 use super::error::sqlite;
 use super::ids::Ids;
 use super::open::ProfileFile;
-use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
+use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Result};
 use crate::progress::{Progress, Task};
 use rusqlite::{Connection, Params, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,11 +34,11 @@ impl Database {
     /// Opens the profile at `path`, and reads its tables' names and its report format. Nothing is
     /// written, neither to the file nor beside it (see [`ProfileFile`]). Rows read later count in
     /// `progress`.
-    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, FileError> {
+    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
 
-    fn of(source: ProfileFile, progress: &Progress) -> Result<Self, FileError> {
+    fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection)?;
         let rows = ranges::rows_at_most(&connection, &schema);
@@ -61,11 +61,7 @@ impl Database {
 
     /// Returns an error unless `table` is a table (no view or virtual table) and has all of
     /// `columns`, none of them computed when it is read.
-    pub(super) fn require(
-        &self,
-        table: &'static str,
-        columns: &[&'static str],
-    ) -> Result<(), FileError> {
+    pub(super) fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let version = self.version;
         let Some(entry) = self.schema.0.get(table) else {
             return Err(FileError::new(format!(
@@ -105,12 +101,13 @@ impl Database {
     pub(super) fn columns(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
+        columns: Columns,
         required: usize,
-    ) -> Result<&'static [&'static str], FileError> {
+    ) -> Result<Columns> {
         self.require(table, &columns[..required])?;
-        let more = columns[required..].iter();
-        let more = more.take_while(|&&column| self.require(table, &[column]).is_ok());
+        let more = columns[required..]
+            .iter()
+            .take_while(|&&column| self.require(table, &[column]).is_ok());
         Ok(&columns[..required + more.count()])
     }
 
@@ -118,7 +115,7 @@ impl Database {
     ///
     /// # Errors
     /// If the file has changed since it was first opened.
-    pub(super) fn open_again(source: &ProfileFile) -> Result<Self, FileError> {
+    pub(super) fn open_again(source: &ProfileFile) -> Result<Self> {
         let found = ProfileFile::find(&source.path)?;
         source.check_same(&found)?;
         Self::of(found, &Progress::new())
@@ -130,9 +127,9 @@ impl Database {
     pub(super) fn scan(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        mut visit: impl FnMut(Cells<'_>) -> Result<(), FileError>,
-    ) -> Result<(), FileError> {
+        columns: Columns,
+        mut visit: impl FnMut(Cells<'_>) -> Result<()>,
+    ) -> Result<()> {
         self.require(table, columns)?;
         let sql = select(table, columns, "", "");
         self.query(table, columns, &sql, [], |row| {
@@ -145,9 +142,9 @@ impl Database {
     pub(super) fn rows<T>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
-    ) -> Result<Vec<T>, FileError> {
+        columns: Columns,
+        mut read: impl FnMut(Cells<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let mut values = Vec::new();
         self.scan(table, columns, |row| {
             values.push(read(row)?);
@@ -161,9 +158,9 @@ impl Database {
     pub(super) fn rows_if_any<T>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
-    ) -> Result<Vec<T>, FileError> {
+        columns: Columns,
+        read: impl FnMut(Cells<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         match self.require(table, columns) {
             Ok(()) => self.rows(table, columns, read),
             Err(_) => Ok(Vec::new()),
@@ -175,9 +172,9 @@ impl Database {
     pub(super) fn indexed<T>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
-    ) -> Result<(Ids, Vec<T>), FileError> {
+        columns: Columns,
+        mut read: impl FnMut(Cells<'_>) -> Result<T>,
+    ) -> Result<(Ids, Vec<T>)> {
         let mut ids = Vec::new();
         let values = self.rows(table, columns, |row| {
             ids.push(row.unsigned(0)?);
@@ -191,9 +188,9 @@ impl Database {
     pub(super) fn by_id<T>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
-    ) -> Result<FxHashMap<u64, T>, FileError> {
+        columns: Columns,
+        mut read: impl FnMut(Cells<'_>) -> Result<T>,
+    ) -> Result<FxHashMap<u64, T>> {
         let mut values = FxHashMap::default();
         self.scan(table, columns, |row| {
             let value = read(row)?;
@@ -208,10 +205,10 @@ impl Database {
     pub(super) fn with_ids<T>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
+        columns: Columns,
         ids: FxHashSet<u64>,
-        mut read: impl FnMut(Cells<'_>) -> Result<T, FileError>,
-    ) -> Result<FxHashMap<u64, T>, FileError> {
+        mut read: impl FnMut(Cells<'_>) -> Result<T>,
+    ) -> Result<FxHashMap<u64, T>> {
         self.require(table, columns)?;
         let mut values = FxHashMap::default();
         let mut ids: Vec<u64> = ids.into_iter().collect();
@@ -229,11 +226,12 @@ impl Database {
     }
 
     /// Returns whether `table`, which must exist, has at least one row.
-    pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, FileError> {
+    pub(super) fn has_rows(&self, table: &'static str) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
-            let found = connection.query_row(&sql, [], |row| row.get(0));
-            found.map_err(sqlite(table))
+            connection
+                .query_row(&sql, [], |row| row.get(0))
+                .map_err(sqlite(table))
         })
     }
 
@@ -242,11 +240,11 @@ impl Database {
     fn query(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
+        columns: Columns,
         sql: &str,
         parameters: impl Params,
-        mut visit: impl FnMut(Cells<'_>) -> Result<ControlFlow<()>, FileError>,
-    ) -> Result<(), FileError> {
+        mut visit: impl FnMut(Cells<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let failed = sqlite(table);
         let payload_left = Cell::new(self.source.max_payload());
         self.with_connection(|connection| {
@@ -268,12 +266,11 @@ impl Database {
     }
 
     /// Calls `work` with an idle connection, or with a new one if all are in use.
-    fn with_connection<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, FileError>,
-    ) -> Result<T, FileError> {
-        let idle = self.lock_idle().pop();
-        let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
+    fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let connection = self
+            .lock_idle()
+            .pop()
+            .map_or_else(|| self.source.connect(), Ok)?;
         let done = work(&connection);
         self.lock_idle().push(connection);
         done
@@ -333,10 +330,11 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 
 impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables.
-    pub(super) fn read(connection: &Connection) -> Result<Self, FileError> {
+    pub(super) fn read(connection: &Connection) -> Result<Self> {
         let mut schema = Self(FxHashMap::default());
-        let read = schema.fill(connection);
-        read.map_err(sqlite("the list of tables"))?;
+        schema
+            .fill(connection)
+            .map_err(sqlite("the list of tables"))?;
         Ok(schema)
     }
 
@@ -374,8 +372,9 @@ impl Schema {
     /// `None` if there is none.
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
-        let mut names = ["rowid", "_rowid_", "oid"].into_iter();
-        names.find(|&name| !entry.columns.contains_key(name))
+        ["rowid", "_rowid_", "oid"]
+            .into_iter()
+            .find(|&name| !entry.columns.contains_key(name))
     }
 }
 

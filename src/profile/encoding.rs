@@ -1,4 +1,4 @@
-//! Decodes and encodes the blobs of `profile.pop`.
+//! Decodes the blobs of `profile.pop`.
 //!
 //! * **varint**: unsigned, big-endian groups of 7 bits; the high bit marks the *last* byte. `80` is
 //!   0, `81` is 1, `01 96` is 150.
@@ -10,9 +10,6 @@
 //! A few bytes can claim 2^60 values, so a list is only decoded up to a bound, which the caller
 //! takes from the target (tiles) or the file (ids), and [`Runs`] does not expand runs.
 
-mod encode;
-
-pub use encode::*;
 use thiserror::Error;
 
 /// The reason why a blob of a profile cannot be decoded.
@@ -71,6 +68,15 @@ impl Iterator for Varints<'_> {
             }
         }
     }
+}
+
+/// Appends `value` to `blob` as a varint, which [`Varints`] decodes.
+pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
+    let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
+    for group in (1..groups).rev() {
+        blob.push((value >> (7 * group)) as u8 & 0x7f);
+    }
+    blob.push(value as u8 & 0x7f | 0x80);
 }
 
 /// A value that a run-length list repeats, and the number of repetitions.
@@ -152,6 +158,7 @@ pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use synthesize::encoding::{encode_diff_rle, encode_list, encode_rle};
 
     /// Expands a run-length list of at most `limit` values.
     fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {

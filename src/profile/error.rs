@@ -1,7 +1,7 @@
 //! Creates the errors about a cell of `profile.pop`, and about a part of the file that SQLite
 //! cannot read.
 
-use crate::message::{FileError, PROFILE_AGAIN, Warning};
+use crate::message::{FileError, PROFILE_AGAIN, Result, Warning};
 
 /// The problem of an id that several rows have, in the words of [`cell`].
 pub(super) const DUPLICATE: &str = "duplicate id";
@@ -59,11 +59,7 @@ pub(super) fn no_row(table: &str) -> FileError {
 
 /// Returns the value of `read`. If it is an error, returns the default, and adds to `warnings` that
 /// `what`, a plural noun, are left out because of it.
-pub(super) fn or_warn<T: Default>(
-    read: Result<T, FileError>,
-    what: &str,
-    warnings: &mut Vec<Warning>,
-) -> T {
+pub(super) fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
     read.unwrap_or_else(|error| {
         warnings.push(Warning::new(format!("{what} are left out: {error}")));
         T::default()

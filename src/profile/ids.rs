@@ -2,7 +2,7 @@
 
 use super::cells::Cells;
 use super::error::{DUPLICATE, cell};
-use crate::message::FileError;
+use crate::message::Result;
 
 /// Maps the id of each row of a table to the position of the row.
 ///
@@ -59,11 +59,7 @@ impl Ids {
 
     /// Indexes `ids`, the ids of all rows of `table` in the order of the rows. It is an error,
     /// which names `table` and `column`, if two rows have one id.
-    pub(super) fn of(
-        table: &'static str,
-        column: &'static str,
-        ids: &[u64],
-    ) -> Result<Self, FileError> {
+    pub(super) fn of(table: &'static str, column: &'static str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }
 
@@ -134,14 +130,15 @@ impl IdColumn {
         self,
         table: &'static str,
         column: &'static str,
-    ) -> Result<(Ids, Option<Vec<u64>>), FileError> {
+    ) -> Result<(Ids, Option<Vec<u64>>)> {
         match self.0[..] {
             [] => return Ok((Ids::dense(0), None)),
             [(0, count)] => return Ok((Ids::dense(count as u32), None)),
             _ => {}
         }
-        let ids = self.0.into_iter();
-        let ids: Vec<u64> = ids
+        let ids: Vec<u64> = self
+            .0
+            .into_iter()
             .flat_map(|(first, count)| first..first + count)
             .collect();
         Ok((Ids::of(table, column, &ids)?, Some(ids)))
@@ -152,12 +149,7 @@ impl IdColumn {
 /// with that id. `ids` is the index of `table`. An error, which names the cell, if there is no such
 /// row.
 #[inline]
-pub(super) fn position(
-    ids: &Ids,
-    row: &Cells<'_>,
-    column: usize,
-    table: &str,
-) -> Result<u32, FileError> {
+pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -> Result<u32> {
     let id = row.unsigned(column)?;
     let unknown = || row.problem(column, format!("`{table}` has no row with the id {id}"));
     ids.position(id).ok_or_else(unknown)
@@ -170,13 +162,15 @@ pub(super) fn of_ipu<'a, T>(
     row: &Cells<'_>,
     column: usize,
     ipu: u64,
-) -> Result<&'a mut T, FileError> {
+) -> Result<&'a mut T> {
     let count = ipus.len();
-    let found = usize::try_from(ipu).ok().and_then(|ipu| ipus.get_mut(ipu));
-    found.ok_or_else(|| {
-        let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
-        row.problem(column, problem)
-    })
+    usize::try_from(ipu)
+        .ok()
+        .and_then(|ipu| ipus.get_mut(ipu))
+        .ok_or_else(|| {
+            let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
+            row.problem(column, problem)
+        })
 }
 
 #[cfg(test)]

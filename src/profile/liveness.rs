@@ -5,7 +5,7 @@ use super::Programs;
 use super::database::Database;
 use super::error::cell;
 use super::ids::{Ids, position};
-use crate::message::FileError;
+use crate::message::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ pub(super) const STEPS: &str = "depth_first_steps";
 const CLASSES: &str = "eq_classes";
 
 /// Reads the liveness steps in ascending order of their ids.
-pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>, FileError> {
+pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
     let table = STEPS;
     let columns = &["id", "program_id", "parent_step_id"];
     let mut rows = database.rows(table, columns, |row| {
@@ -72,7 +72,7 @@ pub struct LiveClasses {
 impl LiveClasses {
     /// Reads the classes, and the index that maps the id of a class to its position. `steps` has
     /// the ids of all steps, ascending.
-    pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids), FileError> {
+    pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids)> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
         })?;
@@ -186,8 +186,9 @@ fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
-            let ranges = self.ranges(class).iter();
-            ranges.map(move |&(from, to)| (class, from, to))
+            self.ranges(class)
+                .iter()
+                .map(move |&(from, to)| (class, from, to))
         };
         let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)
@@ -207,21 +208,19 @@ impl<'de> Deserialize<'de> for LiveClasses {
 /// ascending), or ends after the id that follows the last step. The end is not checked if ids have
 /// gaps, since the id that follows the last step is then unknown.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
-    let ends = steps.first().zip(steps.last());
-    ends.is_some_and(|(first, last)| {
-        let is_dense = last - first == steps.len() as u64 - 1;
-        from > *last || (is_dense && to - 1 > *last)
-    })
+    steps
+        .first()
+        .zip(steps.last())
+        .is_some_and(|(first, last)| {
+            let is_dense = last - first == steps.len() as u64 - 1;
+            from > *last || (is_dense && to - 1 > *last)
+        })
 }
 
 /// Reads the live ranges of classes (`eq_class_step`): position of the class, first step index, and
 /// end (exclusive). The table holds ids of steps; an end is the id after the last step. `ids` is
 /// the index of the classes, `steps` the ids of all steps, ascending.
-fn read_ranges(
-    database: &Database,
-    ids: &Ids,
-    steps: &[u64],
-) -> Result<Vec<(u32, u32, u32)>, FileError> {
+fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
     let columns = &["eq_class_id", "step_id_from", "step_id_to"];
     let mut ranges = database.rows("eq_class_step", columns, |row| {

@@ -52,8 +52,9 @@ fn gaps(classes: &LiveClasses, class: u32) -> impl Iterator<Item = Range<u32>> {
     let ranges = classes.ranges(class).iter();
     let ends = once(0).chain(ranges.clone().map(|range| range.1));
     let begins = ranges.map(|range| range.0).chain(once(classes.steps()));
-    let gaps = ends.zip(begins).map(|(end, begin)| end..begin);
-    gaps.filter(|gap| !gap.is_empty())
+    ends.zip(begins)
+        .map(|(end, begin)| end..begin)
+        .filter(|gap| !gap.is_empty())
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
 pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
-use crate::message::{FileError, Warning};
+use crate::message::{Result, Warning};
 use crate::progress::Progress;
 use database::Database;
 use error::or_warn;
@@ -102,10 +102,10 @@ impl Profile {
     /// Reads the profile at `path`. Nothing is written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`FileError`] names the table, column and row that could not be understood. A profile of
+    /// [`FileError`](crate::message::FileError) names the table, column and row that could not be understood. A profile of
     /// several IPUs, or of replicas that are not listed singly, is refused (docs/model.md, "The
     /// memory of a stage").
-    pub fn read(path: &Path) -> Result<Self, FileError> {
+    pub fn read(path: &Path) -> Result<Self> {
         Self::read_with(path, &Progress::new())
     }
 
@@ -123,10 +123,12 @@ impl Profile {
     /// are positions in [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
-        let of_sets = of_sets.into_iter();
-        let of_sets = of_sets.flat_map(|position| self.compute_set_variables.members(position));
-        let of_regions = of_regions.into_iter();
-        let of_regions = of_regions.flat_map(|position| self.region_variables.members(position));
+        let of_sets = of_sets
+            .into_iter()
+            .flat_map(|position| self.compute_set_variables.members(position));
+        let of_regions = of_regions
+            .into_iter()
+            .flat_map(|position| self.region_variables.members(position));
         of_sets.chain(of_regions).collect()
     }
 
@@ -153,7 +155,7 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::read`].
-    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self, FileError> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let database = Database::open(path, progress)?;
         let version = database.version;
         let mut target = Target::read(&database)?;

@@ -1,7 +1,7 @@
 //! Opens a profile that may come from an untrusted source.
 
 use super::error::sqlite;
-use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN};
+use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
@@ -31,7 +31,7 @@ impl ProfileFile {
     /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
     /// it writes nothing, takes no locks and ignores journals. So a file with pending changes
     /// beside it is refused here.
-    pub(super) fn find(path: &Path) -> Result<Self, FileError> {
+    pub(super) fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
         if path.extension().is_some_and(|extension| extension == CACHE) {
             return Err(FileError::new(format!(
@@ -46,7 +46,7 @@ impl ProfileFile {
     }
 
     /// Reads the state of the file at `path`. Refuses pipes and devices.
-    fn state_of(path: &Path) -> Result<Self, FileError> {
+    fn state_of(path: &Path) -> Result<Self> {
         // Checked first: opening a pipe would block until somebody writes, and the path of a pipe
         // such as /dev/fd/63 cannot be canonicalized.
         let metadata = path.metadata()?;
@@ -72,13 +72,13 @@ impl ProfileFile {
 
     /// Returns an error if the file has changed since it was first opened. (SQLite counts changes
     /// in its header.)
-    pub(super) fn check_unchanged(&self) -> Result<(), FileError> {
+    pub(super) fn check_unchanged(&self) -> Result<()> {
         check_unfinished(&self.path)?;
         self.check_same(&Self::state_of(&self.path)?)
     }
 
     /// Returns an error unless `found`, the file at the same path later, is in the same state.
-    pub(super) fn check_same(&self, found: &Self) -> Result<(), FileError> {
+    pub(super) fn check_same(&self, found: &Self) -> Result<()> {
         if self == found {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl ProfileFile {
 
     /// Opens a connection with every protection of SQLite against untrusted files
     /// (<https://sqlite.org/security.html>).
-    pub(super) fn connect(&self) -> Result<Connection, FileError> {
+    pub(super) fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -163,7 +163,7 @@ const CACHE: &str = "pop_cache";
 
 /// Returns an error unless the first bytes are those of an SQLite database. Kinds of files that are
 /// often mixed up with a profile get specific messages.
-fn check_header(header: &[u8]) -> Result<(), FileError> {
+fn check_header(header: &[u8]) -> Result<()> {
     let instead = match header {
         [] => {
             return Err(FileError::new(format!(
@@ -192,7 +192,7 @@ fn check_header(header: &[u8]) -> Result<(), FileError> {
 /// Returns an error if the file, which has `found` bytes, is shorter than its header says. The size
 /// in the header is only valid if the writer that stored it was the last one to change the file,
 /// which the change counter shows.
-fn check_length(header: &[u8], found: u64) -> Result<(), FileError> {
+fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| {
         let bytes = header.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -229,7 +229,7 @@ pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
 }
 
 /// Returns an error if the write-ahead log or the journal of a profile holds changes.
-fn check_unfinished(path: &Path) -> Result<(), FileError> {
+fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
     // SQLite may keep a journal after its changes are done, and then fills its header with zeros.

@@ -4,7 +4,7 @@ use super::cells::Cells;
 use super::database::Database;
 use super::ids::{Ids, position};
 use super::tile_bytes::TileBytes;
-use crate::message::FileError;
+use crate::message::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Details {
         tiles: u32,
         compute_sets: &Ids,
         programs: &Ids,
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self> {
         let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
             position(compute_sets, &row, 1, "compute_sets").map(ProgramKind::OnTileExecute)
         })?;
@@ -88,7 +88,7 @@ impl Details {
         row: &Cells<'_>,
         kind: &str,
         variant_index: Option<u64>,
-    ) -> Result<(ProgramKind, Arc<[u64]>), FileError> {
+    ) -> Result<(ProgramKind, Arc<[u64]>)> {
         let table = match kind {
             "OnTileExecute" => ON_TILE_EXECUTE,
             "DoExchange" => DO_EXCHANGE,
@@ -113,10 +113,7 @@ impl Details {
 /// Reads the body of each call, by id of the row of `program_type_call`: the row names a function,
 /// and `function_programs` the program of the function, a position by `programs`. Empty if there is
 /// no such table. (Assumed: the real profile has no such rows.)
-fn read_calls(
-    database: &Database,
-    programs: &Ids,
-) -> Result<FxHashMap<u64, ProgramKind>, FileError> {
+fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, ProgramKind>> {
     if !database.has_table(CALL) {
         return Ok(FxHashMap::default());
     }
@@ -159,7 +156,7 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
 /// Ids of region sets, by the table of a program type, then by the id of its row.
 type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
 
-fn read_region_columns(database: &Database) -> Result<RegionIds, FileError> {
+fn read_region_columns(database: &Database) -> Result<RegionIds> {
     let mut regions: FxHashMap<&str, FxHashMap<u64, Vec<u64>>> = FxHashMap::default();
     for (table, columns, owner) in REGION_COLUMNS {
         // The table of a program type that the model does not use may be missing.
@@ -176,9 +173,12 @@ fn read_region_columns(database: &Database) -> Result<RegionIds, FileError> {
         })?;
     }
     let shared = |rows: FxHashMap<u64, Vec<u64>>| {
-        let rows = rows.into_iter();
-        rows.map(|(row, regions)| (row, regions.into())).collect()
+        rows.into_iter()
+            .map(|(row, regions)| (row, regions.into()))
+            .collect()
     };
-    let regions = regions.into_iter();
-    Ok(regions.map(|(table, rows)| (table, shared(rows))).collect())
+    Ok(regions
+        .into_iter()
+        .map(|(table, rows)| (table, shared(rows)))
+        .collect())
 }

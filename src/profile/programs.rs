@@ -6,7 +6,7 @@ use super::database::Database;
 use super::ids::{Ids, position};
 use super::program_types::{Details, ProgramKind};
 use super::tile_bytes::TileBytes;
-use crate::message::FileError;
+use crate::message::{FileError, Result};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl Programs {
     }
 
     /// Reads the program tree with its compute sets, vertices, and the tables of program types.
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, FileError> {
+    pub(super) fn read(database: &Database, target: &Target) -> Result<Self> {
         let tiles = target.num_tiles;
         let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
         let (set_ids, mut compute_sets) = read_compute_sets(database)?;
@@ -129,7 +129,7 @@ impl Programs {
 
 /// Returns the index that maps the id of a program to its position. Refuses a profile of several
 /// compilations, whose programs have the same ids.
-fn read_ids(database: &Database) -> Result<Ids, FileError> {
+fn read_ids(database: &Database) -> Result<Ids> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
         let step = row.signed(1)?;
@@ -149,7 +149,7 @@ fn read_programs(
     tiles: u32,
     ids: &Ids,
     details: &Details,
-) -> Result<Vec<Program>, FileError> {
+) -> Result<Vec<Program>> {
     let (type_ids, types) = read_types(database)?;
     let columns = &[
         "id",
@@ -168,8 +168,11 @@ fn read_programs(
             let unknown = || row.problem(3, format!("there is no program with the id {id}"));
             ids.position(id).ok_or_else(unknown)
         };
-        let children = row.list(3, usize::MAX)?.into_iter().map(child);
-        let children: Box<[u32]> = children.collect::<Result<_, _>>()?;
+        let children: Box<[u32]> = row
+            .list(3, usize::MAX)?
+            .into_iter()
+            .map(child)
+            .collect::<Result<_, _>>()?;
         let control_code = match children.is_empty() {
             true => row.tile_runs(5, tiles)?,
             false => TileBytes::default(),
@@ -189,7 +192,7 @@ fn read_programs(
 
 /// Reads the names of the program types. Returns the index that maps the id of a type to the
 /// position of its name, since the ids differ from file to file.
-fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), FileError> {
+fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>)> {
     database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
         if name.is_empty() {
@@ -199,16 +202,18 @@ fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), FileError> {
     })
 }
 
-fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, FileError> {
-    let roots = database.by_id("control_programs", &["id", "program"], |row| {
-        position(programs, &row, 1, "programs")
-    })?;
-    let mut roots: Vec<(u64, u32)> = roots.into_iter().collect();
+fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>> {
+    let mut roots: Vec<(u64, u32)> = database
+        .by_id("control_programs", &["id", "program"], |row| {
+            position(programs, &row, 1, "programs")
+        })?
+        .into_iter()
+        .collect();
     roots.sort_unstable();
     Ok(roots.into_iter().map(|(_, program)| program).collect())
 }
 
-fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>), FileError> {
+fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>)> {
     let table = "vertex_types";
     let (ids, mut types) = database.indexed(table, &["id", "name", "size"], |row| {
         Ok(VertexType {
@@ -227,7 +232,7 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
     Ok((ids, types))
 }
 
-fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), FileError> {
+fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>)> {
     let table = "compute_sets";
     let all = &["compute_set", "name", "debug_id", "vertex_counts"];
     let columns = database.columns(table, all, 2)?;
@@ -254,7 +259,7 @@ fn read_instances(
     tiles: u32,
     (vertex_types, compute_sets): (&Ids, &Ids),
     sets: &mut [ComputeSet],
-) -> Result<(), FileError> {
+) -> Result<()> {
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];
     let mut seen = FxHashSet::default();
     database.scan("vertex_instances", columns, |row| {
@@ -274,7 +279,7 @@ fn read_memory(
     tiles: u32,
     compute_sets: &Ids,
     sets: &mut [ComputeSet],
-) -> Result<(), FileError> {
+) -> Result<()> {
     if !database.has_table(VERTEX_MEMORY) {
         return Ok(());
     }
@@ -288,8 +293,9 @@ fn read_memory(
     ];
     database.scan(VERTEX_MEMORY, columns, |row| {
         let set = position(compute_sets, &row, 0, "compute_sets")?;
-        let parts = (1..columns.len()).map(|column| row.tile_runs(column, tiles));
-        let parts: Vec<TileBytes> = parts.collect::<Result<_, _>>()?;
+        let parts: Vec<TileBytes> = (1..columns.len())
+            .map(|column| row.tile_runs(column, tiles))
+            .collect::<Result<_, _>>()?;
         let memory = &mut sets[set as usize].memory;
         row.check_first(memory.replace(row.sum(&parts)?).is_none())
     })

@@ -4,7 +4,7 @@ use super::database::Database;
 use super::error::cell;
 use super::target::{TILES, Target};
 use super::tile_bytes::TileBytes;
-use crate::message::FileError;
+use crate::message::Result;
 use serde::{Deserialize, Serialize};
 
 /// The memory of each tile and of each category of variables, as the compiler recorded it.
@@ -118,7 +118,7 @@ impl Recorded {
     pub(super) fn read(
         database: &Database,
         target: &Target,
-    ) -> Result<(Self, Option<Vec<Regions>>), FileError> {
+    ) -> Result<(Self, Option<Vec<Regions>>)> {
         let (tiles, regions) = read_tiles(database, target)?;
         let categories = read_categories(database, target)?;
         Ok((Self { tiles, categories }, regions))
@@ -156,7 +156,7 @@ type Tiles = (Vec<RecordedTile>, Option<Vec<Regions>>);
 
 /// Reads the recorded memory of each tile, in the order of tiles. Empty if the table has no rows;
 /// else each tile must have a row.
-fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> {
+fn read_tiles(database: &Database, target: &Target) -> Result<Tiles> {
     if !database.has_table(TILES) {
         return Ok((Vec::new(), None));
     }
@@ -186,8 +186,10 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> 
         return Ok((Vec::new(), regions));
     }
     let missing = |tile| cell(TILES, "tile", tile, "there is no such row");
-    let tiles = tiles.into_iter().enumerate();
-    let tiles = tiles.map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)));
+    let tiles = tiles
+        .into_iter()
+        .enumerate()
+        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)));
     Ok((tiles.collect::<Result<_, _>>()?, regions))
 }
 
@@ -195,10 +197,7 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Tiles, FileError> 
 pub(crate) const CATEGORIES: &str = "memory_by_category";
 
 /// Reads the recorded memory of each category; none if the profile lacks the table.
-fn read_categories(
-    database: &Database,
-    target: &Target,
-) -> Result<Vec<RecordedCategory>, FileError> {
+fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedCategory>> {
     let table = CATEGORIES;
     if !database.has_table(table) {
         return Ok(Vec::new());
@@ -220,8 +219,9 @@ fn read_categories(
         if categories.len() > MAX_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
-        let kinds = (1..columns.len()).map(|column| row.tile_list(column, tiles));
-        let kinds: Vec<TileBytes> = kinds.collect::<Result<_, _>>()?;
+        let kinds: Vec<TileBytes> = (1..columns.len())
+            .map(|column| row.tile_list(column, tiles))
+            .collect::<Result<_, _>>()?;
         categories.push(RecordedCategory {
             name,
             bytes: row.sum(&kinds)?,

@@ -1,11 +1,11 @@
 //! Reads the format version and the target, which are needed before all else; the origin of a
 //! profile; and a summary of it for users who have several profiles.
 
-use super::cells::Cells;
+use super::cells::{Cells, Columns};
 use super::database::Database;
 use super::error::{cell, no_row, or_warn};
 use crate::limits;
-use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Warning};
+use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Result, Warning};
 use crate::progress::Progress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -32,7 +32,7 @@ const KNOWN_MINOR: u64 = 8;
 impl FormatVersion {
     /// Reads the version from an SQLite database. Refuses a database that is no profile, and a
     /// version whose first number is not 3.
-    pub(super) fn read(database: &Database) -> Result<Self, FileError> {
+    pub(super) fn read(database: &Database) -> Result<Self> {
         let table = "version_info";
         if !database.has_table(table) {
             return Err(FileError::new(format!(
@@ -82,9 +82,9 @@ impl fmt::Display for FormatVersion {
 fn only_row<T>(
     database: &Database,
     table: &'static str,
-    columns: &'static [&'static str],
-    read: impl Fn(Cells<'_>) -> Result<T, FileError>,
-) -> Result<T, FileError> {
+    columns: Columns,
+    read: impl Fn(Cells<'_>) -> Result<T>,
+) -> Result<T> {
     let mut rows = database.rows(table, columns, read)?;
     match (rows.pop(), rows.is_empty()) {
         (Some(row), true) => Ok(row),
@@ -99,9 +99,11 @@ fn only_row<T>(
 pub(crate) const TILES: &str = "memory_by_tile";
 
 /// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
-pub(super) fn listed_tiles(database: &Database) -> Result<u64, FileError> {
-    let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
-    let last = tiles.into_iter().max();
+pub(super) fn listed_tiles(database: &Database) -> Result<u64> {
+    let last = database
+        .rows(TILES, &["tile"], |row| row.unsigned(0))?
+        .into_iter()
+        .max();
     Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
@@ -123,7 +125,7 @@ pub struct Target {
 }
 
 impl Target {
-    pub(super) fn read(database: &Database) -> Result<Self, FileError> {
+    pub(super) fn read(database: &Database) -> Result<Self> {
         let columns = &[
             "tiles_per_ipu",
             "num_tiles",
@@ -155,10 +157,7 @@ impl Target {
     ///
     /// # Errors
     /// If the profile lists the tiles of all replicas.
-    pub(super) fn take_one_replica(
-        &mut self,
-        database: &Database,
-    ) -> Result<Option<Warning>, FileError> {
+    pub(super) fn take_one_replica(&mut self, database: &Database) -> Result<Option<Warning>> {
         let replicas = self.num_replicas;
         let (of_ipu, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
         let is_one_ipu_each = all == of_ipu || Some(all) == of_ipu.checked_mul(replicas);
@@ -189,7 +188,7 @@ impl Target {
 
     /// Returns an error if the target has several IPUs or replicas, which the rules of memory do
     /// not cover (docs/model.md, "The memory of a stage"), or has sizes that no machine has.
-    pub(crate) fn check_single_ipu(&self) -> Result<(), FileError> {
+    pub(crate) fn check_single_ipu(&self) -> Result<()> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
             return Ok(());
@@ -204,7 +203,7 @@ impl Target {
 
     /// Returns an error if the memory of a tile or the number of tiles of an IPU is one that no
     /// machine has.
-    pub(super) fn check_sizes(&self) -> Result<(), FileError> {
+    pub(super) fn check_sizes(&self) -> Result<()> {
         let unlike = |column, value: u64, what| {
             let problem = format!("no machine has {what}");
             Err(cell("target_info", column, value, problem))
@@ -260,8 +259,9 @@ impl BuildInfo {
         let machine = database.rows_if_any("target_info", machine, |row| {
             Ok((row.text(0)?, row.optional(1)?))
         });
-        let machine = or_warn(machine, "the kind and clock of the target", warnings).pop();
-        let (device, clock) = machine.unzip();
+        let (device, clock) = or_warn(machine, "the kind and clock of the target", warnings)
+            .pop()
+            .unzip();
         let mut options = |table, what| or_warn(chosen(database, table), what, warnings);
         let compilation_options = options("compilation_parameters", "options of the compilation");
         let target_options = options("target_parameters", "options of the target");
@@ -282,12 +282,15 @@ impl BuildInfo {
 
 /// Reads the options in `table` that differ from their defaults, sorted by name; none if the table
 /// or a column is missing.
-fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>, FileError> {
-    let options = database.rows_if_any(table, &["name", "value", "is_default"], |row| {
-        let (name, value) = (row.text(0)?, row.text(1)?);
-        Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
-    })?;
-    let mut options: Vec<ChosenOption> = options.into_iter().flatten().collect();
+fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>> {
+    let mut options: Vec<ChosenOption> = database
+        .rows_if_any(table, &["name", "value", "is_default"], |row| {
+            let (name, value) = (row.text(0)?, row.text(1)?);
+            Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
+        })?
+        .into_iter()
+        .flatten()
+        .collect();
     options.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(options)
 }
@@ -310,12 +313,11 @@ impl Outline {
     ///
     /// # Errors
     /// [`FileError`] if the file is no profile, or its target cannot be understood.
-    pub fn read(path: &Path) -> Result<Self, FileError> {
+    pub fn read(path: &Path) -> Result<Self> {
         let database = Database::open(path, &Progress::new())?;
         let target = Target::read(&database)?;
-        let has_rows = |table| -> Result<bool, FileError> {
-            Ok(database.has_table(table) && database.has_rows(table)?)
-        };
+        let has_rows =
+            |table| -> Result<bool> { Ok(database.has_table(table) && database.has_rows(table)?) };
         Ok(Self {
             ipus: target.num_ipus,
             replicas: target.num_replicas,

@@ -1,6 +1,6 @@
 //! Stores one number for each tile, as runs of tiles with equal numbers.
 
-use super::encoding::{BlobError, Runs, ValueRun, Varints, push_varint};
+use super::encoding::{BlobError, Runs, ValueRun, Varints};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
@@ -174,21 +174,15 @@ impl FromIterator<u32> for TileBytes {
     }
 }
 
-/// Serializes the runs as a blob of varints: the number of runs, and for each run the number of
-/// tiles since the end of the run before, its number of tiles, and its value. A large model has
-/// millions of runs.
+/// Serializes three numbers for each run, which are mostly small: the number of tiles since the end
+/// of the run before, its number of tiles, and its value.
 impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut blob = Vec::new();
         let mut end = 0;
-        push_varint(&mut blob, self.runs.len() as u64);
-        for run in &*self.runs {
-            for number in [run.from - end, run.to - run.from, run.value] {
-                push_varint(&mut blob, number.into());
-            }
-            end = run.to;
-        }
-        serializer.serialize_bytes(&blob)
+        serializer.collect_seq(self.runs.iter().map(|run| {
+            let gap = run.from - std::mem::replace(&mut end, run.to);
+            (gap, run.to - run.from, run.value)
+        }))
     }
 }
 
@@ -196,27 +190,22 @@ impl Serialize for TileBytes {
 /// [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let blob = <&[u8]>::deserialize(deserializer)?;
-        let runs = runs_of(blob).and_then(|runs| Self::from_runs(runs, u32::MAX));
-        runs.ok_or_else(|| D::Error::custom("values by tile are not in order"))
+        let mut end = 0u32;
+        Vec::deserialize(deserializer)?
+            .into_iter()
+            .map(|(gap, tiles, value)| {
+                let from = end.checked_add(gap)?;
+                end = from.checked_add(tiles)?;
+                Some(TileRun {
+                    from,
+                    to: end,
+                    value,
+                })
+            })
+            .collect::<Option<_>>()
+            .and_then(|runs| Self::from_runs(runs, u32::MAX))
+            .ok_or_else(|| D::Error::custom("values by tile are not in order"))
     }
-}
-
-/// Decodes the runs of a blob that `serialize` wrote; `None` if the blob has another form.
-fn runs_of(blob: &[u8]) -> Option<Vec<TileRun>> {
-    let mut numbers = Varints::new(blob);
-    let mut number = || u32::try_from(numbers.next()?.ok()?).ok();
-    // A run takes at least three bytes, which bounds the memory that is reserved.
-    let count = number().filter(|&count| count as usize <= blob.len() / 3)?;
-    let mut runs = Vec::with_capacity(count as usize);
-    let mut end = 0u32;
-    for _ in 0..count {
-        let from = end.checked_add(number()?)?;
-        end = from.checked_add(number()?)?;
-        let (to, value) = (end, number()?);
-        runs.push(TileRun { from, to, value });
-    }
-    numbers.next().is_none().then_some(runs)
 }
 
 /// Appends a run of tiles `from..to`, merging it with the last run if it continues with the same
@@ -232,8 +221,8 @@ fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::encoding::{encode_list, encode_rle};
     use proptest::prelude::*;
+    use synthesize::encoding::{encode_list, encode_rle};
 
     #[test]
     fn sums_beyond_a_tile_are_errors() {

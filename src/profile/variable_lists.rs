@@ -7,7 +7,7 @@ use super::encoding::{BlobError, Runs, ValueRun};
 use super::ids::Ids;
 use super::variables::TABLE as VARIABLES;
 use crate::limits;
-use crate::message::FileError;
+use crate::message::Result;
 use crate::parallel::concatenated;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -121,11 +121,18 @@ impl ListsBuilder {
     /// Returns the lists in ascending order of their ids.
     pub(super) fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
-        let ends = self.runs.iter().skip(1).map(|&(_, start)| start);
-        let ends = ends.chain([self.members.len() as u32]);
-        let runs = self.runs.iter().zip(ends);
-        let runs = runs.map(|(&(id, from), to)| (id, from, to));
-        let mut runs: Vec<(u64, u32, u32)> = runs.collect();
+        let ends = self
+            .runs
+            .iter()
+            .skip(1)
+            .map(|&(_, start)| start)
+            .chain([self.members.len() as u32]);
+        let mut runs: Vec<(u64, u32, u32)> = self
+            .runs
+            .iter()
+            .zip(ends)
+            .map(|(&(id, from), to)| (id, from, to))
+            .collect();
         runs.sort_by_key(|&(id, from, _)| (id, from));
         let (mut ids, mut starts) = (Vec::new(), vec![0]);
         let mut runs_so_far = 0;
@@ -158,7 +165,7 @@ struct RegionRows {
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
-) -> Result<(VariableLists, Vec<u32>), FileError> {
+) -> Result<(VariableLists, Vec<u32>)> {
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
@@ -175,8 +182,8 @@ pub(super) fn read_regions(
         }
         Ok(())
     };
-    let parts = database.scan_ranges(TABLE, columns, visit)?;
-    let (lists, outside): (Vec<_>, Vec<_>) = parts
+    let (lists, outside): (Vec<_>, Vec<_>) = database
+        .scan_ranges(TABLE, columns, visit)?
         .into_iter()
         .map(|part| (part.lists, part.outside))
         .unzip();
@@ -207,7 +214,7 @@ fn end_of_regions(text: &[u8]) -> Option<u64> {
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
-) -> Result<VariableLists, FileError> {
+) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
     let visit = |row: Cells<'_>, lists: &mut ListsBuilder| {
@@ -228,11 +235,7 @@ pub(super) fn read_compute_sets(
 
 /// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
 /// error if there are more of them than `variables` has.
-fn add_members(
-    variables: &Variables,
-    row: &Cells<'_>,
-    lists: &mut ListsBuilder,
-) -> Result<usize, FileError> {
+fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<usize> {
     let id = row.unsigned(0)?;
     let before = lists.len();
     let mut var_id = 0u64;
@@ -258,10 +261,11 @@ fn add_members(
 /// Returns the position of the variable with the id `var_id`, which was read from column 1 of
 /// `row`. The error if there is no such variable names the row.
 #[inline]
-fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32, FileError> {
+fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
-    let position = variables.position(var_id);
-    position.ok_or_else(|| row.problem(1, problem()))
+    variables
+        .position(var_id)
+        .ok_or_else(|| row.problem(1, problem()))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::error::no_variables;
 use super::ids::{IdColumn, Ids, position};
 use super::open::ProfileFile;
 use crate::limits;
-use crate::message::FileError;
+use crate::message::Result;
 use crate::parallel::concatenated;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::take;
@@ -81,7 +81,7 @@ impl Variables {
         database: &Database,
         target: &Target,
         (persistent, class_ids): (&[bool], &Ids),
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
         }
@@ -122,13 +122,14 @@ impl Variables {
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
         database: &Database,
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self> {
         let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
         for part in &mut parts {
             var_ids.append(take(&mut part.var_ids));
             let numbers = labels.absorb(take(&mut part.labels));
-            let labels = part.label_of.iter_mut();
-            labels.for_each(|label| *label = numbers[*label as usize]);
+            part.label_of
+                .iter_mut()
+                .for_each(|label| *label = numbers[*label as usize]);
         }
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
         let labels = labels.read(database)?;
@@ -191,7 +192,7 @@ const LABELLED: &str = "variable";
 pub(super) const CATEGORIES: &str = "var_categories";
 
 /// Reads the categories of variables: the index that maps their ids to positions, and their names.
-pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), FileError> {
+pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
     let mut count = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
         count += 1;
@@ -223,7 +224,7 @@ impl VariableNames {
     /// # Errors
     /// As [`Profile::read`](super::Profile::read): the file is opened again, and must not have
     /// changed.
-    pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, FileError> {
+    pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -247,8 +248,10 @@ impl VariableNames {
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
         database.source.check_unchanged()?;
-        let names = ids.iter().map(|id| name(id).unwrap_or(NO_NAME.to_string()));
-        Ok(names.collect())
+        Ok(ids
+            .iter()
+            .map(|id| name(id).unwrap_or(NO_NAME.to_string()))
+            .collect())
     }
 }
 
@@ -305,7 +308,7 @@ impl LabelKeys {
 
     /// Reads the name and the debug contexts of each key. Returns the labels at the index of their
     /// number; label 0 is empty.
-    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, FileError> {
+    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();

@@ -19,8 +19,8 @@
 //! its profile, and the size of the file bounds the memory that reading it takes.
 //!
 //! The [`Model`] is written by [serde] and [postcard]: fields in the order of their declaration,
-//! variables (`variables.rs`) and bytes by tile (`profile/tile_bytes.rs`) as blobs of varints. After
-//! the first release, any change of a field changes the version of the format.
+//! variables (`variables.rs`) as blobs of varints. After the first release, any change of a field
+//! changes the version of the format.
 //!
 //! Files are not trusted: a list takes no more memory than its bytes allow, and every position is
 //! checked (`check.rs`), so a loaded model has no invalid positions.

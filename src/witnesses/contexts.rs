@@ -36,8 +36,8 @@ pub(crate) fn check_debug(
         if !is_foreign {
             damage.extend(debug_match.damage());
         }
-        let evidence = is_foreign.then(|| debug_match.evidence());
-        let texts: Vec<String> = evidence
+        let texts: Vec<String> = is_foreign
+            .then(|| debug_match.evidence())
             .into_iter()
             .chain(damage.iter().map(ToString::to_string))
             .collect();
@@ -64,9 +64,10 @@ pub(crate) fn check_debug(
         }
     };
     let found = judged().with_context(|| displayed(path))?;
-    let warnings = debug_info.warnings().iter();
-    let warnings = warnings.map(|warning| (displayed(path), warning.clone()));
-    Ok((warnings.collect(), found))
+    let warnings = debug_info
+        .warning()
+        .map(|warning| (displayed(path), warning.clone()));
+    Ok((warnings.into_iter().collect(), found))
 }
 
 /// Returns, by program, whether it may count for the wrong layer: the context of the program or of
@@ -89,14 +90,19 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
         is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
     };
     let mut lack: Vec<bool> = programs.all.iter().map(lacks).collect();
-    let calls = programs.all.iter().zip(&lack).filter(|(_, lacks)| **lacks);
-    let bodies = calls.filter_map(|(program, _)| match program.kind {
-        ProgramKind::Call(body) => Some(body),
-        _ => None,
-    });
+    let bodies = programs
+        .all
+        .iter()
+        .zip(&lack)
+        .filter(|(_, lacks)| **lacks)
+        .filter_map(|(program, _)| match program.kind {
+            ProgramKind::Call(body) => Some(body),
+            _ => None,
+        });
     let below = reached(programs, bodies.collect());
-    let pairs = lack.iter_mut().zip(below);
-    pairs.for_each(|(lacks, is_below)| *lacks |= is_below);
+    lack.iter_mut()
+        .zip(below)
+        .for_each(|(lacks, is_below)| *lacks |= is_below);
     lack
 }
 
@@ -151,17 +157,27 @@ impl DebugMatch {
     /// counts.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let is_id = |id: &u64| *id != 0;
-        let ids = programs.all.iter().map(|program| program.debug_id);
-        let ids: FxHashSet<u64> = ids.filter(is_id).collect();
-        let of_sets = programs.compute_sets.iter().map(|set| set.debug_id);
-        let of_sets: FxHashSet<u64> = of_sets.filter(is_id).collect();
+        let ids: FxHashSet<u64> = programs
+            .all
+            .iter()
+            .map(|program| program.debug_id)
+            .filter(is_id)
+            .collect();
+        let of_sets: FxHashSet<u64> = programs
+            .compute_sets
+            .iter()
+            .map(|set| set.debug_id)
+            .filter(is_id)
+            .collect();
         let place = |id: &u64| debug_info.position(*id);
         let found = || ids.iter().filter_map(place);
         let all = || ids.union(&of_sets);
         let names = || {
-            let sets = programs.compute_sets.iter();
-            let named = sets.filter(|set| !set.name.is_empty());
-            named.filter_map(|set| Some((&*set.name, debug_info.name(place(&set.debug_id)?))))
+            programs
+                .compute_sets
+                .iter()
+                .filter(|set| !set.name.is_empty())
+                .filter_map(|set| Some((&*set.name, debug_info.name(place(&set.debug_id)?))))
         };
         let both = || names().filter(|(_, of_context)| !of_context.is_empty());
         Self {
@@ -221,12 +237,14 @@ impl DebugMatch {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;
         let renamed = named - self.same_names;
-        let all = [
+        [
             (missing, Damage::Missing(missing, self.all_ids)),
             (self.orphans, Damage::Orphans(self.orphans, self.all_found)),
             (renamed, Damage::Renamed(renamed, named)),
-        ];
-        let all = all.into_iter().filter(|(count, _)| *count > 0);
-        all.map(|(_, damage)| damage).collect()
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(_, damage)| damage)
+        .collect()
     }
 }

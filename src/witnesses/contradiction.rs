@@ -164,13 +164,14 @@ impl Contradiction {
         let pairs = (0u32..).zip(by_tile);
         // The sum over variables of all steps may exceed the bytes of a tile at one step.
         let pairs = pairs.map(|(tile, bytes)| TileComparison::certain(tile, bytes.min(fullest), 0));
-        let found = worst(witness, table, fullest, pairs).unwrap_or_else(|| Self {
-            share: share(0, 1),
-            bytes: Some(0),
-            refused: false,
-            ..Self::unbounded(witness, table)
-        });
-        found.in_row(row)
+        worst(witness, table, fullest, pairs)
+            .unwrap_or_else(|| Self {
+                share: share(0, 1),
+                bytes: Some(0),
+                refused: false,
+                ..Self::unbounded(witness, table)
+            })
+            .in_row(row)
     }
 
     /// Sets [`row`](Self::row).
@@ -260,9 +261,11 @@ pub(crate) fn worst(
     pairs: impl IntoIterator<Item = TileComparison>,
 ) -> Option<Contradiction> {
     let mut tiles = 0;
-    let differing = pairs.into_iter().filter(|pair| pair.difference() > 0);
-    let counted = differing.inspect(|_| tiles += 1);
-    let worst = counted.max_by_key(|pair| (pair.bytes(), pair.difference(), Reverse(pair.tile)))?;
+    let worst = pairs
+        .into_iter()
+        .filter(|pair| pair.difference() > 0)
+        .inspect(|_| tiles += 1)
+        .max_by_key(|pair| (pair.bytes(), pair.difference(), Reverse(pair.tile)))?;
     Some(Contradiction {
         tile: Some(worst.tile),
         tiles,
@@ -301,8 +304,10 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 /// `free` has, for each verdict of the report, the bytes that are left under the limit, negative by
 /// the bytes over it.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
-    let bytes = all.iter().filter_map(|contradiction| contradiction.bytes);
-    let bytes = bytes.fold(0, u64::saturating_add);
+    let bytes = all
+        .iter()
+        .filter_map(|contradiction| contradiction.bytes)
+        .fold(0, u64::saturating_add);
     let mut free = free.into_iter();
     let turns = |free: i64| match u64::try_from(free) {
         Ok(free) => bytes > free,
@@ -325,9 +330,10 @@ pub(crate) fn check(
     if is_allowed || !are_refused(all) {
         return Ok(());
     }
-    let refused = all.iter().filter(|contradiction| contradiction.refused);
-    let (of_debug, of_profile): (Vec<_>, Vec<_>) =
-        refused.partition(|contradiction| contradiction.witness == Witness::DebugContexts);
+    let (of_debug, of_profile): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|contradiction| contradiction.refused)
+        .partition(|contradiction| contradiction.witness == Witness::DebugContexts);
     let text = |all: Vec<&Contradiction>| {
         let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
         texts.join("; ")

@@ -55,8 +55,9 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         .into_iter()
         .filter_map(|kind| compare_code(profile, kind));
     // No other table says which variables exchanges move.
-    let exchanges = programs.all.iter();
-    let exchanges = exchanges
+    let exchanges = programs
+        .all
+        .iter()
         .filter(|program| !program.regions.is_empty())
         .count();
     let without_regions = exchanges > 0 && profile.region_variables.is_empty();
@@ -78,8 +79,11 @@ fn set_of<'a>(programs: &'a Programs, program: &Program) -> Option<&'a ComputeSe
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
-    let lacking = (0u32..).zip(lack).filter(|(_, lacks)| **lacks);
-    let lacking: Vec<u32> = lacking.map(|(program, _)| program).collect();
+    let lacking: Vec<u32> = (0u32..)
+        .zip(lack)
+        .filter(|(_, lacks)| **lacks)
+        .map(|(program, _)| program)
+        .collect();
     let (mut sets, mut types) = (FxHashSet::default(), FxHashSet::default());
     if lacking.is_empty() {
         return bytes;
@@ -144,8 +148,11 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
         let found = &programs[above as usize];
         let is_call = matches!(found.kind, ProgramKind::Call(_));
         if !is_call && !children.contains(&(above, step.program)) {
-            let meant = found.children.iter().chain([&step.program]);
-            meant.for_each(|&program| lack[program as usize] = true);
+            found
+                .children
+                .iter()
+                .chain([&step.program])
+                .for_each(|&program| lack[program as usize] = true);
         }
     }
     lack
@@ -209,17 +216,20 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         false => 0,
     };
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
-    let pairs = (0u32..).zip(of_categories.into_iter().zip(listed));
-    let pairs = pairs.filter(|(_, (all, listed))| match all.checked_sub(*listed) {
-        Some(missing) => missing > silent,
-        None => !is_shared,
-    });
-    let pairs = pairs.map(|(tile, (recorded, computed))| TileComparison {
-        is_certain: is_certain || recorded < computed,
-        ..TileComparison::certain(tile, recorded, computed)
-    });
-    let found = worst(Witness::Code, "memory_by_category", fullest, pairs)?;
-    Some(found.in_row(format!("`{}`", kind.categories().join("` + `"))))
+    let pairs = (0u32..)
+        .zip(of_categories.into_iter().zip(listed))
+        .filter(|(_, (all, listed))| match all.checked_sub(*listed) {
+            Some(missing) => missing > silent,
+            None => !is_shared,
+        })
+        .map(|(tile, (recorded, computed))| TileComparison {
+            is_certain: is_certain || recorded < computed,
+            ..TileComparison::certain(tile, recorded, computed)
+        });
+    Some(
+        worst(Witness::Code, "memory_by_category", fullest, pairs)?
+            .in_row(format!("`{}`", kind.categories().join("` + `"))),
+    )
 }
 
 /// Returns the bytes of code of `kind` on each of `tiles` tiles, and whether the profile gives code
@@ -242,8 +252,10 @@ fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<
                 return None;
             }
             is_whole = false;
-            let sets = programs.compute_sets.iter();
-            sets.for_each(|set| add_state(programs, set, &mut sums));
+            programs
+                .compute_sets
+                .iter()
+                .for_each(|set| add_state(programs, set, &mut sums));
         }
         CodeKind::ExchangeCode => {
             for program in &programs.all {
@@ -254,8 +266,10 @@ fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<
             }
         }
         CodeKind::ControlCode => {
-            let programs = programs.all.iter();
-            programs.for_each(|program| add(&program.control_code));
+            programs
+                .all
+                .iter()
+                .for_each(|program| add(&program.control_code));
         }
     }
     Some((sums, is_whole))

@@ -12,8 +12,9 @@ pub(crate) fn recorded_totals(
     computed: &[u64],
 ) -> Option<Contradiction> {
     let fullest = recorded.iter().map(|tile| tile.total).max()?;
-    let pairs = (0u32..).zip(recorded).zip(computed);
-    let pairs = pairs
+    let pairs = (0u32..)
+        .zip(recorded)
+        .zip(computed)
         .map(|((tile, recorded), &taken)| TileComparison::certain(tile, recorded.total, taken));
     worst(Witness::OneStage, TILES, fullest, pairs)
 }
@@ -29,12 +30,14 @@ pub(super) fn check_record(
     let rows = |table, is_empty: bool| {
         is_empty.then(|| Contradiction::without_rows(table, target.num_tiles.into()))
     };
-    let found = [
+    [
         rows(TILES, tiles.is_empty()),
         rows(CATEGORIES, categories.is_empty()),
         total(tiles, regions),
-    ];
-    found.into_iter().flatten().collect()
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns a contradiction about the tile whose recorded total is furthest from the range that

@@ -20,13 +20,21 @@ pub(super) fn check_variables(
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let totals = VariableTotals::new(variables, &profile.classes, profile.target.num_tiles);
     let unused = unused(profile, has_users);
-    let outside = profile.statements.outside.iter();
-    let outside = outside.map(|&position| position as usize).collect();
+    let outside = profile
+        .statements
+        .outside
+        .iter()
+        .map(|&position| position as usize)
+        .collect();
     let labels = &variables.labels;
     let unlabelled: Vec<usize> = if labels.iter().any(|label| label.lacks_contexts) {
-        let of_all = variables.label_of.iter().enumerate();
-        let lacking = of_all.filter(|(_, label)| labels[**label as usize].lacks_contexts);
-        lacking.map(|(position, _)| position).collect()
+        variables
+            .label_of
+            .iter()
+            .enumerate()
+            .filter(|(_, label)| labels[**label as usize].lacks_contexts)
+            .map(|(position, _)| position)
+            .collect()
     } else {
         Vec::new()
     };
@@ -54,9 +62,12 @@ pub(super) fn check_variables(
         let row = format!("{what}: {}", positions.len());
         Contradiction::lacking(Witness::Variables, (table, row), bytes, recorded)
     });
-    let by_category = totals.by_category(&variables.category_names, recorded);
-    let sums = by_category.into_iter().chain(totals.by_step(profile));
-    sums.chain(lacking).collect()
+    totals
+        .by_category(&variables.category_names, recorded)
+        .into_iter()
+        .chain(totals.by_step(profile))
+        .chain(lacking)
+        .collect()
 }
 
 /// The category of variables that hold tensors, each of which some program must use.
@@ -67,15 +78,19 @@ const USER_DATA: &str = "variable";
 /// at a position: nearly all variables have users and are not checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
     let variables = &profile.variables;
-    let mut names = variables.category_names.iter();
-    let category = names.position(|name| name == USER_DATA);
+    let category = variables
+        .category_names
+        .iter()
+        .position(|name| name == USER_DATA);
     let may_be_unused = |&position: &usize| {
         !has_users(position)
             && Some(usize::from(variables.categories[position])) == category
             && variables.classes[position] != NEVER_LIVE
     };
-    let all = (0..variables.len()).into_par_iter();
-    let mut unused: Vec<usize> = all.filter(may_be_unused).collect();
+    let mut unused: Vec<usize> = (0..variables.len())
+        .into_par_iter()
+        .filter(may_be_unused)
+        .collect();
     if unused.is_empty() {
         return unused;
     }
@@ -142,24 +157,31 @@ impl VariableTotals {
             return None;
         }
         let of = |name: &str| {
-            let mut categories = recorded.categories.iter();
-            categories.find(|category| category.name == name)
+            recorded
+                .categories
+                .iter()
+                .find(|category| category.name == name)
         };
         let without_variables = vec![0; recorded.tiles.len()];
-        let others = recorded.categories.iter().map(|category| &category.name);
-        let others = others.filter(|name| !names.contains(name));
+        let others = recorded
+            .categories
+            .iter()
+            .map(|category| &category.name)
+            .filter(|name| !names.contains(name));
         let sums = names.iter().zip(&self.categories);
-        let all = sums.chain(others.map(|name| (name, &without_variables)));
-        let found = all.filter_map(|(name, sums)| {
-            let bytes = of(name).map(|category| &category.bytes);
-            let recorded = |tile| bytes.map_or(0, |of_category| of_category.get(tile).into());
-            let pairs = (0u32..).zip(sums);
-            let pairs =
-                pairs.map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
-            let found = worst(Witness::Categories, CATEGORIES, fullest, pairs)?;
-            Some(found.in_row(format!("category `{name}`")))
-        });
-        found.max_by_key(|contradiction| contradiction.bytes)
+        sums.chain(others.map(|name| (name, &without_variables)))
+            .filter_map(|(name, sums)| {
+                let bytes = of(name).map(|category| &category.bytes);
+                let recorded = |tile| bytes.map_or(0, |of_category| of_category.get(tile).into());
+                let pairs = (0u32..)
+                    .zip(sums)
+                    .map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
+                Some(
+                    worst(Witness::Categories, CATEGORIES, fullest, pairs)?
+                        .in_row(format!("category `{name}`")),
+                )
+            })
+            .max_by_key(|contradiction| contradiction.bytes)
     }
 
     /// Returns a contradiction about the step at which the live bytes of not-always-live variables
@@ -210,8 +232,11 @@ impl VariableTotals {
 /// recorded and the computed live bytes there; and the most bytes that are live at any step in
 /// either list. `None` if both lists are empty.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
-    let changes = recorded.iter().chain(computed);
-    let mut steps: Vec<u32> = changes.map(|change| change.0).collect();
+    let mut steps: Vec<u32> = recorded
+        .iter()
+        .chain(computed)
+        .map(|change| change.0)
+        .collect();
     steps.sort_unstable();
     steps.dedup();
     let mut rest = [recorded, computed];

@@ -14,8 +14,7 @@ mod code;
 mod contexts;
 mod cycles;
 mod debug_writer;
-#[path = "../../../src/profile/encoding/encode.rs"]
-mod encoding;
+pub mod encoding;
 mod graph_file;
 mod groups;
 mod liveness;

@@ -75,24 +75,31 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
 fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let members = |id: &str| {
         let group = command.get_groups().find(|group| *group.get_id() == id);
-        let of_group = group.map(|group| group.get_args().map(ToString::to_string).collect());
-        of_group.unwrap_or_else(|| vec![id.to_owned()])
+        group.map_or_else(
+            || vec![id.to_owned()],
+            |group| group.get_args().map(ToString::to_string).collect(),
+        )
     };
-    let ids = words(REPEATED).flat_map(members);
-    let ids = ids.filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id));
-    let arguments = ids.filter_map(|id| {
-        let argument = command.get_arguments().find(|arg| *arg.get_id() == id)?;
-        Some(spelled(argument, matches))
-    });
-    arguments.flatten().collect()
+    words(REPEATED)
+        .flat_map(members)
+        .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
+        .filter_map(|id| {
+            let argument = command.get_arguments().find(|arg| *arg.get_id() == id)?;
+            Some(spelled(argument, matches))
+        })
+        .flatten()
+        .collect()
 }
 
 /// Writes an option so that it can be given again: one argument for each of its values, such as
 /// `--pin=3=0`.
 fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
     let takes_value = argument.get_action().takes_values();
-    let raw = matches.get_raw(argument.get_id().as_str());
-    let values = raw.into_iter().flatten().map(|word| word.to_string_lossy());
+    let values = matches
+        .get_raw(argument.get_id().as_str())
+        .into_iter()
+        .flatten()
+        .map(|word| word.to_string_lossy());
     match argument.get_long() {
         None => values.map(|value| value.into_owned()).collect(),
         Some(name) if takes_value => values.map(|value| format!("--{name}={value}")).collect(),

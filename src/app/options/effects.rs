@@ -73,14 +73,16 @@ impl Effect {
     /// Returns one effect for each group of options; options that affect every result are in no
     /// group. `command` must be built, so that its groups have their options.
     pub fn all(command: &Command) -> Vec<Self> {
-        let effects = GROUPS.iter().filter_map(|on| {
-            let group = command.get_groups().find(|group| group.get_id() == on)?;
-            Some(Self {
-                options: group.get_args().map(ToString::to_string).collect(),
-                on: words(on).skip(1).collect(),
+        GROUPS
+            .iter()
+            .filter_map(|on| {
+                let group = command.get_groups().find(|group| group.get_id() == on)?;
+                Some(Self {
+                    options: group.get_args().map(ToString::to_string).collect(),
+                    on: words(on).skip(1).collect(),
+                })
             })
-        });
-        effects.collect()
+            .collect()
     }
 }
 

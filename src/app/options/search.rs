@@ -77,8 +77,10 @@ impl SearchArgs {
     /// Returns the constraints on the split that all options give together.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
         let cuts = self.cut_before.iter().cloned();
-        let pins_and_pairs = self.pin.iter().chain(&self.together).cloned();
-        pins_and_pairs
+        self.pin
+            .iter()
+            .chain(&self.together)
+            .cloned()
             .chain(cuts.map(LayerConstraint::CutBefore))
             .collect()
     }

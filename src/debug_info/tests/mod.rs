@@ -81,7 +81,7 @@ fn read(bytes: &[u8]) -> Result<DebugInfo, String> {
 fn read_sound(bytes: &[u8]) -> DebugInfo {
     let info = read(bytes).unwrap();
     assert_eq!(info.damage(), []);
-    assert_eq!(info.warnings(), []);
+    assert_eq!(info.warning(), None);
     info
 }
 

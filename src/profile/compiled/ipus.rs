@@ -1,6 +1,6 @@
 //! Finds the IPUs and replicas that a profile lists, and the tiles of each IPU.
 
-use crate::message::{FileError, PROFILE_AGAIN};
+use crate::message::{FileError, PROFILE_AGAIN, Result};
 use crate::profile::RecordedTile;
 use crate::profile::database::Database;
 use crate::profile::error::{cell, no_row};
@@ -29,7 +29,7 @@ impl Ipus {
     ///
     /// # Errors
     /// If the listed tiles do not make whole IPUs, or contradict `target`.
-    pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, FileError> {
+    pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self> {
         let listed = listed_tiles(database)?;
         if listed == 0 {
             return Err(no_row(TILES));
@@ -87,16 +87,17 @@ impl Ipus {
     /// Returns the tile of `ipu` with the largest recorded total, numbered across all IPUs; the
     /// first one of a tie. `tiles` has the record of all tiles.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
-        let range = self.tiles(ipu).rev();
-        let fullest = range.max_by_key(|&tile| tiles[tile].total);
-        fullest.unwrap_or(0) as u32
+        self.tiles(ipu)
+            .rev()
+            .max_by_key(|&tile| tiles[tile].total)
+            .unwrap_or(0) as u32
     }
 }
 
 /// Returns the number of replicas whose IPUs are listed: `ipus`, the number of listed IPUs, divided
 /// by the column `ipus_per_replica`; 1 if that column is missing. An error unless the result is 1
 /// or all replicas.
-fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, FileError> {
+fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32> {
     let mut of_replica = None;
     if target.num_replicas > 1 {
         let stated = database.rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?;

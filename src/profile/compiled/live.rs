@@ -7,7 +7,7 @@ use super::super::ids::{Ids, of_ipu};
 use super::super::liveness::STEPS;
 use super::ipus::Ipus;
 use crate::limits;
-use crate::message::{FileError, PROFILE_AGAIN, Warning};
+use crate::message::{PROFILE_AGAIN, Result, Warning};
 
 /// The bytes of not-always-live variables on each IPU at each step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn read(
     ipus: Ipus,
     (tiles, steps): (&[RecordedTile], &[u64]),
     warnings: &mut Vec<Warning>,
-) -> Result<Option<LiveByIpu>, FileError> {
+) -> Result<Option<LiveByIpu>> {
     if !is_there(database) {
         return Ok(None);
     }
@@ -57,13 +57,14 @@ pub(super) fn read(
         Ok(ipus_curves)
     });
     let steps = steps.len() as u32;
-    let live = checked.map(|ipus| LiveByIpu { steps, ipus });
-    let live = live.map_err(|problem| {
-        warnings.push(Warning::new(format!(
-            "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
-        )));
-    });
-    Ok(live.ok())
+    Ok(checked
+        .map(|ipus| LiveByIpu { steps, ipus })
+        .map_err(|problem| {
+            warnings.push(Warning::new(format!(
+                "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
+            )));
+        })
+        .ok())
 }
 
 /// Reads the changes of live bytes in the profile of one IPU, ascending by step index: from the
@@ -72,7 +73,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
-pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Deltas, FileError> {
+pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Deltas> {
     let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
     if !database.has_table(TABLE) {
         return Ok(of_all);
@@ -95,7 +96,7 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
 
 /// Reads the ids of the steps, ascending. The index of a step is the position of its id in this
 /// list.
-pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, FileError> {
+pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
     Ids::of(STEPS, "id", &steps)?;
@@ -105,11 +106,7 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, FileError> {
 /// Reads all changes of live bytes. Returns the sums over all IPUs (the rows without an IPU), and
 /// then the changes of each IPU, all ascending by step. `steps` has the ids of the steps,
 /// ascending.
-fn read_deltas(
-    database: &Database,
-    ipus: Ipus,
-    steps: &[u64],
-) -> Result<(Deltas, Vec<Deltas>), FileError> {
+fn read_deltas(database: &Database, ipus: Ipus, steps: &[u64]) -> Result<(Deltas, Vec<Deltas>)> {
     let mut of_all = Deltas::new();
     let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
     scan(database, steps, |row, ipu, delta| {
@@ -131,8 +128,8 @@ fn read_deltas(
 fn scan(
     database: &Database,
     steps: &[u64],
-    mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<(), FileError>,
-) -> Result<(), FileError> {
+    mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<()>,
+) -> Result<()> {
     database.scan(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
         let id = row.unsigned(0)?;
         let unknown = |_| row.problem(0, format!("there is no step {id}"));
@@ -201,8 +198,10 @@ fn check_peaks(
     tiles: &[RecordedTile],
 ) -> Result<(), String> {
     for (curve, ipu) in curves.iter().zip(0u32..) {
-        let of_ipu = tiles[ipus.tiles(ipu)].iter();
-        let limit: u64 = of_ipu.map(|tile| tile.not_always_live).sum();
+        let limit: u64 = tiles[ipus.tiles(ipu)]
+            .iter()
+            .map(|tile| tile.not_always_live)
+            .sum();
         if let Some((step, bytes)) = curve.iter().find(|point| point.1 > limit) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \

@@ -20,7 +20,7 @@ use super::database::Database;
 use super::error::or_warn;
 use super::recorded::Recorded;
 use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Regions, Target};
-use crate::message::{FileError, Warning};
+use crate::message::{Result, Warning};
 use crate::progress::Progress;
 use std::path::Path;
 
@@ -58,9 +58,9 @@ impl CompiledProfile {
     /// written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`FileError`] names the table, column and row that could not be understood, or says that the
+    /// [`FileError`](crate::message::FileError) names the table, column and row that could not be understood, or says that the
     /// tiles do not make whole IPUs.
-    pub fn read(path: &Path, with_programs: bool) -> Result<Self, FileError> {
+    pub fn read(path: &Path, with_programs: bool) -> Result<Self> {
         Self::read_with(path, with_programs, &Progress::new())
     }
 
@@ -68,11 +68,7 @@ impl CompiledProfile {
     ///
     /// # Errors
     /// As [`CompiledProfile::read`].
-    pub(crate) fn read_with(
-        path: &Path,
-        with_programs: bool,
-        progress: &Progress,
-    ) -> Result<Self, FileError> {
+    pub(crate) fn read_with(path: &Path, with_programs: bool, progress: &Progress) -> Result<Self> {
         let database = Database::open(path, progress)?;
         let mut target = Target::read(&database)?;
         target.check_sizes()?;
@@ -89,8 +85,9 @@ impl CompiledProfile {
         };
         let mut of_live = Vec::new();
         let live = live::read(&database, ipus, (&tiles, &steps), &mut of_live)?;
-        let fullest = (0..ipus.count).map(|ipu| ipus.fullest_tile(&tiles, ipu));
-        let chosen: Vec<u32> = fullest.collect();
+        let chosen: Vec<u32> = (0..ipus.count)
+            .map(|ipu| ipus.fullest_tile(&tiles, ipu))
+            .collect();
         let variables = variable_sums::read(&database, ipus, &tiles, &chosen, &steps)?;
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);

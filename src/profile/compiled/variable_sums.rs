@@ -7,7 +7,7 @@ use super::super::ids::{Ids, position};
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
 use super::super::{LiveClasses, RecordedTile};
 use super::ipus::Ipus;
-use crate::message::FileError;
+use crate::message::Result;
 use rustc_hash::FxHashMap;
 
 /// The purpose of a variable in a pipeline, which its name shows.
@@ -58,10 +58,10 @@ impl PipelineName {
         if component || name.contains("Accum___") {
             return Some(Self::Accumulator);
         }
-        let is_received = ["ipucopy", "ipu_copy", "inter-ipu-copy"]
+        ["ipucopy", "ipu_copy", "inter-ipu-copy"]
             .iter()
-            .any(|word| lower.contains(word));
-        is_received.then_some(Self::Received)
+            .any(|word| lower.contains(word))
+            .then_some(Self::Received)
     }
 }
 
@@ -149,7 +149,7 @@ impl RangeSums {
 }
 
 /// Returns whether the profile has lowered variables.
-pub(super) fn are_there(database: &Database) -> Result<bool, FileError> {
+pub(super) fn are_there(database: &Database) -> Result<bool> {
     Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
 }
 
@@ -162,7 +162,7 @@ pub(super) fn read(
     tiles: &[RecordedTile],
     chosen: &[u32],
     steps: &[u64],
-) -> Result<Option<VariableSums>, FileError> {
+) -> Result<Option<VariableSums>> {
     if !are_there(database)? {
         return Ok(None);
     }
@@ -210,7 +210,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn add(&self, row: &Cells<'_>, sums: &mut RangeSums) -> Result<(), FileError> {
+    fn add(&self, row: &Cells<'_>, sums: &mut RangeSums) -> Result<()> {
         if sums.count == 0 {
             *sums = RangeSums::new(self.ipus);
         }
@@ -264,13 +264,15 @@ impl Scan<'_> {
 
 /// Reads the base names of variables. Returns the purpose in a pipeline by id of the name, for the
 /// names that show one.
-fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, FileError> {
-    let names = database.rows(STRINGS, STRING_COLUMNS, |row| {
-        let name = PipelineName::of(&row.text(1)?);
-        Ok(name.zip(Some(row.unsigned(0)?)))
-    })?;
-    let names = names.into_iter().flatten();
-    Ok(names.map(|(name, id)| (id, name)).collect())
+fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
+    Ok(database
+        .rows(STRINGS, STRING_COLUMNS, |row| {
+            Ok(PipelineName::of(&row.text(1)?).zip(Some(row.unsigned(0)?)))
+        })?
+        .into_iter()
+        .flatten()
+        .map(|(name, id)| (id, name))
+        .collect())
 }
 
 /// Returns the peak bytes of the not-always-live variables among `rows`, and the sums of all
@@ -288,9 +290,11 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     for row in rows.iter().filter(is_live) {
         *sums.entry((row.category, row.name)).or_default() += u64::from(row.bytes);
     }
-    let sums = sums.into_iter().filter(|(_, bytes)| *bytes > 0);
-    let live = sums.map(|((category, name), bytes)| (category, name, bytes));
-    let mut live: Vec<_> = live.collect();
+    let mut live: Vec<_> = sums
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|((category, name), bytes)| (category, name, bytes))
+        .collect();
     live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
     (peak, LiveOnTile { step, live })
 }
@@ -300,8 +304,11 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
 /// in that order; on other tiles the peak is taken from the record in `tiles`.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
-    let all = tiles.iter().zip(always);
-    let mut totals: Vec<u64> = all.map(|(tile, always)| always + others(tile)).collect();
+    let mut totals: Vec<u64> = tiles
+        .iter()
+        .zip(always)
+        .map(|(tile, always)| always + others(tile))
+        .collect();
     for (&tile, &peak) in chosen.iter().zip(peaks) {
         let total = &mut totals[tile as usize];
         *total = total

@@ -5,10 +5,10 @@
 //! read up to the first row of the next one, and all rowids must ascend: then the ranges together
 //! hold every row of the table exactly once.
 
-use super::super::cells::Cells;
+use super::super::cells::{Cells, Columns};
 use super::super::error::{disordered, sqlite};
 use super::{Database, Schema, select};
-use crate::message::FileError;
+use crate::message::Result;
 use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
@@ -45,9 +45,9 @@ impl Database {
     pub(in crate::profile) fn scan_ranges<T: Default + Send>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError> + Sync,
-    ) -> Result<Vec<T>, FileError> {
+        columns: Columns,
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
         self.require(table, columns)?;
         let Some(rowid) = self.schema.rowid(table) else {
             return self.scan_whole(table, columns, visit);
@@ -63,8 +63,11 @@ impl Database {
         let read = |range| self.scan_range(table, columns, &sql, range, &visit);
         // Each thread takes one range at a time: a thread that took several would let others wait
         // for its last range.
-        let ranges = ranges(table, bounds).into_par_iter().with_max_len(1);
-        let parts: Vec<Result<ScannedRange<T>, FileError>> = ranges.map(read).collect();
+        let parts: Vec<Result<ScannedRange<T>>> = ranges(table, bounds)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(read)
+            .collect();
         values_in_order(table, parts)
     }
 
@@ -74,11 +77,11 @@ impl Database {
     fn scan_range<T: Default>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
+        columns: Columns,
         sql: &str,
         (from, to): (i64, i64),
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
-    ) -> Result<ScannedRange<T>, FileError> {
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<()>,
+    ) -> Result<ScannedRange<T>> {
         let mut rows = 0;
         let mut filled = T::default();
         let (mut first, mut last, mut next) = (None, None, None);
@@ -110,9 +113,9 @@ impl Database {
     fn scan_whole<T: Default>(
         &self,
         table: &'static str,
-        columns: &'static [&'static str],
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), FileError>,
-    ) -> Result<Vec<T>, FileError> {
+        columns: Columns,
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<()>,
+    ) -> Result<Vec<T>> {
         let mut filled = T::default();
         self.scan(table, columns, |row| visit(row, &mut filled))?;
         Ok(vec![filled])
@@ -123,10 +126,7 @@ impl Database {
 ///
 /// # Errors
 /// If a range failed, or if the row after it is not the first row of the next range.
-fn values_in_order<T>(
-    table: &'static str,
-    parts: Vec<Result<ScannedRange<T>, FileError>>,
-) -> Result<Vec<T>, FileError> {
+fn values_in_order<T>(table: &'static str, parts: Vec<Result<ScannedRange<T>>>) -> Result<Vec<T>> {
     let parts: Vec<ScannedRange<T>> = parts.into_iter().collect::<Result<_, _>>()?;
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
@@ -159,8 +159,10 @@ pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
         let (first, last) = rowid_bounds(connection, table, rowid).ok()??;
         Some(last.abs_diff(first).saturating_add(1))
     };
-    let counts = LARGE_TABLES.iter().filter_map(rows);
-    counts.fold(0, u64::saturating_add)
+    LARGE_TABLES
+        .iter()
+        .filter_map(rows)
+        .fold(0, u64::saturating_add)
 }
 
 /// Returns ranges of rowids (both ends inclusive) that together cover every possible rowid. The
@@ -177,8 +179,12 @@ fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
     };
     let mut starts: Vec<i64> = (1..count).map(start).collect();
     starts.insert(0, i64::MIN);
-    let ends = starts.iter().skip(1).map(|start| start - 1);
-    let ends: Vec<i64> = ends.chain([i64::MAX]).collect();
+    let ends: Vec<i64> = starts
+        .iter()
+        .skip(1)
+        .map(|start| start - 1)
+        .chain([i64::MAX])
+        .collect();
     starts.into_iter().zip(ends).collect()
 }
 

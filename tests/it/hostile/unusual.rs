@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use popliner::profile::encoding::{decode_list, encode_diff_rle, encode_list};
+use popliner::profile::encoding::decode_list;
 use rusqlite::{Connection, params};
+use synthesize::encoding::{encode_diff_rle, encode_list};
 
 use super::cases::{Case, SOLVE, tables};
 use crate::oracle::codec::differences;

@@ -1,7 +1,7 @@
-//! Encodes the blobs of `profile.pop`. The generator in `crates/synthesize` includes this file by
-//! its path, so that it neither waits for the library nor is rebuilt after it.
+//! Encodes the blobs of `profile.pop` (`src/profile/encoding.rs` decodes them). The library is not
+//! used here, so that the generator neither waits for it nor is rebuilt after it.
 
-/// Appends `value` to `blob` as a varint, which [`Varints`](super::Varints) decodes.
+/// Appends `value` to `blob` as a varint, groups of 7 bits, the high bit marks the last byte.
 pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
     for group in (1..groups).rev() {
@@ -10,7 +10,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     blob.push(value as u8 & 0x7f | 0x80);
 }
 
-/// Encodes values as a list of varints, which [`decode_list`](super::decode_list) decodes.
+/// Encodes values as a list of varints.
 pub fn encode_list(values: &[u64]) -> Vec<u8> {
     let mut blob = Vec::with_capacity(values.len());
     for &value in values {
@@ -19,7 +19,7 @@ pub fn encode_list(values: &[u64]) -> Vec<u8> {
     blob
 }
 
-/// Encodes values as a run-length list, which [`Runs`](super::Runs) decodes: three or more equal
+/// Encodes values as a run-length list: three or more equal
 /// values in a row become a run, all others literals.
 pub fn encode_rle(values: &[u64]) -> Vec<u8> {
     let mut blob = Vec::new();
