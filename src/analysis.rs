@@ -100,8 +100,8 @@ impl Analysis {
         let (of_debug, lacking) = check_debug(with_profile, of_debug)?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
-        let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
-        let (mut model, lookup) = built.with_context(|| displayed(profile))?;
+        let (mut model, lookup) = Model::build_with_lookup(read, debug_info, options.memory_peak)
+            .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
         // Warnings about contexts are part of the model, so that a saved model has them too.
@@ -168,8 +168,10 @@ fn warnings_of(
 ) -> Result<FileWarnings> {
     let files = [displayed(profile), displayed(debug)];
     check(&model.contradictions, &files, allow_incomplete)?;
-    let warnings = model.warnings.iter().cloned();
-    Ok(warnings
+    Ok(model
+        .warnings
+        .iter()
+        .cloned()
         .map(|warning| (displayed(profile), warning))
         .collect())
 }

@@ -92,21 +92,12 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Returns the answer to `request` if it fits, otherwise `None`.
     pub(super) fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         for pipelines in self.pipelines(request)? {
-            let mut number = 0;
-            while let Some(level) = self.nth_level(request, number)? {
-                let question = level.question(request)?;
-                let best = level.space.best(&question, &pipelines, self.progress);
-                if let Some(best) = best.map_err(|error| self.refused(error))? {
-                    let answer = Answer {
-                        level,
-                        question,
-                        best,
-                    };
+            for level in self.levels(request) {
+                if let Some(answer) = level?.best(request, &pipelines, self.progress)? {
                     return self
                         .with_whole_layers(request, answer, &pipelines)
                         .map(Some);
                 }
-                number += 1;
             }
         }
         Ok(None)
@@ -117,21 +108,11 @@ impl<'s, 'p> Answers<'s, 'p> {
     fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in self.pipelines(request)? {
-            let mut number = 0;
-            while let Some(level) = self.nth_level(request, number)? {
-                let question = level.question(request)?;
+            for level in self.levels(request) {
                 let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-                let found = level
-                    .space
-                    .lowest(&question, (&pipelines, below), self.progress);
-                if let Some(best) = found.map_err(|error| self.refused(error))? {
-                    lowest = Some(Answer {
-                        level,
-                        question,
-                        best,
-                    });
-                }
-                number += 1;
+                lowest = level?
+                    .lowest(request, (&pipelines, below), self.progress)?
+                    .or(lowest);
             }
         }
         Ok(lowest)
@@ -147,8 +128,7 @@ impl<'s, 'p> Answers<'s, 'p> {
         };
         let mut lowest: Option<Candidate> = None;
         for pipelines in self.pipelines(request)? {
-            let found = level.space.given(&question, (plan, &pipelines));
-            let Some(found) = found.map_err(|error| self.refused(error))? else {
+            let Some(found) = level.space.given(&question, (plan, &pipelines))? else {
                 continue;
             };
             let fits = found.fits;
@@ -160,8 +140,7 @@ impl<'s, 'p> Answers<'s, 'p> {
                 break;
             }
         }
-        let best = lowest;
-        Ok(best.map(|best| Answer {
+        Ok(lowest.map(|best| Answer {
             level,
             question,
             best,
@@ -179,33 +158,30 @@ impl<'s, 'p> Answers<'s, 'p> {
         if !answer.level.layers.are_parts {
             return Ok(answer);
         }
-        let starts = answer.starts();
-        let layers = self.analysis.layers_with_parts(request, &starts)?;
-        let level = self.level(layers, request)?;
-        let question = level.question(request)?;
-        let best = level.space.best(&question, pipelines, self.progress);
-        let best = best.map_err(|error| self.refused(error))?;
-        Ok(match best {
-            Some(best) => Answer {
-                level,
-                question,
-                best,
-            },
-            None => answer,
-        })
+        let layers = self.analysis.layers_with_parts(request, &answer.starts())?;
+        let whole = self
+            .level(layers, request)?
+            .best(request, pipelines, self.progress)?;
+        Ok(whole.unwrap_or(answer))
     }
 
     /// Returns the pipelines that `request` leaves open, in groups that are tried one after the
     /// other.
     pub(super) fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
-        let has_state = self.whole_layers(request)?.space.has_state();
-        let has_state = has_state.map_err(|error| self.refused(error))?;
+        let has_state = self.whole_layers(request)?.space.has_state()?;
         request.pipelines(&self.analysis.model, has_state)
     }
 
-    /// Returns choice `number` of the layers that `request` leaves open, the coarsest first; `None`
-    /// beyond the last. Finer layers are of no use if there is only one IPU.
-    pub(super) fn nth_level(&self, request: &Request, number: usize) -> Result<Option<&Level<'s>>> {
+    /// Returns the choices of the layers that `request` leaves open, the coarsest first. There is
+    /// only one if there is only one IPU.
+    pub(super) fn levels<'l>(
+        &'l self,
+        request: &Request,
+    ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
+        (0..).map_while(|number| self.nth_level(request, number).transpose())
+    }
+
+    fn nth_level(&self, request: &Request, number: usize) -> Result<Option<&Level<'s>>> {
         let whole = self.whole_layers(request)?;
         if number == 0 {
             return Ok(Some(whole));
@@ -277,13 +253,13 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Turns an error of a search into an error of the command. Constraints or tied weights that
     /// contradict each other count as wrong usage (exit code 2).
-    pub(super) fn refused(&self, error: SearchError) -> Error {
-        match error {
-            SearchError::Solve(
+    pub(super) fn explained(&self, error: Error) -> Error {
+        match error.downcast_ref() {
+            Some(SearchError::Solve(
                 error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..)),
-            ) => refused(&error),
-            SearchError::TooManyPlaces(_) => Error::from(error).context(self.analysis.displayed()),
-            error => error.into(),
+            )) => refused(error),
+            Some(SearchError::TooManyPlaces(_)) => error.context(self.analysis.displayed()),
+            _ => error,
         }
     }
 
@@ -295,13 +271,11 @@ impl<'s, 'p> Answers<'s, 'p> {
             question,
             best,
         } = answer;
-        let costs = level
-            .space
-            .costs(question, (best.pipeline, reach), self.progress);
-        let costs = costs.map_err(|error| self.refused(error))?;
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..costs
+            ..level
+                .space
+                .costs(question, (best.pipeline, reach), self.progress)?
         })
     }
 
@@ -322,13 +296,51 @@ impl<'s> Level<'s> {
         let request = request.search(self.layers.model(), &self.layers.placement)?;
         Ok(self.space.question(request))
     }
+
+    /// Returns the best split that `request` allows with these layers, in one of `pipelines`;
+    /// `None` if none fits.
+    pub(super) fn best(
+        &self,
+        request: &Request,
+        pipelines: &[Pipeline],
+        progress: &Progress,
+    ) -> Result<Option<Answer<'_, 's>>> {
+        let question = self.question(request)?;
+        let best = self.space.best(&question, pipelines, progress)?;
+        Ok(best.map(|best| Answer {
+            level: self,
+            question,
+            best,
+        }))
+    }
+
+    /// Returns the split with the lowest peak in one of `pipelines`, whatever the limits of
+    /// `request`; `None` if none is `below` a number of bytes.
+    pub(super) fn lowest(
+        &self,
+        request: &Request,
+        (pipelines, below): (&[Pipeline], Option<u64>),
+        progress: &Progress,
+    ) -> Result<Option<Answer<'_, 's>>> {
+        let question = self.question(request)?;
+        let best = self.space.lowest(&question, (pipelines, below), progress)?;
+        Ok(best.map(|best| Answer {
+            level: self,
+            question,
+            best,
+        }))
+    }
 }
 
 impl Answer<'_, '_> {
     /// Returns the name of the first layer of each stage but stage 0.
     pub(crate) fn starts(&self) -> Vec<String> {
         let positions = &self.level.layers.placement.positions;
-        let cuts = self.best.solution.plan.cuts();
-        cuts.map(|cut| positions.name(cut).to_string()).collect()
+        self.best
+            .solution
+            .plan
+            .cuts()
+            .map(|cut| positions.name(cut).to_string())
+            .collect()
     }
 }

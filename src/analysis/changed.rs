@@ -95,9 +95,9 @@ impl Changed {
     pub(super) fn with_untied(mut self, weights: &[String]) -> Self {
         let untie = &mut self.request.placement.untie;
         match untie {
-            Untied::All => {}
             Untied::Weights(names) => names.extend(weights.iter().cloned()),
-            Untied::Nothing => *untie = Untied::Weights(weights.to_vec()),
+            Untied::Nothing if !weights.is_empty() => *untie = Untied::Weights(weights.to_vec()),
+            Untied::Nothing | Untied::All => {}
         }
         let added = weights
             .iter()

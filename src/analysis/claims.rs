@@ -5,6 +5,7 @@ use super::Request;
 use super::answer::{Answer, Answers};
 use super::changed::Changed;
 use crate::memory::{Pipeline, Recompute, StatePlace};
+use crate::message::UsageError;
 use crate::model::{Framework, Placement};
 use crate::search::{Claim, Claims, Front, IpuCount, Relaxed, lacks_time};
 use crate::solve::Goal;
@@ -34,8 +35,10 @@ impl<'s> Answers<'s, '_> {
             ..Claims::default()
         };
         if request.judged.is_some() {
-            let changed = request.changed().without_given();
-            let changed = changed.with_ipus(request.all_ipus()?.highest());
+            let changed = request
+                .changed()
+                .without_given()
+                .with_ipus(request.all_ipus()?.highest());
             claims.without_given = self.answered(changed)?;
         } else if is_refused {
             claims.ipus_tried = ipus_tried(request)?;
@@ -56,18 +59,19 @@ impl<'s> Answers<'s, '_> {
     }
 
     /// Returns the answer to a changed request; `None` if no split keeps the constraints.
-    fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
-        let answer = self.answer(&changed.request)?;
-        answer
-            .map(|answer| self.claim(&answer, changed.change))
+    fn answered(&self, Changed { request, change }: Changed) -> Result<Option<Claim<'s>>> {
+        self.answer(&request)?
+            .map(|answer| self.claim(&answer, change))
             .transpose()
     }
 
     /// Returns the answer to a changed request if it fits.
-    fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
-        let answer = self.fitting(&changed.request)?;
-        answer
-            .map(|answer| self.claim(&answer, changed.change))
+    fn answered_if_fitting(
+        &self,
+        Changed { request, change }: Changed,
+    ) -> Result<Option<Claim<'s>>> {
+        self.fitting(&request)?
+            .map(|answer| self.claim(&answer, change))
             .transpose()
     }
 
@@ -95,8 +99,7 @@ impl<'s> Answers<'s, '_> {
             answer
                 .level
                 .space
-                .fewest_stages(&answer.question, &like, stages, self.progress);
-        let fewest = fewest.map_err(|error| self.refused(error))?;
+                .fewest_stages(&answer.question, &like, stages, self.progress)?;
         let Some(fewest) = fewest.into_iter().flatten().min() else {
             return Ok(None);
         };
@@ -121,21 +124,20 @@ impl<'s> Answers<'s, '_> {
         let most = request.changed().with_ipus(MOST_IPUS).request;
         let mut fewest: Option<usize> = None;
         for pipelines in self.pipelines(&most)? {
-            let mut number = 0;
-            while let Some(level) = self.nth_level(&most, number)? {
+            for level in self.levels(&most) {
+                let level = level?;
                 let question = level.question(&most)?;
                 for &pipeline in &pipelines {
                     let replicas = replicas_of(&most, pipeline);
-                    let stages = MOST_IPUS / replicas;
-                    let found =
-                        level
-                            .space
-                            .fewest_stages(&question, &[pipeline], stages, self.progress);
-                    let found = found.map_err(|error| self.refused(error))?;
+                    let found = level.space.fewest_stages(
+                        &question,
+                        &[pipeline],
+                        MOST_IPUS / replicas,
+                        self.progress,
+                    )?;
                     let ipus = found[0].map(|stages| self.supported(stages) * replicas);
                     fewest = fewest.into_iter().chain(ipus).min();
                 }
-                number += 1;
             }
         }
         match fewest.filter(|&ipus| ipus <= MOST_IPUS) {
@@ -155,49 +157,41 @@ impl<'s> Answers<'s, '_> {
         self.answered_if_fitting(changed)
     }
 
-    /// Returns the answers with another schedule, other recomputation and other places of
-    /// optimizer state than those of `answer`, as far as they were not tried for it.
+    /// Returns the answers with other recomputation, another schedule and other places of optimizer
+    /// state than those of `answer`. If nothing fits, what the request leaves open is left out: it
+    /// was tried for `answer`.
     fn with_options(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
-        let now = answer.best.pipeline;
-        let asked = request.options.pipeline;
-        let is_refused = !answer.best.fits;
-        let mut changes = Vec::new();
-        if now.is_on() && self.analysis.model.backward_start.is_some() {
-            let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
-            let is_news = |is_open: bool| !(is_open && is_refused);
-            changes.extend(
-                recompute
-                    .into_iter()
-                    .filter(|&other| other != now.recompute && is_news(asked.recompute.is_none()))
-                    .map(|other| request.changed().with_recompute(other)),
-            );
-            let usual = asked.choose(&self.analysis.model);
-            let open = usual.open(asked, true);
-            let is_open = |schedule| open.iter().any(|pipeline| pipeline.schedule == schedule);
-            changes.extend(
-                now.other_schedules()
-                    .iter()
-                    .filter(|&&other| is_news(is_open(other)))
-                    .map(|&other| request.changed().with_schedule(other)),
-            );
-            if asked.state.is_some() != is_refused || asked.state.is_none() && !is_refused {
-                let has_state = self.whole_layers(request)?.space.has_state();
-                let has_state = has_state.map_err(|error| self.refused(error))?;
-                let others = [StatePlace::OnChip, StatePlace::OffChip, StatePlace::Sharded];
-                changes.extend(
-                    others
-                        .into_iter()
-                        .filter(|&other| has_state && other != now.state)
-                        .map(|other| request.changed().with_state(other)),
-                );
-            }
+        let (now, model) = (answer.best.pipeline, &self.analysis.model);
+        if !now.is_on() || model.backward_start.is_none() {
+            return Ok(Vec::new());
         }
+        let asked = request.options.pipeline;
+        let is_news = |is_open: bool| answer.best.fits || !is_open;
+        let open = asked.choose(model).open(asked, true);
+        let is_open = |schedule| open.iter().any(|pipeline| pipeline.schedule == schedule);
+        let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None]
+            .into_iter()
+            .filter(|&other| other != now.recompute && is_news(asked.recompute.is_none()))
+            .map(|other| request.changed().with_recompute(other));
+        let schedules = now
+            .other_schedules()
+            .iter()
+            .filter(|&&other| is_news(is_open(other)))
+            .map(|&other| request.changed().with_schedule(other));
+        let has_state = self.whole_layers(request)?.space.has_state()?;
+        let states = [StatePlace::OnChip, StatePlace::OffChip, StatePlace::Sharded]
+            .into_iter()
+            .filter(|&other| has_state && other != now.state && is_news(asked.state.is_none()))
+            .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
-        for changed in changes {
-            // Sharded state needs two IPUs.
-            match self.answered(changed) {
+        for changed in recompute.chain(schedules).chain(states) {
+            match self
+                .answered(changed)
+                .map_err(|error| self.explained(error))
+            {
                 Ok(claim) => claims.extend(claim),
-                Err(error) if error.is::<crate::message::UsageError>() => {}
+                // Sharded state needs two IPUs.
+                Err(error) if error.is::<UsageError>() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -230,18 +224,16 @@ impl<'s> Answers<'s, '_> {
         let mut gone: Vec<usize> = (0..own + ties.len())
             .filter(|&index| may_go(index))
             .collect();
-        let without = |gone: &[usize]| {
-            let changed = request
-                .changed()
-                .without_constraints(|index| gone.contains(&index));
-            let weights: Vec<String> = gone
-                .iter()
+        let untied = |gone: &[usize]| -> Vec<String> {
+            gone.iter()
                 .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
-                .collect();
-            match weights.is_empty() {
-                true => changed,
-                false => changed.with_untied(&weights),
-            }
+                .collect()
+        };
+        let without = |gone: &[usize]| {
+            request
+                .changed()
+                .without_constraints(|index| gone.contains(&index))
+                .with_untied(&untied(gone))
         };
         if gone.is_empty() || self.fitting(&without(&gone).request)?.is_none() {
             return Ok(None);
@@ -263,10 +255,7 @@ impl<'s> Answers<'s, '_> {
                 .filter_map(|&index| request.constraints.get(index))
                 .map(ToString::to_string)
                 .collect(),
-            weights: gone
-                .iter()
-                .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
-                .collect(),
+            weights: untied(&gone),
             claim,
         }))
     }
@@ -291,8 +280,10 @@ impl<'s> Answers<'s, '_> {
             .map(|of_one| ipus / of_one)
             .filter(|&count| count > 1)
         {
-            let changed = request.changed().with_replicas(replicas);
-            let changed = changed.with_state(answer.best.pipeline.state);
+            let changed = request
+                .changed()
+                .with_replicas(replicas)
+                .with_state(answer.best.pipeline.state);
             let Some(found) = self.fitting(&changed.request)? else {
                 continue;
             };
@@ -378,21 +369,12 @@ impl<'s> Answers<'s, '_> {
         if pipeline.state.is_sharded() {
             changed = changed.with_replicas(pipeline.replicas as usize);
         }
-        let level = answer.level;
-        let question = level.question(&changed.request)?;
-        let best = level.space.best(&question, &[pipeline], self.progress);
-        let Some(best) = best.map_err(|error| self.refused(error))? else {
-            return Ok(None);
-        };
-        if self.supported(best.solution.score.stages) < best.ipus {
-            return Ok(None);
-        }
-        let row = Answer {
-            level,
-            question,
-            best,
-        };
-        self.claim(&row, changed.change).map(Some)
+        let row = answer
+            .level
+            .best(&changed.request, &[pipeline], self.progress)?;
+        row.filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus)
+            .map(|row| self.claim(&row, changed.change))
+            .transpose()
     }
 
     /// Returns the pipelines that a plan tries: all of the framework that agree with the request,
@@ -402,23 +384,20 @@ impl<'s> Answers<'s, '_> {
         request: &Request,
         answer: &Answer<'_, 's>,
     ) -> Result<Vec<Pipeline>> {
-        let best = answer.best.pipeline;
-        let groups = self.pipelines(request)?;
-        let is_open = groups.len() > 1;
-        let asked = request.options.pipeline;
-        let usual = asked.choose(&self.analysis.model);
-        let is_training = self.analysis.model.backward_start.is_some();
+        let (best, model) = (answer.best.pipeline, &self.analysis.model);
         let mut states = vec![(best.state, best.replicas)];
-        if is_open && best.state == StatePlace::OnChip {
+        if best.state == StatePlace::OnChip && self.pipelines(request)?.len() > 1 {
             states.push((StatePlace::OffChip, request.options.replicas()));
         }
-        let all = usual.possible(asked, is_training);
-        let in_state = |&(state, replicas): &(StatePlace, u64)| {
-            let all = &all;
+        let asked = request.options.pipeline;
+        let all = asked
+            .choose(model)
+            .possible(asked, model.backward_start.is_some());
+        let in_state = |(state, replicas)| {
             all.iter()
                 .map(move |pipeline| pipeline.with_state(state, replicas))
         };
-        Ok(states.iter().flat_map(in_state).collect())
+        Ok(states.into_iter().flat_map(in_state).collect())
     }
 
     /// Returns the numbers of IPUs that a plan tries, ascending: all up to [`TRIED_IPUS`], then
@@ -461,11 +440,12 @@ fn replicas_of(request: &Request, pipeline: Pipeline) -> usize {
 /// Returns the weights that layers share and that must be on one IPU, without those that the user
 /// untied.
 fn tied_weights(placement: &Placement) -> Vec<String> {
-    let binding = placement
+    placement
         .ties
         .iter()
-        .filter(|tie| tie.binds(&placement.positions).is_some());
-    binding.map(|tie| tie.weight.clone()).collect()
+        .filter(|tie| tie.binds(&placement.positions).is_some())
+        .map(|tie| tie.weight.clone())
+        .collect()
 }
 
 /// Returns the rows of a plan: `first`, then those of `rows` that no other row beats in IPUs, time

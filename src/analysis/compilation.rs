@@ -60,10 +60,8 @@ impl Compilation {
         progress: &Progress,
     ) -> Result<Self> {
         let debug = options.debug.as_deref();
-        let read_debug = |debug: &Path| {
-            let read = DebugInfo::read_with(debug, progress);
-            read.with_context(|| displayed(debug))
-        };
+        let read_debug =
+            |debug: &Path| DebugInfo::read_with(debug, progress).with_context(|| displayed(debug));
         let (profile, debug_info) = rayon::join(
             || CompiledProfile::read_with(path, debug.is_some(), progress),
             || debug.map(read_debug).transpose(),
@@ -72,9 +70,12 @@ impl Compilation {
         let contradictions = check_compilation(&profile);
         let files = [displayed(path), displayed(path)];
         check(&contradictions, &files, options.allow_incomplete)?;
-        let warnings = profile.warnings.iter().cloned();
-        let mut warnings: FileWarnings =
-            warnings.map(|warning| (displayed(path), warning)).collect();
+        let mut warnings: FileWarnings = profile
+            .warnings
+            .iter()
+            .cloned()
+            .map(|warning| (displayed(path), warning))
+            .collect();
         let left_out = |error| (displayed(path), no_layers(&error));
         let debug_info = match debug_info {
             Err(error) if !options.is_debug_named => {
@@ -84,8 +85,8 @@ impl Compilation {
             debug_info => debug_info?,
         };
         let of_debug = debug.zip(debug_info.as_ref());
-        let found = layers_by_ipu(&profile, of_debug, options);
-        let (layers, of_layers) = found.unwrap_or_else(|error| (None, vec![left_out(error)]));
+        let (layers, of_layers) = layers_by_ipu(&profile, of_debug, options)
+            .unwrap_or_else(|error| (None, vec![left_out(error)]));
         warnings.extend(of_layers);
         let files = Files::of(path, of_debug.map(|(debug, _)| debug));
         Ok(Self {

@@ -45,12 +45,14 @@ impl JudgedSplit {
             number => number.parse().ok().map(Some),
         };
         let counts: Option<Vec<Option<usize>>> = words.map(count).collect();
-        let counts = counts.filter(|counts| !counts.is_empty());
-        counts.map(Self::LayersPerIpu).ok_or_else(|| {
-            BadValue::new(format!(
-                "'{list}' is not a list of numbers; write it like 3,7,7,7 or [3 7 -1 -1]"
-            ))
-        })
+        counts
+            .filter(|counts| !counts.is_empty())
+            .map(Self::LayersPerIpu)
+            .ok_or_else(|| {
+                BadValue::new(format!(
+                    "'{list}' is not a list of numbers; write it like 3,7,7,7 or [3 7 -1 -1]"
+                ))
+            })
     }
 
     /// Returns the names of the layers that the split names; none for
@@ -89,8 +91,7 @@ impl JudgedSplit {
             check_idle(requested, &stages)?;
             stages.retain(|stage| !stage.is_empty());
         }
-        let plan = Plan::new(stages, positions.len());
-        plan.ok_or_else(|| {
+        Plan::new(stages, positions.len()).ok_or_else(|| {
             usage(
                 "--splits: a stage would have no layers; name the first layer of each stage but \
                  stage 0, each once and in the order of the model",
@@ -109,8 +110,12 @@ impl JudgedSplit {
             Self::LayersPerIpu(counts) => starts_of_counts(counts, positions)?,
         };
         let ends = starts.iter().copied().chain([positions.len()]);
-        let starts = [0].into_iter().chain(starts.iter().copied());
-        Ok(starts.zip(ends).map(|(start, end)| start..end).collect())
+        Ok([0]
+            .into_iter()
+            .chain(starts.iter().copied())
+            .zip(ends)
+            .map(|(start, end)| start..end)
+            .collect())
     }
 
     /// Returns the numbers (from 0) of the IPUs that run nothing, ascending; none if the split is
@@ -135,8 +140,9 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
         _ => blocks.iter().map(|block| block.start).collect(),
     };
     let counts = with_shares(counts, starts.len());
-    let all = counts.iter();
-    let sum = all.fold(0usize, |sum, &count| sum.saturating_add(count));
+    let sum = counts
+        .iter()
+        .fold(0usize, |sum, &count| sum.saturating_add(count));
     if sum != starts.len() {
         return Err(usage(format!(
             "--layers-per-ipu: the counts add up to {sum}, but the model has {} ({}); give counts that \
@@ -160,12 +166,15 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
 /// numbers; IPUs with `None` share the remaining layers evenly, and if there is a remainder, the
 /// first of them take one more each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
-    let fixed = counts.iter().flatten();
-    let left = fixed.fold(layers, |left, &count| left.saturating_sub(count));
+    let left = counts
+        .iter()
+        .flatten()
+        .fold(layers, |left, &count| left.saturating_sub(count));
     let open = counts.iter().filter(|count| count.is_none()).count();
     let mut shares = (0..open).map(|place| left / open + usize::from(place < left % open));
-    let all = counts.iter();
-    all.map(|count| count.or_else(|| shares.next()).unwrap_or(0))
+    counts
+        .iter()
+        .map(|count| count.or_else(|| shares.next()).unwrap_or(0))
         .collect()
 }
 

@@ -46,8 +46,8 @@ impl Analysis {
         check_count(&layering)?;
         let note = layering
             .modules()
-            .map(|modules| modules_note(&layering, modules));
-        let note = note.filter(|_| matches!(request.layers.source, LayerSource::Best));
+            .map(|modules| modules_note(&layering, modules))
+            .filter(|_| matches!(request.layers.source, LayerSource::Best));
         let layers = self.placed(layering, request, note)?;
         check_ties(request, &layers.placement)?;
         Ok(layers)
@@ -73,8 +73,12 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        let tied = placement.ties.iter().filter(|tie| !tie.is_untied);
-        let tied: Vec<&str> = tied.map(|tie| &*tie.weight).collect();
+        let tied: Vec<&str> = placement
+            .ties
+            .iter()
+            .filter(|tie| !tie.is_untied)
+            .map(|tie| &*tie.weight)
+            .collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             placement = place(&free)?;
             layering = free;
@@ -113,8 +117,9 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
 /// Is each of `names` the name of a layer, `In` or `Out`?
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     let is_layer = |name: &&str| layering.names[1..].iter().any(|layer| layer == name);
-    let mut names = names.iter();
-    names.all(|name| ["In", "Out"].contains(name) || is_layer(name))
+    names
+        .iter()
+        .all(|name| ["In", "Out"].contains(name) || is_layer(name))
 }
 
 impl<'a> Layers<'a> {
@@ -122,8 +127,9 @@ impl<'a> Layers<'a> {
     /// nothing, ascending; none if the request has no such split.
     pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
         let judged = request.judged.iter();
-        let idle = judged.flat_map(|judged| judged.idle_ipus(&self.placement.positions));
-        idle.collect()
+        judged
+            .flat_map(|judged| judged.idle_ipus(&self.placement.positions))
+            .collect()
     }
 
     /// Returns whether `other` has the same layers, with operations in the same places.
@@ -261,8 +267,11 @@ fn check_count(layering: &Layering) -> Result<()> {
     if layers <= limits::LAYERS {
         return Ok(());
     }
-    let names = layering.names[1..].iter().take(3);
-    let names: Vec<String> = names.map(|name| displayed(name)).collect();
+    let names: Vec<String> = layering.names[1..]
+        .iter()
+        .take(3)
+        .map(|name| displayed(name))
+        .collect();
     Err(usage(format!(
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \
@@ -309,8 +318,7 @@ fn regex(layering: &Layering) -> &str {
 /// Lists names in one text, separated by commas; of more than five, only the first three and the
 /// last one.
 fn sample(names: &[String]) -> String {
-    let shown = names.iter().map(|name| displayed(name));
-    let shown: Vec<String> = shown.collect();
+    let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
     match shown.as_slice() {
         [first, second, third, .., last] if shown.len() > 5 => {
             format!("{first}, {second}, {third}, ..., {last}")

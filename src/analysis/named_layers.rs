@@ -134,8 +134,11 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
         return Ok(position);
     }
     let names = positions.names();
-    let shown = names.iter().take(NAMES_SHOWN).map(|name| printable(name));
-    let shown: Vec<String> = shown.collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|name| printable(name))
+        .collect();
     let more = if names.len() > NAMES_SHOWN {
         format!(" ... {}", printable(&names[names.len() - 1]))
     } else {

@@ -74,12 +74,14 @@ impl Request {
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
         let limit = |memory: u64| {
             let reserve = self.options.reserve.of(memory);
-            let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
-            limit.ok_or_else(|| {
-                usage(format!(
-                    "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
-                ))
-            })
+            memory
+                .checked_sub(reserve)
+                .filter(|&limit| limit > 0)
+                .ok_or_else(|| {
+                    usage(format!(
+                        "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
+                    ))
+                })
         };
         self.memories(bytes_per_tile)
             .into_iter()
@@ -285,7 +287,7 @@ impl Request {
     /// Returns an error for the first option that the greedy search would ignore, since it has one
     /// limit, a fixed number of IPUs and no constraints.
     fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
-        let ignored = first_true(&[
+        first_true(&[
             (
                 !self.constraints.is_empty(),
                 "constraints (--pin, --together, --cut-before)",
@@ -299,8 +301,8 @@ impl Request {
             (self.options.plan, "--plan"),
             (matches!(ipus, IpuCount::UpTo(_)), "--num-ipus auto"),
             (limits > 1, "several amounts of --mem-per-tile"),
-        ]);
-        ignored.map_or(Ok(()), |what| {
+        ])
+        .map_or(Ok(()), |what| {
             Err(usage(format!(
                 "--solver greedy, the search of the original tool, does not support {what}; leave \
                  it out"
@@ -311,8 +313,10 @@ impl Request {
 
 /// Returns the name beside the first condition that is true.
 fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
-    let found = conditions.iter().find(|(is_true, _)| *is_true);
-    found.map(|&(_, name)| name)
+    conditions
+        .iter()
+        .find(|(is_true, _)| *is_true)
+        .map(|&(_, name)| name)
 }
 
 fn no_pipeline(option: &str, original: &str) -> anyhow::Error {

@@ -35,8 +35,8 @@ impl<'a> Layers<'a> {
     /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
     /// all; no real model comes near this.
     pub fn memory(&self) -> Result<MemoryModel<'_>> {
-        let memory = MemoryModel::new(&self.analysis.model, &self.placement);
-        memory.with_context(|| self.analysis.displayed())
+        MemoryModel::new(&self.analysis.model, &self.placement)
+            .with_context(|| self.analysis.displayed())
     }
 
     /// Returns the part of the report about its origin: the files, the arguments of the command,
@@ -62,8 +62,7 @@ impl Analysis {
         let mut request = request.clone();
         request.options.split = true;
         let (layers, progress) = (List::default(), Progress::new());
-        let answers = Answers::new(self, &layers, &progress);
-        answers
+        Answers::new(self, &layers, &progress)
             .search(&request)?
             .report(&request, &|_| String::new())
     }
@@ -76,6 +75,11 @@ impl<'s> Answers<'s, '_> {
     /// # Errors
     /// As [`Analysis::split`], and if the model has no layers.
     pub(crate) fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
+        self.searched(request)
+            .map_err(|error| self.explained(error))
+    }
+
+    fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
         if !request.has_search() {
             return Ok(SearchedLayers {
@@ -88,7 +92,7 @@ impl<'s> Answers<'s, '_> {
             return Err(no_layers(&self.analysis.model, &whole.layers.layering));
         }
         let (layers, result) = match request.options.solver {
-            Solver::Greedy => (whole.layers, self.greedy(request)?),
+            Solver::Greedy => self.greedy(request)?,
             Solver::Ilp => self.solved(request)?,
         };
         Ok(SearchedLayers {
@@ -117,32 +121,30 @@ impl<'s> Answers<'s, '_> {
         self.search(&one).map(Some)
     }
 
-    /// Runs the search of the original tool.
-    fn greedy(&self, request: &Request) -> Result<SearchResult<'s>> {
+    /// Runs the search of the original tool. Returns the layers with it.
+    fn greedy(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
+        let (layers, costs) = self.all_costs(request)?;
+        let asked = costs.request();
+        let greedy = solve::greedy(&costs.ranges, asked.highest_limit(), asked.ipus.highest());
+        let shown = ShownSplit::new(&costs, greedy.stages.clone())?;
+        let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
+        Ok((layers, result))
+    }
+
+    /// Returns whole layers, and the costs of all their ranges in the first pipeline that `request`
+    /// leaves open.
+    fn all_costs(&self, request: &Request) -> Result<(&'s Layers<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
         let pipeline = self.pipelines(request)?[0][0];
-        let ipus = question.request.ipus.highest();
-        let all = (
-            pipeline,
-            Reach {
-                bytes: u64::MAX,
-                stages: ipus,
-            },
-        );
-        let costs = level.space.costs(&question, all, self.progress);
-        let costs = costs.map_err(|error| self.refused(error))?;
-        let greedy = solve::greedy(&costs.ranges, question.request.highest_limit(), ipus);
-        let shown = ShownSplit::new(&costs, greedy.stages.clone())?;
-        Ok(SearchResult {
-            costs,
-            outcome: Outcome::Greedy(greedy),
-            shown,
-            near: None,
-            open_pipelines: 1,
-            by_ipus: Vec::new(),
-            claims: Default::default(),
-        })
+        let reach = Reach {
+            bytes: u64::MAX,
+            stages: question.request.ipus.highest(),
+        };
+        let costs = level
+            .space
+            .costs(&question, (pipeline, reach), self.progress)?;
+        Ok((level.layers, costs))
     }
 
     /// Answers `request` and proves the answer. Returns the layers of the answer with it.
@@ -156,13 +158,9 @@ impl<'s> Answers<'s, '_> {
         drop(task);
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
-            None if answer.best.fits => Outcome::Best(Box::new(
-                answer
-                    .level
-                    .space
-                    .prove(&costs, &answer.best)
-                    .map_err(|error| self.refused(error))?,
-            )),
+            None if answer.best.fits => {
+                Outcome::Best(Box::new(answer.level.space.prove(&costs, &answer.best)?))
+            }
             None => Outcome::Refused(Box::new(costs.refused(&shown)?)),
         };
         let result = SearchResult {
@@ -179,28 +177,10 @@ impl<'s> Answers<'s, '_> {
 
     /// Returns the reason why no split keeps the constraints of `request`, whatever the limits.
     fn contradicted(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
-        let level = self.whole_layers(request)?;
-        let question = level.question(request)?;
-        let pipeline = self.pipelines(request)?[0][0];
-        let reach = Reach {
-            bytes: u64::MAX,
-            stages: question.request.ipus.highest(),
-        };
-        let costs = level
-            .space
-            .costs(&question, (pipeline, reach), self.progress);
-        let costs = costs.map_err(|error| self.refused(error))?;
+        let (layers, costs) = self.all_costs(request)?;
         let shown = ShownSplit::of(&costs, None)?;
-        let result = SearchResult {
-            outcome: Outcome::Refused(Box::new(costs.refused(&shown)?)),
-            shown,
-            near: None,
-            open_pipelines: 1,
-            by_ipus: Vec::new(),
-            claims: Default::default(),
-            costs,
-        };
-        Ok((level.layers, result))
+        let outcome = Outcome::Refused(Box::new(costs.refused(&shown)?));
+        Ok((layers, SearchResult::alone(costs, outcome, shown)))
     }
 
     /// Returns, if the report shows other splits, the best split on each of several numbers of IPUs
@@ -211,23 +191,21 @@ impl<'s> Answers<'s, '_> {
             return Ok(Vec::new());
         }
         let (level, best) = (answer.level, &answer.best);
-        let mut found = Vec::new();
+        let pipelines = [best.pipeline];
+        let mut candidates = Vec::new();
         for ipus in self.numbers_to_try(request, best)? {
-            let request = request.changed().without_given();
-            let request = request.with_ipus(ipus * best.replicas).request;
-            let question = level.question(&request)?;
-            let pipelines = [best.pipeline];
-            let fitting = level.space.best(&question, &pipelines, self.progress);
-            let candidate = match fitting.map_err(|error| self.refused(error))? {
-                Some(candidate) => Some(candidate),
-                None => level
-                    .space
-                    .lowest(&question, (&pipelines, None), self.progress)
-                    .map_err(|error| self.refused(error))?,
+            let request = request
+                .changed()
+                .without_given()
+                .with_ipus(ipus * best.replicas)
+                .request;
+            let found = match level.best(&request, &pipelines, self.progress)? {
+                None => level.lowest(&request, (&pipelines, None), self.progress)?,
+                fitting => fitting,
             };
-            found.extend(candidate);
+            candidates.extend(found.map(|answer| answer.best));
         }
-        Ok(found)
+        Ok(candidates)
     }
 
     /// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: all
@@ -311,8 +289,7 @@ impl SearchedLayers<'_> {
         let result = result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
-        let of_files = layers.analysis.warnings.iter();
-        let warnings = of_files.map(|(_, warning)| warning);
+        let warnings = layers.analysis.warnings.iter().map(|(_, warning)| warning);
         let warnings = warnings.chain(&layers.warnings).cloned();
         let inputs = Inputs {
             model,
@@ -327,8 +304,8 @@ impl SearchedLayers<'_> {
             warnings: warnings.chain(self.warnings()).collect(),
             command,
         };
-        let report = Report::new(inputs, lookup.as_ref());
-        let mut report = report.with_context(|| layers.analysis.displayed())?;
+        let mut report =
+            Report::new(inputs, lookup.as_ref()).with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             what_if.memories = request.memories(bytes_per_tile);
             let reserve = |&memory: &u64| request.options.reserve.of(memory);

@@ -31,7 +31,20 @@ pub struct SearchResult<'a> {
     pub claims: Claims<'a>,
 }
 
-impl SearchResult<'_> {
+impl<'a> SearchResult<'a> {
+    /// Creates the result of a search in one pipeline, without answers to changed requests.
+    pub fn alone(costs: PipelineCosts<'a>, outcome: Outcome, shown: ShownSplit) -> Self {
+        Self {
+            costs,
+            outcome,
+            shown,
+            near: None,
+            open_pipelines: 1,
+            by_ipus: Vec::new(),
+            claims: Claims::default(),
+        }
+    }
+
     /// Returns the number of IPUs of all replicas that the answer may use.
     pub fn all_ipus(&self) -> usize {
         self.costs.ipus * self.costs.replicas()
