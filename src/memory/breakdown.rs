@@ -36,16 +36,18 @@ impl MemoryModel<'_> {
             (sums, scratch)
         };
         let nothing = || vec![0u64; model.operation_groups.len()];
-        let tiles = (0..model.target.num_tiles).into_par_iter();
-        let variables = tiles
+        let variables = (0..model.target.num_tiles)
+            .into_par_iter()
             .fold(|| (nothing(), BreakdownScratch::default()), add)
             .map(|(sums, _)| sums)
             .reduce(nothing, |mut a, b| {
                 a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
                 a
             });
-        let groups = model.operation_groups.iter().zip(variables);
-        groups
+        model
+            .operation_groups
+            .iter()
+            .zip(variables)
             .map(|(group, variables)| {
                 let kinds = by_kind(&group.code, self.rules);
                 let [vertex_state, exchange_code, control_code] =
@@ -72,8 +74,11 @@ impl MemoryModel<'_> {
         let is_live = |item: &VariableGroup| {
             self.is_live_in(positions, (item.class, item.set), (step, false))
         };
-        let on_tile = self.uses.on_tile(memory.max_tile() as u32);
-        let live: Vec<VariableGroup> = on_tile.filter(is_live).collect();
+        let live: Vec<VariableGroup> = self
+            .uses
+            .on_tile(memory.max_tile() as u32)
+            .filter(is_live)
+            .collect();
         let sets = &self.model.use_sets;
         let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());
         for item in live.iter().filter(|item| item.set != NO_USERS) {
@@ -91,15 +96,19 @@ impl MemoryModel<'_> {
                 _ => {}
             }
         }
-        let weights = live.iter().filter_map(|item| {
-            let label = self.model.label_of(item.set);
-            let is_weight = label.kind == TensorKind::Variable && !label.weight_name().is_empty();
-            let of_groups = sets
-                .groups(item.set)
-                .filter_map(|group| temporaries.get(&group));
-            is_weight.then(|| (of_groups.sum::<u64>(), label.weight_name()))
-        });
-        let most = weights.max().filter(|&(bytes, _)| bytes > 0);
+        let most = live
+            .iter()
+            .filter_map(|item| {
+                let label = self.model.label_of(item.set);
+                let is_weight =
+                    label.kind == TensorKind::Variable && !label.weight_name().is_empty();
+                let of_groups = sets
+                    .groups(item.set)
+                    .filter_map(|group| temporaries.get(&group));
+                is_weight.then(|| (of_groups.sum::<u64>(), label.weight_name()))
+            })
+            .max()
+            .filter(|&(bytes, _)| bytes > 0);
         found.by_weight = most.map(|(bytes, name)| (name.to_string(), bytes));
         found
     }
@@ -137,8 +146,10 @@ impl MemoryModel<'_> {
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
         let of_type = |(vertex_type, present): &(u32, TileBytes)| {
             let code = &self.model.vertex_code[*vertex_type as usize];
-            let runs = present.runs().iter();
-            runs.map(|run| code.total_of(run.from as usize..run.to as usize))
+            present
+                .runs()
+                .iter()
+                .map(|run| code.total_of(run.from as usize..run.to as usize))
                 .sum::<u64>()
         };
         group.code.vertex_types.iter().map(of_type).sum()

@@ -73,8 +73,9 @@ pub(super) fn collect(
         set,
         bytes: add_up(&runs, tiles),
     };
-    let items = parts.into_par_iter().map(item);
-    let mut items: Vec<CodeItem> = items
+    let mut items: Vec<CodeItem> = parts
+        .into_par_iter()
+        .map(item)
         .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
@@ -147,8 +148,10 @@ fn vertex_code(
             for run in code.runs() {
                 let (from, to) = (run.from.max(from), run.to.min(to));
                 if from < to {
-                    let runs = found.entry(set).or_default();
-                    runs.push(TileRun { from, to, ..*run });
+                    found
+                        .entry(set)
+                        .or_default()
+                        .push(TileRun { from, to, ..*run });
                 }
             }
         }

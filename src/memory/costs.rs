@@ -71,9 +71,11 @@ impl RangeCosts {
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
         let row = |(start, least): (usize, &Vec<u64>)| {
-            let ranges = (1..=least.len()).map(|length| start..start + length);
-            let all = ranges.flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
-            all.map(|(range, after)| peaks(range, after)).collect()
+            (1..=least.len())
+                .map(|length| start..start + length)
+                .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)))
+                .map(|(range, after)| peaks(range, after))
+                .collect()
         };
         let rows = least.iter().enumerate().map(row).collect();
         Self {
@@ -100,8 +102,10 @@ impl RangeCosts {
     /// Returns the maximum number of stages of a split that the table can evaluate; `usize::MAX`
     /// without a pipeline.
     pub fn stages(&self) -> usize {
-        let known = self.pipeline.as_ref().map(|costs| costs.stages);
-        known.unwrap_or(usize::MAX)
+        self.pipeline
+            .as_ref()
+            .map(|costs| costs.stages)
+            .unwrap_or(usize::MAX)
     }
 
     /// Returns the bytes on the fullest tile of the stage with the positions `range` (end
@@ -115,8 +119,11 @@ impl RangeCosts {
             return Some(least);
         };
         let is_last = range.end == self.layers();
-        let peak = by_depth.of_range(&range)?.get(after).copied();
-        let peak = peak.filter(|_| is_last == (after == 0));
+        let peak = by_depth
+            .of_range(&range)?
+            .get(after)
+            .copied()
+            .filter(|_| is_last == (after == 0));
         peak.filter(|&peak| peak < u64::MAX)
     }
 
@@ -155,8 +162,10 @@ impl RangeCosts {
     /// most bytes below the limit.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         let of_stage = |(range, least): (Range<usize>, u64)| {
-            let by_depth = self.pipeline.as_ref();
-            let row = by_depth.and_then(|costs| costs.of_range(&range));
+            let row = self
+                .pipeline
+                .as_ref()
+                .and_then(|costs| costs.of_range(&range));
             let known = row.map(|row| row.iter().filter(|&&peak| peak < u64::MAX));
             let highest = known.and_then(|known| known.copied().max());
             (range, highest.unwrap_or(0).max(least))

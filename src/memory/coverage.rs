@@ -85,8 +85,11 @@ impl MemoryModel<'_> {
     /// Is `variable` used by an operation that counts by `explaining`? Always true for variables
     /// with code, since code is compared by kind ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
-        let mut code = CodeKind::ALL.iter().flat_map(|&kind| self.categories(kind));
-        code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
+        CodeKind::ALL
+            .iter()
+            .flat_map(|&kind| self.categories(kind))
+            .any(|&name| *variable.category == *name)
+            || self.explains(explaining, variable.set)
     }
 
     /// Does an operation that counts by `explaining` use the variables of the use set `set`?
@@ -112,15 +115,22 @@ impl MemoryModel<'_> {
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
-        let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
-            let names = self.categories(kind);
-            let all = self.model.recorded.categories.iter();
-            let named = all.filter(|category| names.contains(&category.name.as_str()));
-            let named: Vec<&TileBytes> = named.map(|category| &category.bytes).collect();
-            let predicted = predicted.iter().map(|tile| tile[kind as usize]);
-            (!named.is_empty()).then(|| compare(names[0], predicted.collect(), &named))
-        });
-        compared.collect()
+        CodeKind::ALL
+            .into_iter()
+            .filter_map(|kind| {
+                let names = self.categories(kind);
+                let named: Vec<&TileBytes> = self
+                    .model
+                    .recorded
+                    .categories
+                    .iter()
+                    .filter(|category| names.contains(&category.name.as_str()))
+                    .map(|category| &category.bytes)
+                    .collect();
+                let predicted = predicted.iter().map(|tile| tile[kind as usize]);
+                (!named.is_empty()).then(|| compare(names[0], predicted.collect(), &named))
+            })
+            .collect()
     }
 
     /// Returns the bytes of code that the operations need which count by `explaining`, for each
@@ -139,8 +149,11 @@ impl MemoryModel<'_> {
     /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
     /// count by `explaining`, and their variables that are live at this step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
-        let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
-        let code: u64 = code.iter().flatten().sum();
+        let code: u64 = self
+            .explained(explaining, memory_peak.tile..memory_peak.tile + 1)
+            .iter()
+            .flatten()
+            .sum();
         let variables = self.uses.on_tile(memory_peak.tile).filter(|item| {
             self.explains(explaining, item.set)
                 && self.model.classes.is_live(item.class, memory_peak.step)
@@ -152,8 +165,9 @@ impl MemoryModel<'_> {
     /// `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
-        let totals = recorded.map(|(tile, recorded)| (recorded.total, Reverse(tile)));
-        let (recorded, Reverse(tile)) = totals.max()?;
+        let (recorded, Reverse(tile)) = recorded
+            .map(|(tile, recorded)| (recorded.total, Reverse(tile)))
+            .max()?;
         let (_, step) = self.model.peak_on(tile);
         let mut coverage = Coverage {
             tile,
@@ -202,8 +216,9 @@ impl MemoryModel<'_> {
             }
         }
         by_category.retain(|_, coverage| *coverage != Coverage::default());
-        let all = by_category.values_mut();
-        all.for_each(|coverage| *coverage = coverage.with_rest());
+        by_category
+            .values_mut()
+            .for_each(|coverage| *coverage = coverage.with_rest());
         by_category
     }
 

@@ -54,8 +54,10 @@ impl MemoryModel<'_> {
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
-        let windows = ranges.iter().map(|range| self.window(range.clone()));
-        let windows: Vec<_> = windows.collect();
+        let windows: Vec<_> = ranges
+            .iter()
+            .map(|range| self.window(range.clone()))
+            .collect();
         let counts = |stage: u32, (counted, with): (PlaceSet, Option<u32>)| {
             let counts = counted == EVERYWHERE || stages_of[counted.index()].contains(&stage);
             counts && with.is_none_or(|with| ranges[stage as usize].contains(&(with as usize)))
@@ -101,8 +103,12 @@ impl MemoryModel<'_> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
         let code = |tile: u32| -> u64 {
-            let kinds = self.model.recorded_code.iter();
-            let code: u64 = kinds.map(|bytes| u64::from(bytes.get(tile))).sum();
+            let code: u64 = self
+                .model
+                .recorded_code
+                .iter()
+                .map(|bytes| u64::from(bytes.get(tile)))
+                .sum();
             let rest = self.model.recorded.tiles.get(tile as usize);
             code + rest.map_or(0, |tile| tile.beyond_variables())
         };
@@ -193,8 +199,11 @@ impl CurveSums {
     /// Turns the sums into a curve for the same `window` as in [`CurveSums::new`] (first, last;
     /// both inclusive). `fixed` is the bytes at every step besides variables.
     fn curve(mut self, window: (u32, u32), fixed: u64) -> LiveCurve {
-        let points = self.live.points().map(|(step, [bytes])| (step, bytes));
-        let mut points: Vec<(u32, u64)> = points.collect();
+        let mut points: Vec<(u32, u64)> = self
+            .live
+            .points()
+            .map(|(step, [bytes])| (step, bytes))
+            .collect();
         points.dedup_by_key(|&mut (_, bytes)| bytes);
         LiveCurve {
             window,

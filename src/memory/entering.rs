@@ -80,8 +80,9 @@ impl<Item: Copy> Entries<Item> {
     /// Returns the entries that apply to ranges from `start` on, but not to ranges that start
     /// earlier: pairs of a layer, and the item that ranges gain when they grow to this layer.
     pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
-        let entries = self.from[start].iter();
-        entries.map(|&(layer, item)| (layer as usize, item))
+        self.from[start]
+            .iter()
+            .map(|&(layer, item)| (layer as usize, item))
     }
 }
 

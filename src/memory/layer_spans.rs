@@ -44,12 +44,11 @@ impl MemoryModel<'_> {
     /// runs the step; `None` if only operations with several positions or with none run it.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let mut layers = vec![None; self.model.steps() as usize];
-        let groups = self
+        let mut spans: Vec<(u32, u32, u32)> = self
             .model
             .operation_groups
             .iter()
-            .zip(&self.placement.of_group);
-        let mut spans: Vec<(u32, u32, u32)> = groups
+            .zip(&self.placement.of_group)
             .filter_map(|(group, &set)| match *self.sets.places(set) {
                 [layer] => group.window.map(|(from, to)| (from, to, layer)),
                 _ => None,
@@ -109,8 +108,9 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();
-    let runs = sorted.chunk_by(|a, b| a == b);
-    runs.max_by_key(|run| (run.len(), Reverse(run[0])))
+    sorted
+        .chunk_by(|a, b| a == b)
+        .max_by_key(|run| (run.len(), Reverse(run[0])))
         .map(|run| run[0])
 }
 

@@ -81,10 +81,9 @@ impl<'a> CountedUses<'a> {
     /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
     /// its bytes on this tile. A use may come several times.
     pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let lists = self.lists(tile).into_iter();
-        lists.flat_map(|(first, uses)| {
-            let numbered = uses.iter();
-            numbered.map(move |tile_use| (first + tile_use.number, tile_use.bytes.into()))
+        self.lists(tile).into_iter().flat_map(|(first, uses)| {
+            uses.iter()
+                .map(move |tile_use| (first + tile_use.number, tile_use.bytes.into()))
         })
     }
 

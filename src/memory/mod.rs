@@ -141,8 +141,11 @@ impl<'a> MemoryModel<'a> {
             return Ok(placed);
         }
         let new = || Flows::new((model, placement), pipeline, self.end_of_passes());
-        let flows = placed.flows.take().unwrap_or_else(new);
-        let flows = flows.in_pipeline(pipeline, (model, placement), &mut placed.sets)?;
+        let flows = placed.flows.take().unwrap_or_else(new).in_pipeline(
+            pipeline,
+            (model, placement),
+            &mut placed.sets,
+        )?;
         placed.flows = Some(flows);
         Ok(placed)
     }
@@ -222,8 +225,13 @@ impl<'a> MemoryModel<'a> {
     /// Returns the recorded bytes of the fullest tile of the one-IPU compilation; 0 if the profile
     /// has no record of tiles.
     pub(crate) fn recorded_peak(&self) -> u64 {
-        let tiles = self.model.recorded.tiles.iter();
-        tiles.map(|tile| tile.total).max().unwrap_or(0)
+        self.model
+            .recorded
+            .tiles
+            .iter()
+            .map(|tile| tile.total)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Returns the positions that count variables with the use set `set`: a stage with any of these
@@ -238,17 +246,21 @@ impl<'a> MemoryModel<'a> {
 /// last forward or backward operation that has a position of its own, not one assigned by rule.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
-    let start = model.backward_start;
-    let start = start.filter(|_| placement.rules == Rules::Full);
+    let start = model
+        .backward_start
+        .filter(|_| placement.rules == Rules::Full);
     let start = start.map_or(steps, |start| start.min(steps));
     if start == steps {
         return [0..steps, steps..steps, steps..steps, steps..steps];
     }
-    let operations = model.operations.iter().zip(&placement.operations);
-    let in_passes = operations
-        .filter(|(operation, placed)| placed.reason.is_own() && operation.pass != Pass::Update);
-    let ends = in_passes.filter_map(|(operation, _)| Some(operation.window?.1 + 1));
-    let end = ends.max().map_or(steps, |end| end.clamp(start, steps));
+    let end = model
+        .operations
+        .iter()
+        .zip(&placement.operations)
+        .filter(|(operation, placed)| placed.reason.is_own() && operation.pass != Pass::Update)
+        .filter_map(|(operation, _)| Some(operation.window?.1 + 1))
+        .max()
+        .map_or(steps, |end| end.clamp(start, steps));
     let last_forward = start.saturating_sub(1);
     [0..last_forward, last_forward..start, start..end, end..steps]
 }

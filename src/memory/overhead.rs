@@ -153,7 +153,7 @@ impl Overhead {
 
     /// Returns the bytes of fragmentation on `tile` that come on top of `shares` bytes, a replica's
     /// shares of sharded optimizer state; 0 for 0 bytes.
-    pub(in crate::memory) fn fragmentation_of_shares(&self, tile: usize, shares: u64) -> u64 {
+    pub(crate) fn fragmentation_of_shares(&self, tile: usize, shares: u64) -> u64 {
         match shares {
             0 => 0,
             _ => self.fragmentation(tile, shares),
@@ -190,9 +190,13 @@ pub(super) fn explained(
 ) -> Vec<[u64; 4]> {
     let mut sets = PlaceSets::default();
     let stage = sets.one(0);
-    let groups = model.operation_groups.iter().enumerate();
-    let wanted = groups.filter(|&(number, _)| is_wanted(number));
-    let wanted: Vec<_> = wanted.map(|(_, group)| (&group.code, stage)).collect();
+    let wanted: Vec<_> = model
+        .operation_groups
+        .iter()
+        .enumerate()
+        .filter(|&(number, _)| is_wanted(number))
+        .map(|(_, group)| (&group.code, stage))
+        .collect();
     by_tile(&collect((model, rules), &wanted, &tiles, &mut sets), &tiles)
 }
 

@@ -161,8 +161,11 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
 /// Returns the first and the last step of all `windows` (first and last step, both inclusive)
 /// together; `None` if all of them are `None`.
 pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
-    let windows = windows.iter().flatten().copied();
-    windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    windows
+        .iter()
+        .flatten()
+        .copied()
+        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 #[cfg(test)]

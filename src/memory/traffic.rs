@@ -130,8 +130,12 @@ impl LayerTraffic {
     /// Only layers that use the variable count.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
-            let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
-            let mut flows: Vec<_> = ends.flat_map(|(from, to)| pairs(&from, &to)).collect();
+            let mut flows: Vec<_> = shared
+                .ranges
+                .iter()
+                .map(|&range| self.ends(shared, range))
+                .flat_map(|(from, to)| pairs(&from, &to))
+                .collect();
             flows.sort_unstable();
             flows.dedup();
             flows
@@ -173,8 +177,9 @@ impl LayerTraffic {
             }
         }
         let mut bytes = 0;
-        let boundaries = changes.iter().take(self.layers.saturating_sub(1));
-        boundaries
+        changes
+            .iter()
+            .take(self.layers.saturating_sub(1))
             .map(|change| {
                 bytes += change;
                 bytes as u64
@@ -187,8 +192,7 @@ impl LayerTraffic {
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let is_met = |&layer: &u32| {
-                let window = self.windows[layer as usize];
-                window.is_some_and(|(first, last)| test(first, last))
+                self.windows[layer as usize].is_some_and(|(first, last)| test(first, last))
             };
             shared.layers.iter().copied().filter(is_met).collect()
         };

@@ -42,8 +42,10 @@ pub(super) fn problem(model: &Model) -> Option<String> {
         ("bytes by tile", all.fit_bytes_by_tile()),
         ("peak", all.fit_peak()),
     ];
-    let unfit = parts.into_iter().find(|(_, fits)| !fits);
-    unfit.map(|(part, _)| format!("{part}: a position or an order is wrong"))
+    parts
+        .into_iter()
+        .find(|(_, fits)| !fits)
+        .map(|(part, _)| format!("{part}: a position or an order is wrong"))
 }
 
 /// The checks of a loaded model, one function for each part of it.
@@ -67,8 +69,11 @@ impl ModelChecks<'_> {
     }
 
     fn fit_programs(&self) -> bool {
-        let mut groups = self.0.programs.iter().filter_map(|program| program.group);
-        groups.all(|group| self.has_group(group))
+        self.0
+            .programs
+            .iter()
+            .filter_map(|program| program.group)
+            .all(|group| self.has_group(group))
     }
 
     fn has_step(&self, step: u32) -> bool {
@@ -146,8 +151,13 @@ impl ModelChecks<'_> {
         };
         let clusters = |operation: u32| {
             let operation = self.0.operations.get(operation as usize)?;
-            let group = self.0.operation_groups.get(operation.group as usize)?;
-            Some(group.clusters.len())
+            Some(
+                self.0
+                    .operation_groups
+                    .get(operation.group as usize)?
+                    .clusters
+                    .len(),
+            )
         };
         let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
         let exists = |part: &ClusterCycles| Some(part.cluster as usize) < clusters(part.operation);
@@ -180,8 +190,12 @@ impl ModelChecks<'_> {
     }
 
     fn fit_bytes_by_tile(&self) -> bool {
-        let categories = self.0.recorded.categories.iter();
-        let categories = categories.flat_map(|category| [&category.bytes, &category.overlapped]);
+        let categories = self
+            .0
+            .recorded
+            .categories
+            .iter()
+            .flat_map(|category| [&category.bytes, &category.overlapped]);
         let code = self.0.vertex_code.iter().chain(&self.0.recorded_code);
         self.are_on_tiles(code.chain(categories))
     }

@@ -133,11 +133,15 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
 /// does not open pipes and devices.
 pub fn is_saved(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = file_metadata(path).and_then(|_| {
-        let file = File::open(path)?;
-        file.take(MAGIC.len() as u64).read_to_end(&mut start)
-    });
-    read.is_ok() && !start.is_empty() && MAGIC.starts_with(&start)
+    file_metadata(path)
+        .and_then(|_| {
+            File::open(path)?
+                .take(MAGIC.len() as u64)
+                .read_to_end(&mut start)
+        })
+        .is_ok()
+        && !start.is_empty()
+        && MAGIC.starts_with(&start)
 }
 
 /// Returns the bytes of the file that [`save`] writes for `model`. They only depend on the model.
@@ -146,8 +150,8 @@ pub fn is_saved(path: &Path) -> bool {
 /// [`SavedError::TooLarge`] if the model exceeds a limit of the format.
 pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     check::steps(model).map_err(SavedError::TooLarge)?;
-    let model = postcard::to_stdvec(model);
-    let model = model.map_err(|error| SavedError::TooLarge(error.to_string()))?;
+    let model =
+        postcard::to_stdvec(model).map_err(|error| SavedError::TooLarge(error.to_string()))?;
     Ok(file_of(&model))
 }
 
@@ -221,11 +225,13 @@ const AT_ONCE: usize = 1 << 20;
 /// If the file cannot be read or is shorter than `size`.
 fn read_whole(path: &Path, size: usize) -> io::Result<Vec<u8>> {
     let mut bytes = filled(0u8, size);
-    let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();
-    parts.try_for_each(|(number, part)| {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start((number * AT_ONCE) as u64))?;
-        file.read_exact(part)
-    })?;
+    bytes
+        .par_chunks_mut(AT_ONCE)
+        .enumerate()
+        .try_for_each(|(number, part)| {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start((number * AT_ONCE) as u64))?;
+            file.read_exact(part)
+        })?;
     Ok(bytes)
 }

@@ -71,8 +71,8 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     let counts: Vec<u32> = tiles.iter().map(|&(count, _)| count).collect();
     let lengths = || counts.iter().map(|&count| count as usize);
     let mut groups = filled(TileUse::default(), lengths().sum());
-    let of_tiles = split_by(&mut groups, lengths()).into_par_iter();
-    of_tiles
+    split_by(&mut groups, lengths())
+        .into_par_iter()
         .zip(tiles)
         .try_for_each(|(groups, (_, blob))| read_tile(blob, groups))?;
     VariableGroups::from_numbered(uses, &counts, groups)

@@ -80,8 +80,9 @@ pub(super) fn most_over(
     split: &ShownSplit,
 ) -> Option<(OverLimit, Vec<Advice>)> {
     let over = |ipu: usize| {
-        let bytes = split.memory[ipu].max_tile_bytes();
-        bytes.saturating_sub(costs.limit_of(ipu))
+        split.memory[ipu]
+            .max_tile_bytes()
+            .saturating_sub(costs.limit_of(ipu))
     };
     let most = (0..split.memory.len()).rev().max_by_key(|&ipu| over(ipu))?;
     let stage = PlacedStage::of_split(&split.stages).into_iter().nth(most)?;

@@ -70,10 +70,13 @@ impl Candidate {
     /// Compares the cycles per micro-batch of all replicas together; `Less` if this candidate is
     /// faster, `Equal` if a step time is unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {
-        let steps = self.solution.score.step.zip(other.solution.score.step);
-        steps.map_or(Ordering::Equal, |(mine, theirs)| {
-            mine.by_rate_of_replicas(self.replicas, &theirs, other.replicas)
-        })
+        self.solution
+            .score
+            .step
+            .zip(other.solution.score.step)
+            .map_or(Ordering::Equal, |(mine, theirs)| {
+                mine.by_rate_of_replicas(self.replicas, &theirs, other.replicas)
+            })
     }
 
     /// Returns whether part of the step time is unknown: optimizer state is gathered from replicas,

@@ -189,8 +189,10 @@ impl<'a> PipelineCosts<'a> {
     /// Returns whether each stage is within the limit of its IPU. `peaks` has the bytes on the
     /// fullest tile of each stage.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
-        let mut peaks = peaks.iter().enumerate();
-        peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
+        peaks
+            .iter()
+            .enumerate()
+            .all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
     /// Returns whether the costs of all ranges of positions are computed, however large.
@@ -243,9 +245,12 @@ impl<'a> PipelineCosts<'a> {
             .collect();
         let inner: Vec<u32> = (1..self.positions() as u32).collect();
         let fits = |count| count < MAX_TRIED_STARTS;
-        let near = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits);
-        let near = near.unwrap_or_else(|| cuts.into_iter().collect());
-        let starts = near.into_iter().map(|at| at as usize).chain([0]).collect();
+        let starts = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits)
+            .unwrap_or_else(|| cuts.into_iter().collect())
+            .into_iter()
+            .map(|at| at as usize)
+            .chain([0])
+            .collect();
         let stages = self.ipus.max(stages.len());
         Ok(self.memory.costs_from(&starts, stages, progress)?)
     }
@@ -284,6 +289,8 @@ pub(crate) fn near_cuts(
         };
         positions.iter().filter(is_near).copied().collect()
     };
-    let mut by_distance = (0..=farthest).rev().map(around);
-    by_distance.find(|near| fits(near.len()))
+    (0..=farthest)
+        .rev()
+        .map(around)
+        .find(|near| fits(near.len()))
 }

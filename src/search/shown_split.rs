@@ -87,8 +87,9 @@ fn without_recomputation(
     if plain == costs.pipeline() {
         return Ok(None);
     }
-    let plain = costs.memory.in_pipeline(plain)?;
-    Ok(plain
+    Ok(costs
+        .memory
+        .in_pipeline(plain)?
         .peaks(&PlacedStage::of_split(stages))
         .into_iter()
         .max())

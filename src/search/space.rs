@@ -181,8 +181,10 @@ impl<'a> Space<'a> {
                 question: Arc::clone(question),
                 best,
             }));
-        let best = pipelines.iter().filter_map(|pipeline| known(pipeline)?);
-        Ok(best.min_by(|one, other| question.compare(one, other)))
+        Ok(pipelines
+            .iter()
+            .filter_map(|pipeline| known(pipeline)?)
+            .min_by(|one, other| question.compare(one, other)))
     }
 
     /// Returns the split with the lowest peak in any of `pipelines`, whatever the limits; `None` if
@@ -248,8 +250,7 @@ impl<'a> Space<'a> {
     ) -> Result<Option<Candidate>, SearchError> {
         let mut best: Option<Candidate> = None;
         for &pipeline in pipelines {
-            let computed = self.without_costs(pipeline)?;
-            let costs = computed.costs(question);
+            let costs = self.without_costs(pipeline)?.costs(question);
             let peaks = costs.memory.peaks(&PlacedStage::of_split(plan.stages()));
             let Some(score) = costs.score(plan, &peaks) else {
                 continue;
@@ -287,8 +288,7 @@ impl<'a> Space<'a> {
         costs: &PipelineCosts<'a>,
         best: &Candidate,
     ) -> Result<Solution, SearchError> {
-        let proven = solve::solve(&costs.problem_on(best.ipus))?;
-        proven.ok_or_else(|| {
+        solve::solve(&costs.problem_on(best.ipus))?.ok_or_else(|| {
             SolveError::Internal("a second search missed the split of the first".to_owned()).into()
         })
     }
@@ -389,8 +389,9 @@ impl<'a> Space<'a> {
         let like = computed
             .iter()
             .find(|known| known.pipeline.recompute == pipeline.recompute);
-        let memory = like.map_or(&self.memory, |like| &like.memory);
-        let memory = memory.in_pipeline(pipeline)?;
+        let memory = like
+            .map_or(&self.memory, |like| &like.memory)
+            .in_pipeline(pipeline)?;
         let times = match computed.first() {
             Some(first) => first
                 .times

@@ -46,15 +46,19 @@ impl<'a> CheckedProblem<'a> {
             return Err(SolveError::Contradiction(Box::new(conflict)));
         }
         let cuts_before = cuts_before(problem.constraints, layers);
-        let pins = problem.constraints.iter().filter_map(|own| match own.rule {
-            Rule::Pin { position, ipu } => Some((position, ipu)),
-            _ => None,
-        });
-        let mut pins: Vec<(usize, usize)> = pins.collect();
+        let mut pins: Vec<(usize, usize)> = problem
+            .constraints
+            .iter()
+            .filter_map(|own| match own.rule {
+                Rule::Pin { position, ipu } => Some((position, ipu)),
+                _ => None,
+            })
+            .collect();
         pins.sort_unstable();
         // Positions can all be stages of their own, but a pin fixes the number of stages before it.
-        let last_pin = pins.last();
-        let most = last_pin.map_or(layers, |&(position, ipu)| ipu + layers - position);
+        let most = pins
+            .last()
+            .map_or(layers, |&(position, ipu)| ipu + layers - position);
         Ok(Self {
             problem: *problem,
             stages: problem.ipus.min(most).min(problem.costs.stages()),

@@ -25,8 +25,11 @@ pub struct Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let constraints = self.constraints.iter();
-        let origins: Vec<String> = constraints.map(|own| own.origin.to_string()).collect();
+        let origins: Vec<String> = self
+            .constraints
+            .iter()
+            .map(|own| own.origin.to_string())
+            .collect();
         match &origins[..] {
             [first, second] => write!(f, "{first} clashes with {second}")?,
             [first, second, with @ ..] => {
@@ -164,8 +167,9 @@ fn too_many(
         return None;
     }
     let asks = |&position: &usize| {
-        let mut constraints = constraints.iter();
-        constraints.find(|constraint| constraint.rule == Rule::CutBefore { position })
+        constraints
+            .iter()
+            .find(|constraint| constraint.rule == Rule::CutBefore { position })
     };
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");

@@ -83,9 +83,12 @@ impl PassResult {
     /// `None` if no split is allowed. Of equal splits, it is one with the fewest stages.
     pub(super) fn best(&self) -> Option<(Values, Vec<Range<usize>>)> {
         let whole = |rests: &'_ Rests| {
-            let first = rests.iter().enumerate().skip(1);
-            let whole = first.filter_map(|(stages, rests)| Some((rests[0]?.values, stages)));
-            whole.min()
+            rests
+                .iter()
+                .enumerate()
+                .skip(1)
+                .filter_map(|(stages, rests)| Some((rests[0]?.values, stages)))
+                .min()
         };
         let best = self
             .0

@@ -72,9 +72,11 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
         Needed::Stages(_) if fits_at_least(problem)? => Cause::Pipeline,
         Needed::Stages(_) => Cause::PinsOrLimits,
     };
-    let unsplittable = certificate.ranges.first();
-    let unsplittable = unsplittable.filter(|_| cause == Cause::TooLarge);
-    let inside = unsplittable.map_or(0..0, |range| range.start..range.end - 1);
+    let inside = certificate
+        .ranges
+        .first()
+        .filter(|_| cause == Cause::TooLarge)
+        .map_or(0..0, |range| range.start..range.end - 1);
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,

@@ -140,8 +140,8 @@ fn prove(
 
 /// Returns the value of `found` in each of `objectives`; `None` for each if there is no solution.
 fn rank(objectives: &[Objective], found: Option<&Solution>) -> Vec<Option<u128>> {
-    let objectives = objectives.iter();
     objectives
+        .iter()
         .map(|&objective| found.and_then(|found| found.score.value(objective)))
         .collect()
 }

@@ -123,18 +123,14 @@ impl fmt::Display for Objective {
 pub(super) mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
-    pub(in crate::solve) fn serialize<S: Serializer>(
-        number: &u128,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(number: &u128, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(number)
     }
 
-    pub(in crate::solve) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<u128, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(de::Error::custom)
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+        String::deserialize(from)?
+            .parse()
+            .map_err(de::Error::custom)
     }
 }
 

@@ -137,8 +137,10 @@ impl Score {
     /// Returns the value in each objective of `goal`, the most important first; lower is better.
     /// Entries are `None` as in [`Score::value`].
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
-        let order = goal.order().iter();
-        order.map(|&objective| self.value(objective)).collect()
+        goal.order()
+            .iter()
+            .map(|&objective| self.value(objective))
+            .collect()
     }
 }
 
@@ -157,9 +159,12 @@ pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, Sol
         )));
     }
     let stage_of = plan.stage_of();
-    let constraints = problem.constraints.iter();
-    let broken = constraints.filter(|constraint| !constraint.is_obeyed(&stage_of));
-    Ok(broken.cloned().collect())
+    Ok(problem
+        .constraints
+        .iter()
+        .filter(|constraint| !constraint.is_obeyed(&stage_of))
+        .cloned()
+        .collect())
 }
 
 #[cfg(test)]

@@ -88,8 +88,10 @@ impl<'a> Limits<'a> {
 
     /// Do any two IPUs have different limits, so that it matters which IPU a stage runs on?
     pub(super) fn differs(self) -> bool {
-        let bytes = self.by_ipu().unwrap_or_default();
-        bytes.windows(2).any(|pair| pair[0] != pair[1])
+        self.by_ipu()
+            .unwrap_or_default()
+            .windows(2)
+            .any(|pair| pair[0] != pair[1])
     }
 }
 

@@ -281,8 +281,9 @@ impl StageTimes {
             return None;
         }
         let of_pass = |pass: usize| {
-            let sums = self.before[pass].windows(2);
-            sums.map(|sum| narrow(sum[1].saturating_sub(sum[0])))
+            self.before[pass]
+                .windows(2)
+                .map(|sum| narrow(sum[1].saturating_sub(sum[0])))
                 .collect()
         };
         let stages = 1..=self.positions();

@@ -81,11 +81,11 @@ impl Slots {
         let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, micro_batches);
         };
-        let distinct = distinct_slots(passes.len() as u64, every, micro_batches);
-        let kinds = distinct.map(|(slot, count)| {
-            let active = active_passes(&passes, slot, (every, micro_batches));
-            SlotKind::new(count, stages, active)
-        });
+        let kinds =
+            distinct_slots(passes.len() as u64, every, micro_batches).map(|(slot, count)| {
+                let active = active_passes(&passes, slot, (every, micro_batches));
+                SlotKind::new(count, stages, active)
+            });
         Self {
             kinds: kinds.collect(),
         }
@@ -206,7 +206,8 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<
         (all, all)
     };
     let single = (0..head).chain(tail..all).map(|slot| (slot, 1));
-    let middle = (0..every.min(repeats)).filter(move |_| all > 0);
-    let middle = middle.map(move |n| (from + n, (repeats - n).div_ceil(every)));
+    let middle = (0..every.min(repeats))
+        .filter(move |_| all > 0)
+        .map(move |n| (from + n, (repeats - n).div_ceil(every)));
     single.chain(middle)
 }

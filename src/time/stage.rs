@@ -141,25 +141,32 @@ impl StageTimes {
             false => 1,
         };
         let before = &self.state_before;
-        let both = before.get(range.end).zip(before.get(range.start));
-        let bytes = both.map_or(0, |(end, start)| end.saturating_sub(*start));
+        let bytes = before
+            .get(range.end)
+            .zip(before.get(range.start))
+            .map_or(0, |(end, start)| end.saturating_sub(*start));
         2 * bytes.div_ceil(parts)
     }
 
     /// Returns the bytes that all `stages` of one replica load from memory off the chip plus those
     /// that they store there in a step.
     pub(super) fn streamed_in_step(&self, stages: &[Range<usize>]) -> u128 {
-        let of_stages = stages.iter().map(|range| self.streamed_by(range));
-        of_stages.fold(0, u128::saturating_add)
+        stages
+            .iter()
+            .map(|range| self.streamed_by(range))
+            .fold(0, u128::saturating_add)
     }
 
     /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if
     /// the bandwidth or the clock frequency is unknown.
     pub(super) fn streaming_cycles(&self, bytes: u128) -> u128 {
-        let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
-        known.map_or(0, |(bandwidth, clock)| {
-            let cycles = bytes.saturating_mul(clock.into());
-            cycles.div_ceil(u128::from(bandwidth.max(1)))
-        })
+        self.options
+            .streaming_bandwidth
+            .zip(self.clock_hertz)
+            .map_or(0, |(bandwidth, clock)| {
+                bytes
+                    .saturating_mul(clock.into())
+                    .div_ceil(u128::from(bandwidth.max(1)))
+            })
     }
 }

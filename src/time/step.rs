@@ -279,10 +279,9 @@ impl StageTimes {
         let [even, odd] = [self.link_cycles(even)?, self.link_cycles(odd)?];
         Some(match self.order().every {
             None => even.saturating_mul(micro_batches.into()),
-            Some(_) => {
-                let odd = odd.saturating_mul(slots / 2);
-                odd.saturating_add(even.saturating_mul(slots.div_ceil(2)))
-            }
+            Some(_) => odd
+                .saturating_mul(slots / 2)
+                .saturating_add(even.saturating_mul(slots.div_ceil(2))),
         })
     }
 
@@ -293,8 +292,9 @@ impl StageTimes {
         let before = position
             .checked_sub(1)
             .unwrap_or(self.positions().saturating_sub(1));
-        let cut = self.cut_bytes.get(before);
-        cut.map_or([0, 0], |bytes| bytes.map(u128::from))
+        self.cut_bytes
+            .get(before)
+            .map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
     /// Returns the cycles that a link between IPUs takes to send `bytes`; `None` if the clock

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
 /// (tile), and the bytes of the accumulators that a pipeline adds there.
 #[derive(Debug, Clone, Default)]
-pub(in crate::memory) struct TileFlows<const N: usize> {
+pub(crate) struct TileFlows<const N: usize> {
     /// The bytes of each flow, by the number of the flow in [`Flows`].
     bytes: Vec<FlowBytes<N>>,
     /// The numbers, in [`Flows`], of the flows that have bytes on any of the tiles.
@@ -37,7 +37,7 @@ impl<const N: usize> TileFlows<N> {
     /// Replaces the bytes by those of `uses`, summed up by flow. Weights that get an accumulator go
     /// to `accumulators`; other parameters, constants, and variables that no operation with a place
     /// uses are skipped.
-    pub(in crate::memory) fn load(
+    pub(crate) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         flows: &Flows,
@@ -94,19 +94,19 @@ impl<const N: usize> TileFlows<N> {
 /// The bytes on one tile that a pipeline adds to a stage, besides the variables, code and overhead
 /// that the one-IPU compilation has too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::memory) struct Additions {
+pub(crate) struct Additions {
     /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
-    pub(in crate::memory) stash: u64,
+    pub(crate) stash: u64,
     /// Bytes of the accumulators of gradients that the pipeline needs and the profile lacks.
-    pub(in crate::memory) accumulators: u64,
+    pub(crate) accumulators: u64,
     /// Bytes of a replica's shares of the optimizer state that is sharded on the chip.
-    pub(in crate::memory) state: u64,
+    pub(crate) state: u64,
     /// For each phase (see [`PHASES`]): bytes of the buffers for tensors that the stage receives or
     /// sends.
-    pub(in crate::memory) transfer_buffers: [u64; PHASES],
+    pub(crate) transfer_buffers: [u64; PHASES],
     /// For each phase (see [`PHASES`]): bytes of the tensors that the stage forwards to another
     /// stage without using them.
-    pub(in crate::memory) forwarded: [u64; PHASES],
+    pub(crate) forwarded: [u64; PHASES],
 }
 
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
@@ -124,7 +124,7 @@ pub(super) struct StageRoles {
 
 /// A stage, with what it does with the tensors of each flow (tensors with the same users).
 #[derive(Debug)]
-pub(in crate::memory) struct StageFlows {
+pub(crate) struct StageFlows {
     stage: PlacedStage,
     own: StageRoles,
     /// What Out does with the tensors of each flow, if it is a pipeline stage of its own on the IPU
@@ -135,7 +135,7 @@ pub(in crate::memory) struct StageFlows {
 impl StageFlows {
     /// Does the stage keep the tensors of the flow with the number `flow` from its forward to its
     /// backward pass? No if the number of stages after it is open.
-    pub(in crate::memory) fn keeps(&self, flow: u32) -> bool {
+    pub(crate) fn keeps(&self, flow: u32) -> bool {
         self.own
             .by_flow
             .get(flow as usize)
@@ -147,7 +147,7 @@ impl Flows {
     /// Returns for each lane (tile) of `tiles` the bytes that the pipeline adds to `stage`, except
     /// optimizer state. If the number of stages after the stage is open, these are only the
     /// accumulators. `memory` has the positions of the sets in `tiles`.
-    pub(in crate::memory) fn additions<const N: usize>(
+    pub(crate) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
         stage: &StageFlows,
@@ -181,7 +181,7 @@ impl Flows {
 
     /// Determines what `stage` does with the tensors of each flow. Needed only if the number of
     /// stages after it is fixed; otherwise the result has no roles.
-    pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
+    pub(crate) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         let roles = |places| match stage.after {
             Some(_) => self.stage_roles(places),
             // If the number of stages after the stage is open, only the least bytes are computed,
@@ -224,8 +224,11 @@ impl Flows {
     /// Determines what a pipeline stage that runs `places` (In, layers or Out, by number) does with
     /// the tensors of each flow.
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
-        let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
-        let roles = roles.collect();
+        let roles = self
+            .list
+            .iter()
+            .map(|flow| flow.role_of(&places, self))
+            .collect();
         let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
         let waits = self.out_is_first
             && places == self.out()
@@ -278,9 +281,10 @@ impl Flows {
     /// Does a stage with the positions `positions` (end exclusive) stash the tensors of the flow
     /// with the number `flow`, so that it has additional copies of them if micro-batches are in
     /// flight?
-    pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
-        let role = self.list[flow as usize].role_of(&self.places_of(positions), self);
-        role.counts[Quantity::Stash as usize]
+    pub(crate) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
+        self.list[flow as usize]
+            .role_of(&self.places_of(positions), self)
+            .counts[Quantity::Stash as usize]
     }
 }
 
@@ -290,7 +294,7 @@ mod made {
 
     impl TileFlows<1> {
         /// Makes a tile with these bytes of each flow (tensors with the same users).
-        pub(in crate::memory::pipeline) fn made(bytes: impl Iterator<Item = u64>) -> Self {
+        pub(crate) fn made(bytes: impl Iterator<Item = u64>) -> Self {
             let mut made = Self::default();
             for (flow, bytes) in (0u32..).zip(bytes) {
                 made.bytes.push(FlowBytes::default());

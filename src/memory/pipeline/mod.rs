@@ -41,8 +41,10 @@ impl PlacedStage {
     /// of positions (ends exclusive) in order.
     pub fn of_split(stages: &[Range<usize>]) -> Vec<Self> {
         let after = (0..stages.len()).rev();
-        let stages = stages.iter().cloned().zip(after);
         stages
+            .iter()
+            .cloned()
+            .zip(after)
             .map(|(positions, after)| Self {
                 positions,
                 after: Some(after),

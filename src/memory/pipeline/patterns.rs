@@ -25,7 +25,7 @@ pub(super) struct FlowStretch {
 /// For each flow (tensors with the same users), the ranges of positions whose stages do something
 /// with its tensors, and what.
 #[derive(Debug)]
-pub(in crate::memory) struct Patterns {
+pub(crate) struct Patterns {
     /// For each flow, by its number in [`Flows`]: the ranges of positions in which its bytes count,
     /// for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
@@ -35,7 +35,7 @@ pub(in crate::memory) struct Patterns {
 }
 
 impl Patterns {
-    pub(in crate::memory) fn new(flows: &Flows, positions: u32) -> Self {
+    pub(crate) fn new(flows: &Flows, positions: u32) -> Self {
         let stretches = |flow| stretches(flows, flow, positions);
         Self {
             of_flow: flows.list.iter().map(stretches).collect(),
@@ -77,8 +77,7 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
 /// Returns places (In, layers or Out, by number), in any order. The role of a range in `flow` can
 /// only change when the range loses one of them at its start.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
-    let users = flow.forward.iter().chain(&flow.backward);
-    let mut turns: Vec<u32> = users.copied().collect();
+    let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
         // With recomputation of stages, a stage runs again if any of its places has a backward

@@ -137,7 +137,7 @@ impl Pipeline {
 
     /// Returns the settings with those reset that do not change the memory: without a pipeline, all
     /// but the place of optimizer state and the number of replicas.
-    pub(in crate::memory) fn in_effect(self) -> Self {
+    pub(crate) fn in_effect(self) -> Self {
         match self.is_on() {
             true => self,
             false => Self {
@@ -278,16 +278,18 @@ impl Pipeline {
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
         let of_schedule = |&schedule: &Schedule| {
-            let all = recomputations.iter();
-            all.map(move |&recompute| Self {
+            recomputations.iter().map(move |&recompute| Self {
                 schedule,
                 recompute,
                 ..self
             })
         };
         let own = [self.schedule];
-        let all = own.iter().chain(others).flat_map(of_schedule);
-        let all = all.filter(|&other| other != self);
+        let all = own
+            .iter()
+            .chain(others)
+            .flat_map(of_schedule)
+            .filter(|&other| other != self);
         [self].into_iter().chain(all).collect()
     }
 }

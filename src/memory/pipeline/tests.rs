@@ -43,8 +43,7 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
 
 /// Draws a model of training or inference with the passes of its operations, whether they copy from
 /// the host, and the start of the backward pass.
-pub(in crate::memory) fn in_passes()
--> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
+pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
     let backward_start = proptest::option::weighted(0.8, 1..STEPS);
@@ -52,7 +51,7 @@ pub(in crate::memory) fn in_passes()
 }
 
 /// Makes the model and its layers; operations take the passes in turn.
-pub(in crate::memory) fn model(
+pub(crate) fn model(
     (plain, passes, streams, backward_start): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
 ) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
@@ -92,7 +91,7 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
 }
 
 /// Returns the possible numbers of stages after a range.
-pub(in crate::memory) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
+pub(crate) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
         rest => 1..rest + 1,

@@ -9,7 +9,7 @@ use crate::memory::lanes::{self, ByLane};
 /// its last step; (1) the last step of the forward pass, at which all tensors that are kept for the
 /// backward pass are live; (2) the backward pass; (3) the steps after both passes, when no
 /// micro-batch is in flight.
-pub(in crate::memory) const PHASES: usize = 4;
+pub(crate) const PHASES: usize = 4;
 
 /// Returns `bytes` in the phases of both passes, and 0 in the phase after them.
 fn in_passes(bytes: u64) -> [u64; PHASES] {

@@ -35,13 +35,15 @@ impl MemoryModel<'_> {
             )));
         }
         let least = (all.updated + all.not_updated) / MIN_SHARE;
-        let numbered = stages.iter().enumerate();
-        let without = numbered.filter_map(|(number, stage)| {
-            let weights = self.weights(stage);
-            let has_none = weights.updated == 0 && weights.not_updated > least;
-            has_none.then_some((number, weights.not_updated))
-        });
-        let (numbers, bytes): (Vec<_>, Vec<_>) = without.unzip();
+        let (numbers, bytes): (Vec<_>, Vec<_>) = stages
+            .iter()
+            .enumerate()
+            .filter_map(|(number, stage)| {
+                let weights = self.weights(stage);
+                let has_none = weights.updated == 0 && weights.not_updated > least;
+                has_none.then_some((number, weights.not_updated))
+            })
+            .unzip();
         let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
         (!numbers.is_empty()).then(|| {
             Warning::new(format!(

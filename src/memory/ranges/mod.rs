@@ -142,8 +142,11 @@ impl MemoryModel<'_> {
         if pass.failed.load(Ordering::Relaxed) {
             return Err(TooManyPlaces);
         }
-        let costs = pass.pipelines.into_iter().map(PipelineRanges::into_costs);
-        Ok(costs.collect())
+        Ok(pass
+            .pipelines
+            .into_iter()
+            .map(PipelineRanges::into_costs)
+            .collect())
     }
 
     /// Returns all tiles in groups of neighbours, the group that has the tile with the most
@@ -157,8 +160,10 @@ impl MemoryModel<'_> {
     /// results, so recorded bytes need not be right.
     fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
         let tiles = self.model.variables.tiles();
-        let starts = (0..tiles).step_by(at_once as usize);
-        let mut order: Vec<_> = starts.map(|at| at..tiles.min(at + at_once)).collect();
+        let mut order: Vec<_> = (0..tiles)
+            .step_by(at_once as usize)
+            .map(|at| at..tiles.min(at + at_once))
+            .collect();
         let recorded = |tile: u32| self.model.recorded.tiles.get(tile as usize);
         let total = |tile: u32| recorded(tile).map_or(0, |bytes| bytes.total);
         let heaviest = |tiles: &Range<u32>| tiles.clone().map(total).max();
@@ -284,9 +289,14 @@ impl RangePass<'_> {
         } = scratch;
         code::load(self.model, &tiles, &mut entered.code)?;
         for alike in &self.alike {
-            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
-            let paired = paired.filter(|(_, is_alike)| **is_alike);
-            let mut paired: Vec<_> = paired.map(|(pair, _)| pair).collect();
+            let mut paired: Vec<_> = self
+                .pipelines
+                .iter()
+                .zip(&mut *pipelines)
+                .zip(alike)
+                .filter(|(_, is_alike)| **is_alike)
+                .map(|(pair, _)| pair)
+                .collect();
             let Some((first, _)) = paired.first() else {
                 continue;
             };
@@ -325,7 +335,9 @@ impl RangePass<'_> {
         if let Some(flows) = &self.model.flows {
             tile_flows.load(self.model, flows, uses);
         }
-        let mut pipelines = self.pipelines.iter().zip(pipelines);
-        pipelines.try_for_each(|(pipeline, scratch)| pipeline.load((tile_flows, uses), scratch))
+        self.pipelines
+            .iter()
+            .zip(pipelines)
+            .try_for_each(|(pipeline, scratch)| pipeline.load((tile_flows, uses), scratch))
     }
 }

@@ -252,8 +252,9 @@ impl<'a> PipelineRanges<'a> {
     ) {
         if scratch.is_on {
             let least = plus(&plus(&scratch.least, bytes), &scratch.phases[phase]);
-            let peaks = self.peaks.of(start, last);
-            peaks.raise_columns(&least, &scratch.copies);
+            self.peaks
+                .of(start, last)
+                .raise_columns(&least, &scratch.copies);
         }
     }
 
@@ -261,8 +262,9 @@ impl<'a> PipelineRanges<'a> {
     pub(super) fn into_costs(self) -> RangeCosts {
         let row = |start: usize| {
             let end = self.ends[start].load(Ordering::Relaxed).max(start);
-            let ranges = (start..end).map(|last| self.peaks.of(start, last).get(0));
-            ranges.collect()
+            (start..end)
+                .map(|last| self.peaks.of(start, last).get(0))
+                .collect()
         };
         let least = (0..self.ends.len()).map(row).collect();
         match &self.patterns {

@@ -71,8 +71,10 @@ impl StageMemory {
     /// Returns the number of the tile with the most bytes; the first of several, and 0 without
     /// tiles.
     pub fn max_tile(&self) -> usize {
-        let fullest = self.tiles.iter().enumerate().rev();
-        fullest
+        self.tiles
+            .iter()
+            .enumerate()
+            .rev()
             .max_by_key(|(_, parts)| parts.total())
             .map_or(0, |(tile, _)| tile)
     }
@@ -120,8 +122,10 @@ impl MemoryModel<'_> {
     /// Computes the highest bytes on the fullest tile of each of `stages`, in their order. Faster
     /// than [`MemoryModel::placed_stages`], since late restores are not computed.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
-        let computed = self.compute(stages, Wanted::All);
-        computed.iter().map(StageMemory::max_tile_bytes).collect()
+        self.compute(stages, Wanted::All)
+            .iter()
+            .map(StageMemory::max_tile_bytes)
+            .collect()
     }
 
     /// Computes the memory of each of `stages`, in their order, including the bytes that the
@@ -147,8 +151,8 @@ impl MemoryModel<'_> {
         let flows = self.flows.as_ref().map_or(0, Flows::len);
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
         let at_once = (AT_ONCE / of_stage.max(1)).max(1);
-        let parts = stages.chunks(at_once);
-        parts
+        stages
+            .chunks(at_once)
             .flat_map(|part| self.compute_at_once(part, wanted))
             .collect()
     }
@@ -176,8 +180,8 @@ impl MemoryModel<'_> {
     fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let plan = StagesToCompute::new(self, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);
-        let numbers = (0..stages.len()).into_par_iter();
-        numbers
+        (0..stages.len())
+            .into_par_iter()
             .map(|stage| self.stage_memory(stage, &plan, &peaks))
             .collect()
     }
@@ -237,13 +241,17 @@ impl MemoryModel<'_> {
             passing: additions.forwarded[phase],
             ..code
         };
-        let phases = peak.phases.iter().enumerate();
-        let phases = phases.filter(|(phase, _)| plan.has(*phase));
-        let in_phases = phases.map(|(phase, top)| {
-            let live = (top.variables, top.overhead);
-            (parts(phase, live, peak.most_live(), 0), top.step)
-        });
-        let in_passes = in_phases.rev().max_by_key(|(parts, _)| parts.total());
+        let in_passes = peak
+            .phases
+            .iter()
+            .enumerate()
+            .filter(|(phase, _)| plan.has(*phase))
+            .map(|(phase, top)| {
+                let live = (top.variables, top.overhead);
+                (parts(phase, live, peak.most_live(), 0), top.step)
+            })
+            .rev()
+            .max_by_key(|(parts, _)| parts.total());
         let (in_passes, step) = in_passes.unwrap_or_default();
         let Some(update) = &peak.update else {
             return (in_passes, step, None);
@@ -290,9 +298,8 @@ impl MemoryModel<'_> {
     }
 
     /// Does the pipeline recompute the activations of each layer? No without a pipeline.
-    pub(in crate::memory) fn recomputes_layers(&self) -> bool {
-        let flows = self.flows.as_ref();
-        flows.is_some_and(Flows::recomputes_layers)
+    pub(crate) fn recomputes_layers(&self) -> bool {
+        self.flows.as_ref().is_some_and(Flows::recomputes_layers)
     }
 
     /// Returns the bytes of code on `tile` that every stage needs whatever its positions, by
@@ -309,11 +316,7 @@ impl MemoryModel<'_> {
 
     /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
     /// exclusive). If `with_overhead`, the code that every stage has is included, as overhead.
-    pub(in crate::memory) fn code_of(
-        &self,
-        range: &Range<usize>,
-        with_overhead: bool,
-    ) -> Vec<Parts> {
+    pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
         let is_common = |set| set == EVERYWHERE && with_overhead;
         let layered = self.code_sums(|set| meets(self.sets.places(set), range));
         let common = self.code_sums(is_common);

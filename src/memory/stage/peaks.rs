@@ -83,8 +83,10 @@ impl MemoryModel<'_> {
             let first = number * at_once;
             self.peaks_on(first..tiles.min(first + at_once), plan, scratches)
         };
-        let found = firsts.map_init(StageScratches::default, of_neighbours);
-        found.flatten_iter().collect()
+        firsts
+            .map_init(StageScratches::default, of_neighbours)
+            .flatten_iter()
+            .collect()
     }
 
     /// Computes for each of `tiles`, and then for each stage of `plan`, the highest bytes in each
@@ -106,8 +108,8 @@ impl MemoryModel<'_> {
             return peaks;
         }
         let on = |tile| {
-            let peaks = self.peaks_in_lanes(tile..tile + 1, plan, single);
-            peaks.or_else(|| self.peaks_in_lanes(tile..tile + 1, plan, wide))
+            self.peaks_in_lanes(tile..tile + 1, plan, single)
+                .or_else(|| self.peaks_in_lanes(tile..tile + 1, plan, wide))
         };
         tiles.filter_map(on).flatten().collect()
     }
@@ -259,8 +261,9 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
                 starting = rest;
             }
             if is_common {
-                let all = (0..plan.stages.len()).filter(|&sum| plan.is_examined(sum, step));
-                all.for_each(|sum| sums.raise_highest(sum, step));
+                (0..plan.stages.len())
+                    .filter(|&sum| plan.is_examined(sum, step))
+                    .for_each(|sum| sums.raise_highest(sum, step));
             }
         }
     }

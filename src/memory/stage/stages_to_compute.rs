@@ -67,14 +67,17 @@ impl<'a> StagesToCompute<'a> {
     ) -> Self {
         let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
         let window = |positions: &Range<usize>| {
-            let window = memory.window(positions.clone());
-            window.map_or(0..0, |(first, last)| first..last + 1)
+            memory
+                .window(positions.clone())
+                .map_or(0..0, |(first, last)| first..last + 1)
         };
         let windows: Vec<_> = ranges.iter().map(window).collect();
-        let numbered = windows.iter().enumerate();
-        let numbered = numbered.filter(|(_, window)| !window.is_empty());
-        let starts = numbered.map(|(stage, window)| (window.start, stage));
-        let mut starts: Vec<_> = starts.collect();
+        let mut starts: Vec<_> = windows
+            .iter()
+            .enumerate()
+            .filter(|(_, window)| !window.is_empty())
+            .map(|(stage, window)| (window.start, stage))
+            .collect();
         starts.sort_unstable();
         let is_whole = wanted != Wanted::Layers;
         let flows = memory
@@ -141,8 +144,9 @@ impl<'a> StagesToCompute<'a> {
     /// Does the stage with the number `stage` keep the tensors of the flow with the number `flow`
     /// from its forward to its backward pass?
     fn keeps(&self, stage: usize, flow: u32) -> bool {
-        let flows = self.flows.as_ref();
-        flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
+        self.flows
+            .as_ref()
+            .is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
     }
 
     /// Visits the variables of a use with the row `of_use` (in
@@ -158,8 +162,9 @@ impl<'a> StagesToCompute<'a> {
         mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
     ) {
         let flows = memory.flows.as_ref();
-        let late = flows.filter(|_| self.wanted == Wanted::LateRestores);
-        let kept_late = late.and_then(|flows| flows.of(number));
+        let kept_late = flows
+            .filter(|_| self.wanted == Wanted::LateRestores)
+            .and_then(|flows| flows.of(number));
         let mut row = |(counted, with), live| {
             let row = StageRow {
                 of_use,
@@ -184,11 +189,13 @@ impl MemoryModel<'_> {
     /// Returns for each set of positions, by its index, the numbers of those `stages` (ranges of
     /// positions, end exclusive) that have any of these positions. The list of [`EVERYWHERE`] is
     /// empty.
-    pub(in crate::memory) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
+    pub(crate) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
         let of_set = |places: &[u32]| {
-            let numbered = (0u32..).zip(stages);
-            let met = numbered.filter(|(_, stage)| meets(places, stage));
-            met.map(|(number, _)| number).collect()
+            (0u32..)
+                .zip(stages)
+                .filter(|(_, stage)| meets(places, stage))
+                .map(|(number, _)| number)
+                .collect()
         };
         self.sets.iter().map(of_set).collect()
     }

@@ -10,41 +10,41 @@ use proptest::collection::vec;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-pub(in crate::memory) const TILES: u32 = 3;
-pub(in crate::memory) const STEPS: u32 = 14;
+pub(crate) const TILES: u32 = 3;
+pub(crate) const STEPS: u32 = 14;
 const CLASSES: u32 = 6;
-pub(in crate::memory) const GROUPS: u32 = 7;
-pub(in crate::memory) const VERTEX_TYPES: u32 = 3;
+pub(crate) const GROUPS: u32 = 7;
+pub(crate) const VERTEX_TYPES: u32 = 3;
 
 /// A model as plain lists, to which rules are applied directly.
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct Plain {
+pub(crate) struct Plain {
     /// By class: the half-open live ranges; `None` for always live.
-    pub(in crate::memory) classes: Vec<Option<Vec<(u32, u32)>>>,
-    pub(in crate::memory) groups: Vec<PlainGroup>,
+    pub(crate) classes: Vec<Option<Vec<(u32, u32)>>>,
+    pub(crate) groups: Vec<PlainGroup>,
     /// The operation group and the layer of each operation.
-    pub(in crate::memory) operations: Vec<(u32, u32)>,
-    pub(in crate::memory) variables: Vec<PlainVariable>,
-    pub(in crate::memory) vertex_code: Vec<Vec<u32>>,
-    pub(in crate::memory) layers: usize,
+    pub(crate) operations: Vec<(u32, u32)>,
+    pub(crate) variables: Vec<PlainVariable>,
+    pub(crate) vertex_code: Vec<Vec<u32>>,
+    pub(crate) layers: usize,
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct PlainGroup {
-    pub(in crate::memory) window: Option<(u32, u32)>,
-    pub(in crate::memory) state: Vec<u32>,
-    pub(in crate::memory) exchange: Vec<u32>,
-    pub(in crate::memory) control: Vec<u32>,
+pub(crate) struct PlainGroup {
+    pub(crate) window: Option<(u32, u32)>,
+    pub(crate) state: Vec<u32>,
+    pub(crate) exchange: Vec<u32>,
+    pub(crate) control: Vec<u32>,
     /// The vertex types on each tile.
-    pub(in crate::memory) types: Vec<BTreeSet<u32>>,
+    pub(crate) types: Vec<BTreeSet<u32>>,
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct PlainVariable {
-    pub(in crate::memory) tile: u32,
-    pub(in crate::memory) bytes: u32,
-    pub(in crate::memory) class: u32,
-    pub(in crate::memory) users: BTreeSet<u32>,
+pub(crate) struct PlainVariable {
+    pub(crate) tile: u32,
+    pub(crate) bytes: u32,
+    pub(crate) class: u32,
+    pub(crate) users: BTreeSet<u32>,
 }
 
 fn spans() -> impl Strategy<Value = Vec<(u32, u32)>> {
@@ -52,7 +52,7 @@ fn spans() -> impl Strategy<Value = Vec<(u32, u32)>> {
     vec(span, 0..4)
 }
 
-pub(in crate::memory) fn by_tile(max: u32) -> impl Strategy<Value = Vec<u32>> {
+pub(crate) fn by_tile(max: u32) -> impl Strategy<Value = Vec<u32>> {
     vec(0..max, TILES as usize)
 }
 
@@ -94,7 +94,7 @@ fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
     })
 }
 
-pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
+pub(crate) fn plain() -> impl Strategy<Value = Plain> {
     (1usize..7).prop_flat_map(|layers| {
         (
             vec(proptest::option::weighted(0.8, spans()), CLASSES as usize),
@@ -123,7 +123,7 @@ pub(in crate::memory) fn plain() -> impl Strategy<Value = Plain> {
 }
 
 impl Plain {
-    pub(in crate::memory) fn model(&self) -> (Model, Layering) {
+    pub(crate) fn model(&self) -> (Model, Layering) {
         let mut sets = UseSets::default();
         let items: Vec<(u16, VariableGroup)> = self
             .variables
@@ -163,7 +163,7 @@ impl Plain {
     }
 
     /// Returns the groups of the operations in these layers.
-    pub(in crate::memory) fn groups_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
+    pub(crate) fn groups_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
         let inside = self.operations.iter();
         let inside = inside.filter(|(_, layer)| layers.contains(&(*layer as usize)));
         inside.map(|&(group, _)| group).collect()
@@ -176,7 +176,7 @@ impl Plain {
         windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    pub(in crate::memory) fn live(&self, class: u32, step: u32) -> bool {
+    pub(crate) fn live(&self, class: u32, step: u32) -> bool {
         match &self.classes[class as usize] {
             None => true,
             Some(ranges) => ranges.iter().any(|&(from, to)| (from..to).contains(&step)),
@@ -185,7 +185,7 @@ impl Plain {
 
     /// Computes the memory of a stage on one tile, directly by docs/model.md, "The memory of a
     /// stage".
-    pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
+    pub(crate) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);
         let window = if layered.is_empty() {
@@ -228,7 +228,7 @@ impl Plain {
     }
 
     /// Does this variable flow from layer `a` to layer `b` (docs/model.md, "What layers share")?
-    pub(in crate::memory) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
+    pub(crate) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
         let (in_a, in_b) = (self.groups_of(a..a + 1), self.groups_of(b..b + 1));
         let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);
         let (Some(from), Some(to)) = (self.window(&in_a), self.window(&in_b)) else {
@@ -248,7 +248,7 @@ impl Plain {
 
 impl Plain {
     /// Returns the layers that count a variable: all that use it.
-    pub(in crate::memory) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
+    pub(crate) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
         let users = self.operations.iter();
         let users = users.filter(|(group, _)| variable.users.contains(group));
         users.map(|&(_, layer)| layer).collect()
@@ -256,7 +256,7 @@ impl Plain {
 
     /// Computes the memory of a stage on one tile, directly by the full memory model. `recorded`
     /// and `explained` are bytes of code by kind.
-    pub(in crate::memory) fn full_stage(
+    pub(crate) fn full_stage(
         &self,
         layers: Range<usize>,
         tile: u32,
@@ -315,13 +315,13 @@ impl PlainGroup {
 }
 
 /// Places operations and variables by the classic rules.
-pub(in crate::memory) fn classic(model: &Model, layering: &Layering) -> Placement {
+pub(crate) fn classic(model: &Model, layering: &Layering) -> Placement {
     Placement::classic(model, layering).expect("few places")
 }
 
 /// Places operations and variables by the full rules. Everything without a layer is in one
 /// position, so that the direct rules stay short.
-pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
+pub(crate) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);
     let mut counted = classic.sharing.clone().expect("classic places");
     counted[NO_USERS as usize] = EVERYWHERE;
@@ -334,16 +334,16 @@ pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
 }
 
 /// Prepares the memory of the model.
-pub(in crate::memory) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
+pub(crate) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
     MemoryModel::new(model, placement).expect("little code")
 }
 
 /// Computes the costs of all ranges within a limit.
-pub(in crate::memory) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
+pub(crate) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
     memory.range_costs(limit).expect("small tiles")
 }
 
-pub(in crate::memory) fn ranges(layers: usize) -> Vec<Range<usize>> {
+pub(crate) fn ranges(layers: usize) -> Vec<Range<usize>> {
     let from = 0..layers;
     from.flat_map(|from| (from + 1..=layers).map(move |to| from..to))
         .collect()

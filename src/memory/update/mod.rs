@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The weight update as a phase of its own: the role of all variables in it. Weights are updated
 /// one after the other; *updates* are numbered from 0.
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct UpdatePhase {
+pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
     /// For each use of data, by its number in
@@ -42,7 +42,7 @@ pub(in crate::memory) struct UpdatePhase {
 
 /// The role that the variables of one use (one class and use set) have in updates.
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct InUpdate {
+pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
     /// Whether the variables are parameters (live at the first and the last step) that are not live
     /// at some steps in between. An update counts all their bytes.
@@ -67,7 +67,7 @@ impl UpdatePhase {
     ///
     /// # Errors
     /// If variables have more updates, summed over all uses, than [`limits::ENTRIES`].
-    pub(in crate::memory) fn new(
+    pub(crate) fn new(
         model: &Model,
         placement: &Placement,
         pipeline: Pipeline,
@@ -130,14 +130,16 @@ impl MemoryModel<'_> {
     /// [`CountedUses`](crate::memory::live_steps::CountedUses) off the chip, or not yet made,
     /// during both passes? Never if all optimizer state stays on the chip.
     #[inline]
-    pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
-        let in_update = self.update.as_ref().and_then(|update| update.of(number));
-        in_update.is_some_and(InUpdate::is_away)
+    pub(crate) fn is_away(&self, number: u32) -> bool {
+        self.update
+            .as_ref()
+            .and_then(|update| update.of(number))
+            .is_some_and(InUpdate::is_away)
     }
 
     /// Are the same variables off the chip during both passes in the pipelines of `self` and
     /// `other`? Both must be of one model.
-    pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
+    pub(crate) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
         let mut numbers = 0..self.model.variables.uses().len() as u32;
         numbers.all(|number| self.is_away(number) == other.is_away(number))
     }
@@ -173,8 +175,11 @@ impl MemoryModel<'_> {
         let mut found = vec![0u64; self.layers()];
         self.visit_updates(|number, role, bytes| {
             if let UpdateRole::State { .. } = role {
-                let places = self.sets.places(self.uses.known(number).counted);
-                let first = places.first().map_or(0, |&place| place as usize);
+                let first = self
+                    .sets
+                    .places(self.uses.known(number).counted)
+                    .first()
+                    .map_or(0, |&place| place as usize);
                 if let Some(sum) = found.get_mut(first) {
                     *sum = sum.saturating_add(bytes);
                 }

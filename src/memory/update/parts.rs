@@ -144,8 +144,10 @@ impl Updates {
     /// Returns the numbers of the updates that use variables with the use set `set`, in ascending
     /// order.
     pub(super) fn updates_of(&self, set: u32) -> Vec<u32> {
-        let groups = self.groups[set as usize].iter();
-        let mut updates: Vec<u32> = groups.map(|&group| self.of_group[group as usize]).collect();
+        let mut updates: Vec<u32> = self.groups[set as usize]
+            .iter()
+            .map(|&group| self.of_group[group as usize])
+            .collect();
         updates.sort_unstable();
         updates.dedup();
         updates
@@ -185,8 +187,9 @@ impl Updates {
         let mut numbers = vec![NO_UPDATE; is_update.len()];
         for (group, _) in is_update.iter().enumerate().filter(|&(_, &is)| is) {
             let first = sets_of_groups.first(group as u32) as usize;
-            let window = model.operation_groups[group].window;
-            let (from, to) = window.map_or((0, 0), |(first, last)| (first, last + 1));
+            let (from, to) = model.operation_groups[group]
+                .window
+                .map_or((0, 0), |(first, last)| (first, last + 1));
             if numbers[first] == NO_UPDATE {
                 numbers[first] = self.steps.len() as u32;
                 self.steps.push((from, to));

@@ -16,7 +16,7 @@ pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 /// The bytes of weight updates on up to `N` neighbouring tiles, by lane (tile). The buffers are
 /// reused for the next tiles.
 #[derive(Debug, Default)]
-pub(in crate::memory) struct TileUpdates<const N: usize> {
+pub(crate) struct TileUpdates<const N: usize> {
     /// The bytes of each update for each set of positions that counts some of its variables,
     /// ordered by the number of the update and then by the set.
     pub(super) entries: Vec<PlacedAmounts<N>>,
@@ -107,7 +107,7 @@ impl UpdatePhase {
 
 impl<const N: usize> TileUpdates<N> {
     /// Replaces the contents by the bytes of those variables in `uses` that take part in updates.
-    pub(in crate::memory) fn load(
+    pub(crate) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
@@ -224,28 +224,28 @@ fn highest<const N: usize>(
 
 /// The bytes of a stage on one tile in the weight update that takes the most there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::memory) struct Updating {
+pub(crate) struct Updating {
     /// Bytes of the stage's own parameters in the update: here only those that are not live at some
     /// steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live ones.
-    pub(in crate::memory) variables: u64,
+    pub(crate) variables: u64,
     /// Like `variables`, for the parameters that every stage has.
-    pub(in crate::memory) overhead: u64,
+    pub(crate) overhead: u64,
     /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
-    pub(in crate::memory) shares: u64,
+    pub(crate) shares: u64,
     /// The highest bytes that any update takes besides parameters that are on the chip anyway, with
     /// landing pads (buffers into which state is loaded) for all state at once.
-    pub(in crate::memory) taken: u64,
+    pub(crate) taken: u64,
     /// Like `taken`, with a landing pad for only one tensor of state at a time.
-    pub(in crate::memory) taken_at_least: u64,
+    pub(crate) taken_at_least: u64,
     /// The number of the update that takes the most bytes, and its first step; `None` if no update
     /// takes any.
-    pub(in crate::memory) update: Option<(u32, u32)>,
+    pub(crate) update: Option<(u32, u32)>,
 }
 
 impl<const N: usize> TileUpdates<N> {
     /// Computes for each lane (tile) the bytes, in the weight update, of a stage with the positions
     /// `positions` (end exclusive). `phase` is the update phase that the bytes were loaded from.
-    pub(in crate::memory) fn in_stage(
+    pub(crate) fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
@@ -270,8 +270,9 @@ impl<const N: usize> TileUpdates<N> {
         });
         for same in self.entries.chunk_by(|a, b| a.update == b.update) {
             let mut amounts = Amounts::default();
-            let entries = same.iter().filter(|entry| meets(entry.set));
-            entries.for_each(|entry| amounts.add(&entry.amounts));
+            same.iter()
+                .filter(|entry| meets(entry.set))
+                .for_each(|entry| amounts.add(&entry.amounts));
             let (most, least) = phase.taken(same[0].update, &amounts);
             for (lane, found) in found.iter_mut().enumerate() {
                 found.taken_at_least = found.taken_at_least.max(least[lane]);

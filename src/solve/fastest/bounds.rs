@@ -58,8 +58,10 @@ pub(super) fn peak(
     (stage, stages): (usize, usize),
     range: &Range<usize>,
 ) -> Option<u64> {
-    let costs = checked.problem.costs;
-    let peak = costs.peak(range.clone(), stages - 1 - stage)?;
+    let peak = checked
+        .problem
+        .costs
+        .peak(range.clone(), stages - 1 - stage)?;
     (checked.may_stand(stage, range, peak) && checked.obeys_cuts(range)).then_some(peak)
 }
 
@@ -149,12 +151,14 @@ impl Bounds {
         most: usize,
     ) -> Vec<Self> {
         if checked.is_numbered() {
-            let all = (1..=most).filter_map(|stages| Self::new(checked, times, stages));
-            return all.collect();
+            return (1..=most)
+                .filter_map(|stages| Self::new(checked, times, stages))
+                .collect();
         }
         let table = Arc::new(BoundsTable::new(checked, times, most));
-        let all = (1..=most).filter_map(|stages| Self::of_table(table.clone(), stages));
-        all.collect()
+        (1..=most)
+            .filter_map(|stages| Self::of_table(table.clone(), stages))
+            .collect()
     }
 
     fn of_table(table: Arc<BoundsTable>, stages: usize) -> Option<Self> {

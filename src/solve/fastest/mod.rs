@@ -116,9 +116,11 @@ fn search(
     let mut searches: Vec<StageSearch<'_>> = bounds.into_iter().filter_map(of_number).collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
     let may_be_best = |search: &&StageSearch<'_>| search.at_least.compare(best.rate).is_le();
-    let paths = searches.iter().take_while(may_be_best);
-    let paths = paths.filter_map(|search| TimedSplit::new(checked, search.bounds.path()?));
-    let mut paths: Vec<TimedSplit> = paths.collect();
+    let mut paths: Vec<TimedSplit> = searches
+        .iter()
+        .take_while(may_be_best)
+        .filter_map(|search| TimedSplit::new(checked, search.bounds.path()?))
+        .collect();
     paths.sort_by(TimedSplit::compare);
     for path in paths.into_iter().take(MAX_CLIMBS) {
         let climbed = path.climb(checked);
@@ -202,8 +204,11 @@ impl<'a> StageSearch<'a> {
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
         let of_rest = |stage: usize| {
-            let kinds = slots.kinds.iter();
-            kinds.map(|kind| RestActivity::new(kind, stage)).collect()
+            slots
+                .kinds
+                .iter()
+                .map(|kind| RestActivity::new(kind, stage))
+                .collect()
         };
         let whole = times.stage(&(0..checked.layers()), 0)?;
         let at_first = CostsSoFar {
@@ -316,12 +321,16 @@ impl<'a> StageSearch<'a> {
     fn bound(&self) -> u128 {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let rest = self.bounds.rest(stage, self.end());
-        let slots = self.kinds.iter().zip(&self.rests[stage]);
-        let slots = slots.zip(&placed.busiest).map(|((kind, &work), &busiest)| {
-            let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
-            slot.saturating_mul(kind.count.into())
-        });
-        let work = slots.fold(0u128, u128::saturating_add);
+        let work = self
+            .kinds
+            .iter()
+            .zip(&self.rests[stage])
+            .zip(&placed.busiest)
+            .map(|((kind, &work), &busiest)| {
+                rest.map_or(busiest, |rest| busiest.max(rest.of(work)))
+                    .saturating_mul(kind.count.into())
+            })
+            .fold(0u128, u128::saturating_add);
         let of_step = (self.slots, self.micro_batches);
         let copies = self.times.copy_cycles(placed.sent, of_step).unwrap_or(0);
         let update = if self.times.updates_side_by_side() {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 /// Cycles by position (forward, backward, update), bytes over the cuts, and a pipeline.
 #[derive(Debug, Clone)]
-pub(in crate::solve) struct Timed {
+pub(crate) struct Timed {
     passes: Vec<[u64; 3]>,
     cut_bytes: Vec<[u64; 2]>,
     pipeline: Pipeline,
@@ -19,7 +19,7 @@ pub(in crate::solve) struct Timed {
 }
 
 impl Timed {
-    pub(in crate::solve) fn times(&self, layers: usize) -> StageTimes {
+    pub(crate) fn times(&self, layers: usize) -> StageTimes {
         let passes = self.passes.iter().take(layers);
         let passes = passes.map(|&[forward, backward, update]| PassCycles {
             forward,
@@ -72,7 +72,7 @@ impl Timed {
     }
 }
 
-pub(in crate::solve) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
+pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
     let number = || prop_oneof![0..4u64, 0..1000u64];
     let passes = vec([number(), number(), number()], layers);
     let cut_bytes = vec([0..30u64, 0..30u64], layers);

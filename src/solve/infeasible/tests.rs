@@ -7,7 +7,7 @@ use crate::solve::{Constraint, Rule};
 
 /// Defects of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::solve) enum CertificateError {
+pub(crate) enum CertificateError {
     /// The limit or the required cuts are not those of the problem.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
@@ -30,7 +30,7 @@ impl Certificate {
     ///
     /// # Errors
     /// The first defect.
-    pub(in crate::solve) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
+    pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
         if self.limit != problem.highest_limit()

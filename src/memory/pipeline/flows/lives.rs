@@ -23,12 +23,12 @@ pub(super) struct StageLives {
 /// `places` or, if that is `None`, in all that count the variables. Several such parts of a use add
 /// up.
 #[derive(Debug)]
-pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
-    pub(in crate::memory) places: Option<Places>,
+pub(crate) struct PartOfLife<Places = PlaceSet> {
+    pub(crate) places: Option<Places>,
     /// A position that a stage must also have, so that the variables are live in it at these steps;
     /// `None` for no such condition.
-    pub(in crate::memory) with: Option<u32>,
-    pub(in crate::memory) steps: Steps,
+    pub(crate) with: Option<u32>,
+    pub(crate) steps: Steps,
 }
 
 /// A [`PartOfLife`] whose places are still a list of positions, not yet a set in [`PlaceSets`].
@@ -54,8 +54,11 @@ impl PartInPlaces {
 /// `end` is `None`.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
-    let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
-    steps.filter(|(from, to)| from < to).collect()
+    steps
+        .iter()
+        .map(|&(from, to)| (from, to.min(end)))
+        .filter(|(from, to)| from < to)
+        .collect()
 }
 
 impl StageLives {
@@ -79,9 +82,10 @@ impl StageLives {
             lives: vec![Box::default()],
             left: limits::ENTRIES,
         };
-        let numbered = (0u32..).zip(model.variables.uses());
-        let of_uses = numbered.map(|(number, variable)| loading.of_use(number, variable));
-        let of_uses = of_uses.collect::<Result<_, _>>()?;
+        let of_uses = (0u32..)
+            .zip(model.variables.uses())
+            .map(|(number, variable)| loading.of_use(number, variable))
+            .collect::<Result<_, _>>()?;
         let lives = loading.lives;
         sets.check()?;
         Ok(Self { of_uses, lives })
@@ -148,8 +152,9 @@ impl Loading<'_> {
         let parts = match own {
             None => self.parts(of_flow, until(end, recorded), recorded),
             Some(own) => {
-                let own = own.iter();
-                let own = own.map(|(position, steps)| (*position, until(end, steps)));
+                let own = own
+                    .iter()
+                    .map(|(position, steps)| (*position, until(end, steps)));
                 self.own_parts(of_flow, &own.collect::<Vec<_>>())
             }
         };
@@ -226,15 +231,19 @@ impl Flows {
         let found = segments.lives(flow, is_layered, ranges);
         let others = self.positions_of(found.others);
         let everywhere = found.everywhere.into_iter().map(|held| (None, held));
-        let beside = found.beside.into_iter();
-        let beside = beside.map(|held| (Some(others.clone()), held));
-        let all = everywhere.chain(beside);
-        let all = all.map(|(places, (with, steps))| PartInPlaces {
-            places,
-            with,
-            steps,
-        });
-        all.filter(|part| !part.steps.is_empty()).collect()
+        let beside = found
+            .beside
+            .into_iter()
+            .map(|held| (Some(others.clone()), held));
+        everywhere
+            .chain(beside)
+            .map(|(places, (with, steps))| PartInPlaces {
+                places,
+                with,
+                steps,
+            })
+            .filter(|part| !part.steps.is_empty())
+            .collect()
     }
 
     /// Like [`Flows::again`], for variables that each position needs at its own steps, as `own`
@@ -271,6 +280,7 @@ fn all_steps(held: Vec<Held>) -> Steps {
 
 /// Makes a part of the liveness of a variable from each set of positions with its steps.
 fn listed(parts: Vec<StepsOfPositions>) -> impl Iterator<Item = PartInPlaces> {
-    let parts = parts.into_iter();
-    parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))
+    parts
+        .into_iter()
+        .map(|(places, steps)| PartInPlaces::new(Some(places), steps))
 }

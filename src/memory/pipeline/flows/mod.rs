@@ -26,13 +26,13 @@ pub(super) use users::PassWindows;
 /// All *flows* of a model in a pipeline, numbered from 0: groups of tensors that the same places
 /// (In, layers, Out) use in the same passes. Pipelines of one model share most of the data.
 #[derive(Debug, Clone)]
-pub(in crate::memory) struct Flows {
+pub(crate) struct Flows {
     pub(super) pipeline: Pipeline,
     /// Whether the model has a backward pass.
     pub(super) is_training: bool,
     /// The number of places: In, each layer, and Out, numbered in this order. Unlike a position,
     /// Out is a place of its own even on the first IPU.
-    pub(in crate::memory) places: u32,
+    pub(crate) places: u32,
     /// Whether Out, the last place, is in one position with In, on the first IPU.
     pub(super) out_is_first: bool,
     /// All flows (tensors with the same users); their numbers are indices.
@@ -73,7 +73,7 @@ enum UseInPipeline {
 impl Flows {
     /// Finds the flows of `model`, for stages of `pipeline`. `end` is the first step after the
     /// forward and the backward pass. [`Flows::in_pipeline`] must follow.
-    pub(in crate::memory) fn new(
+    pub(crate) fn new(
         (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
         end: u32,
@@ -112,7 +112,7 @@ impl Flows {
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
-    pub(in crate::memory) fn in_pipeline(
+    pub(crate) fn in_pipeline(
         &self,
         pipeline: Pipeline,
         at: (&Model, &Placement),
@@ -130,7 +130,7 @@ impl Flows {
     /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
     /// `None` if they are live as in the profile. `number` is as in [`Flows::of_uses`].
     #[inline]
-    pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+    pub(crate) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         self.lives.as_ref()?.of(number)
     }
 
@@ -150,14 +150,16 @@ impl Flows {
     /// Returns the role of the variables of the use with this number (as in [`Flows::of_uses`]).
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
-        let found = self.of_uses.get(number as usize);
-        found.copied().unwrap_or(UseInPipeline::Other)
+        self.of_uses
+            .get(number as usize)
+            .copied()
+            .unwrap_or(UseInPipeline::Other)
     }
 
     /// Returns the number of the flow of the variables of a use; `None` if they belong to none.
     /// `number` is as in [`Flows::of_uses`].
     #[inline]
-    pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
+    pub(crate) fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
             UseInPipeline::Flow(flow) => Some(flow),
             _ => None,
@@ -167,7 +169,7 @@ impl Flows {
     /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use, and
     /// the first and the last place (inclusive) that use them in it. `None` if they have no flow,
     /// or no user in it. `number` is as in [`Flows::of_uses`].
-    pub(in crate::memory) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
+    pub(crate) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
             Life::Forward | Life::AcrossPasses => (0, &flow.forward),
@@ -187,14 +189,14 @@ impl Flows {
     }
 
     /// Returns the number of flows (tensors with the same users) of the model.
-    pub(in crate::memory) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
     /// Returns the bytes of the accumulators that the pipeline adds for the weights of a use, which
     /// have `bytes` bytes; both by lane (tile). `None` if it adds none. `number` is as in
     /// [`Flows::of_uses`].
-    pub(in crate::memory) fn accumulators_of<const N: usize>(
+    pub(crate) fn accumulators_of<const N: usize>(
         &self,
         number: u32,
         bytes: &[u32; N],
@@ -207,14 +209,14 @@ impl Flows {
     }
 
     /// Does the pipeline recompute the activations of each layer? No without training.
-    pub(in crate::memory) fn recomputes_layers(&self) -> bool {
+    pub(crate) fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
     /// Returns the number of forward pipeline stages after the stage with the positions `positions`
     /// (end exclusive), if `after` stages of the split follow it. Out is one more if it is a
     /// pipeline stage of its own on the first IPU.
-    pub(in crate::memory) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
+    pub(crate) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         match self.out_is_first {
             true if !is_whole => after + 1,
@@ -224,7 +226,7 @@ impl Flows {
 
     /// Returns the number of additional copies of each stashed tensor that a stage keeps with
     /// `depth` forward pipeline stages after it; 0 without training.
-    pub(in crate::memory) fn copies(&self, depth: usize) -> u64 {
+    pub(crate) fn copies(&self, depth: usize) -> u64 {
         match self.is_training {
             true => self.pipeline.schedule.copies(depth),
             false => 0,
@@ -249,7 +251,7 @@ impl Flows {
     }
 
     /// Can transfer buffers have bytes, which then differ from phase to phase?
-    pub(in crate::memory) fn has_phases(&self) -> bool {
+    pub(crate) fn has_phases(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }
@@ -323,7 +325,7 @@ fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> 
 impl Accumulator {
     /// Returns the bytes of the accumulator of a weight of `bytes` bytes. `element` is the bytes of
     /// one element of the weight; if they are unknown, the accumulator takes `bytes`.
-    pub(in crate::memory) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
+    pub(crate) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
         let width = match self {
             Accumulator::AsWeight => None,
             Accumulator::Float16 => Some(2),
@@ -364,8 +366,10 @@ fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
         return false;
     };
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
-    let mut groups = model.use_sets.groups(set);
-    groups.any(|group| copies(group).binary_search(begin).is_ok())
+    model
+        .use_sets
+        .groups(set)
+        .any(|group| copies(group).binary_search(begin).is_ok())
 }
 
 #[cfg(test)]
@@ -374,7 +378,7 @@ mod made {
 
     impl Flows {
         /// Makes flows of a training model for a test.
-        pub(in crate::memory::pipeline) fn made(
+        pub(crate) fn made(
             list: Vec<Flow>,
             pipeline: Pipeline,
             places: u32,

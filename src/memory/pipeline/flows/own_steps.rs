@@ -75,8 +75,11 @@ impl<'a> OwnSteps<'a> {
     /// operation. An operation without places of its own counts at all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
-        let groups = self.model.use_sets.groups(set);
-        let operations = groups.flat_map(|group| &self.of_groups[group as usize]);
+        let operations = self
+            .model
+            .use_sets
+            .groups(set)
+            .flat_map(|group| &self.of_groups[group as usize]);
         for &((first, end), own) in operations {
             let met = ranges.partition_point(|&(_, to)| to <= first);
             let met = ranges.iter().zip(&mut ends).skip(met);
@@ -94,9 +97,13 @@ impl<'a> OwnSteps<'a> {
     /// Returns the indices in `positions` (ascending) of the positions that have any place of
     /// `places`.
     fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
-        let places = self.placement.by_pass.sets.places(places).iter();
-        let found = places.map(move |&place| self.placement.positions.of_place(place) as u32);
-        found.filter_map(move |position| positions.binary_search(&position).ok())
+        self.placement
+            .by_pass
+            .sets
+            .places(places)
+            .iter()
+            .map(move |&place| self.placement.positions.of_place(place) as u32)
+            .filter_map(move |position| positions.binary_search(&position).ok())
     }
 
     /// Returns the step (exclusive) until which a position needs a variable of `flow` in one live
@@ -141,10 +148,8 @@ impl SummedGradients {
     /// Finds the gradients of `model`, whose profile has no accumulators. `end` is the first step
     /// after both passes.
     pub(super) fn new(model: &Model, end: u32) -> Self {
-        let is_after = model.groups_with(|operation| {
-            let window = operation.window;
-            window.is_some_and(|(first, _)| first >= end)
-        });
+        let is_after =
+            model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
         let users =
             model.users_by_set(|group| is_after[group] && model.operation_groups[group].computes());
         Self {

@@ -76,8 +76,10 @@ impl Segments {
             let last = found.iter().map(|((_, last), _)| last + 1).max()?;
             let first = found.iter().map(|(_, (first, _))| *first).min()?;
             let next = ends.unwrap_or(place) + 1;
-            let ends = windows.at(next).backward;
-            let ends = ends.map_or(first, |(_, last)| last + 1);
+            let ends = windows
+                .at(next)
+                .backward
+                .map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
             let bodies = places().flat_map(|place| &windows.at(place).bodies);
             Some(without(&[gap], &merged(bodies.copied())))
@@ -110,21 +112,27 @@ impl Segments {
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
-            let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
-            let last = begun.checked_sub(1).map(|last| ranges[last]);
+            let last = ranges
+                .partition_point(|&(from, _)| from < rerun.backward_start)
+                .checked_sub(1)
+                .map(|last| ranges[last]);
             if last.is_some_and(|(_, to)| rerun.backward_start < to) {
-                let steps = found.entry(rerun.runs).or_default();
-                steps.extend(without(&[rerun.steps], ranges));
+                found
+                    .entry(rerun.runs)
+                    .or_default()
+                    .extend(without(&[rerun.steps], ranges));
             }
         }
-        let found = found.into_iter();
-        let found = found.map(|(place, steps)| (place, merged(steps)));
-        let found = by_positions(&found.collect::<Vec<_>>()).into_iter();
-        let held = found.map(|(places, steps)| match places[..] {
-            [place] => (Some(place), steps),
-            _ => (None, steps),
-        });
-        held.collect()
+        let found = found
+            .into_iter()
+            .map(|(place, steps)| (place, merged(steps)));
+        by_positions(&found.collect::<Vec<_>>())
+            .into_iter()
+            .map(|(places, steps)| match places[..] {
+                [place] => (Some(place), steps),
+                _ => (None, steps),
+            })
+            .collect()
     }
 
     /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
@@ -137,10 +145,14 @@ impl Segments {
                 let runs = |place: u32| self.first_step(place).is_some();
                 let again = |&&place: &&u32| Some(place) != maker && runs(place);
                 let others: Vec<u32> = flow.forward.iter().filter(again).copied().collect();
-                let until = others.iter().filter_map(|&place| self.first_step(place));
-                let until = until.min();
-                let kept = ranges.first().zip(until);
-                let kept = kept.map(|(&(from, _), until)| (from, until.max(from)));
+                let until = others
+                    .iter()
+                    .filter_map(|&place| self.first_step(place))
+                    .min();
+                let kept = ranges
+                    .first()
+                    .zip(until)
+                    .map(|(&(from, _), until)| (from, until.max(from)));
                 Lives {
                     everywhere: vec![(None, ranges.into())],
                     beside: vec![(None, without(kept.as_slice(), ranges))],
@@ -196,8 +208,10 @@ impl Segments {
     pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_input);
-        let kept = steps.first().zip(until);
-        let kept = kept.map(|(&(from, _), until)| (from, until));
+        let kept = steps
+            .first()
+            .zip(until)
+            .map(|(&(from, _), until)| (from, until));
         merged(steps.iter().copied().chain(kept))
     }
 

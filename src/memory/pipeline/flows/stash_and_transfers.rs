@@ -29,7 +29,7 @@ fn are_of_one_layer(place: u32, other: u32) -> bool {
 
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory::pipeline) enum Life {
+pub(crate) enum Life {
     /// The variables are live in the forward pass only, or in both passes but not over the start of
     /// the backward pass.
     Forward,
@@ -41,13 +41,12 @@ pub(in crate::memory::pipeline) enum Life {
 }
 
 impl Life {
-    pub(in crate::memory::pipeline) const ALL: [Life; 3] =
-        [Life::Forward, Life::AcrossPasses, Life::Backward];
+    pub(crate) const ALL: [Life; 3] = [Life::Forward, Life::AcrossPasses, Life::Backward];
 
     /// Returns the passes in which variables of the equivalence class `class` are live. `None` for
     /// parameters, which are live at the first and at the last step of the profile, and for a class
     /// that is never live.
-    pub(in crate::memory::pipeline) fn of_class(model: &Model, class: u32) -> Option<Self> {
+    pub(crate) fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
         let &(begin, _) = classes.ranges(class).first()?;
@@ -66,32 +65,32 @@ impl Life {
 
 /// Tensors that the same places (In, layers, Out) use, and that are live in the same passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::memory::pipeline) struct Flow {
+pub(crate) struct Flow {
     /// The numbers of the places that use the tensors in the forward pass, in ascending order. If
     /// Out is one of them, it comes last, even if it is on the first IPU.
-    pub(in crate::memory::pipeline) forward: Box<[u32]>,
+    pub(crate) forward: Box<[u32]>,
     /// The numbers of the places that use the tensors in the backward pass and in updates, in
     /// ascending order.
-    pub(in crate::memory::pipeline) backward: Box<[u32]>,
-    pub(in crate::memory::pipeline) life: Life,
+    pub(crate) backward: Box<[u32]>,
+    pub(crate) life: Life,
     /// Whether the host sends the tensors, so that no place makes them.
-    pub(in crate::memory::pipeline) is_streamed: bool,
+    pub(crate) is_streamed: bool,
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::memory::pipeline) struct StageRole {
+pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
-    pub(in crate::memory::pipeline) kept: bool,
+    pub(crate) kept: bool,
     /// For each [`Quantity`], as an index: whether the stage adds the bytes of the tensors to this
     /// sum.
-    pub(in crate::memory::pipeline) counts: [bool; QUANTITIES],
+    pub(crate) counts: [bool; QUANTITIES],
 }
 
 /// A sum, for one stage, of the bytes of all flows with which the stage does one thing. The bytes
 /// that a pipeline adds to the stage follow from these sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory::pipeline) enum Quantity {
+pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
     /// flight, whose number ([`Flows::copies`]) multiplies the sum.
     Stash,
@@ -114,7 +113,7 @@ pub(in crate::memory::pipeline) enum Quantity {
 }
 
 /// The number of variants of [`Quantity`].
-pub(in crate::memory::pipeline) const QUANTITIES: usize = 8;
+pub(crate) const QUANTITIES: usize = 8;
 
 impl Quantity {
     /// All quantities, each at the index `quantity as usize` of the list.
@@ -133,14 +132,14 @@ impl Quantity {
 impl Flow {
     /// Returns the number of the place that makes the tensors, the first that uses them in the
     /// forward pass. `None` if the host sends them, or no place uses them in the forward pass.
-    pub(in crate::memory::pipeline) fn maker(&self) -> Option<u32> {
+    pub(crate) fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
     /// Are the tensors live across both passes, and do all positions that count variables of `set`
     /// use them? Only then can it be determined which place makes them again if layers are
     /// recomputed.
-    pub(in crate::memory::pipeline) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
+    pub(crate) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
         let users = [&self.forward, &self.backward];
@@ -156,11 +155,7 @@ impl Flow {
 
     /// Determines what a stage that runs `places` does with the tensors, directly by the
     /// definitions of docs/model.md, "Pipelines". `flows` has the settings of the pipeline.
-    pub(in crate::memory::pipeline) fn role_of(
-        &self,
-        places: &Range<u32>,
-        flows: &Flows,
-    ) -> StageRole {
+    pub(crate) fn role_of(&self, places: &Range<u32>, flows: &Flows) -> StageRole {
         let met = |users: &[u32]| !users_in(users, places).is_empty();
         let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
         let comes_after = |users: &[u32]| users.last().is_some_and(|&user| user >= places.end);

@@ -51,8 +51,10 @@ impl KnownFlows {
             life: Life::ALL[number as usize / 2],
             is_streamed: number % 2 == 1,
         }));
-        let known = self.numbers.entry(forward.into()).or_default();
-        known.insert(backward.into(), first);
+        self.numbers
+            .entry(forward.into())
+            .or_default()
+            .insert(backward.into(), first);
         first
     }
 
@@ -83,24 +85,24 @@ impl KnownFlows {
 /// The steps at which the operations of each place run, by the number of the place: In, layers,
 /// Out.
 #[derive(Debug, Default)]
-pub(in crate::memory::pipeline) struct PassWindows(Vec<PlaceSteps>);
+pub(crate) struct PassWindows(Vec<PlaceSteps>);
 
 /// The steps at which the operations of one place (In, a layer or Out) run, in the forward and in
 /// the backward pass.
 #[derive(Debug, Clone, Default)]
-pub(in crate::memory::pipeline) struct PlaceSteps {
+pub(crate) struct PlaceSteps {
     /// The first and the last step (inclusive) of forward operations that run in this place only;
     /// `None` if there are none.
-    pub(in crate::memory::pipeline) forward: Option<(u32, u32)>,
+    pub(crate) forward: Option<(u32, u32)>,
     /// The first and the last step (inclusive) of backward operations that run in this place only;
     /// `None` if there are none.
-    pub(in crate::memory::pipeline) backward: Option<(u32, u32)>,
+    pub(crate) backward: Option<(u32, u32)>,
     /// Whether the place has a backward operation. The layers at the start of a model have none if
     /// they are frozen.
-    pub(in crate::memory::pipeline) goes_back: bool,
+    pub(crate) goes_back: bool,
     /// Whether the place has an operation whose steps the profile lists for several calls of a
     /// function, so that they do not tell in which call it runs.
-    pub(in crate::memory::pipeline) is_in_functions: bool,
+    pub(crate) is_in_functions: bool,
     /// The half-open steps of the backward operations that the profile lists for several calls of a
     /// function.
     pub(super) bodies: Steps,
@@ -161,7 +163,7 @@ impl PassWindows {
     }
 
     /// Returns the steps at which the operations of the place with this number run.
-    pub(in crate::memory::pipeline) fn at(&self, place: u32) -> &PlaceSteps {
+    pub(crate) fn at(&self, place: u32) -> &PlaceSteps {
         self.0.get(place as usize).unwrap_or(&UNKNOWN)
     }
 
@@ -193,11 +195,12 @@ impl PassWindows {
         let ranges = model.classes.ranges(class);
         match ranges.iter().find(|range| spans_passes(range)) {
             Some(range) => both(range),
-            None => {
-                let all = ranges.iter().map(both).rev();
-                let most = all.max_by_key(|(forward, backward)| forward.len() + backward.len());
-                most.unwrap_or_default()
-            }
+            None => ranges
+                .iter()
+                .map(both)
+                .rev()
+                .max_by_key(|(forward, backward)| forward.len() + backward.len())
+                .unwrap_or_default(),
         }
     }
 }
@@ -209,7 +212,7 @@ mod made {
     impl PassWindows {
         /// Makes windows of places without steps, one for each entry of `go_back`, which says
         /// whether the place has a backward pass.
-        pub(in crate::memory::pipeline) fn made(go_back: Vec<bool>) -> Self {
+        pub(crate) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 goes_back,
                 ..PlaceSteps::default()
