@@ -11,17 +11,17 @@ use std::ops::Range;
 /// many of these positions it has. `bytes` is in ascending order of tiles.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
-    pub(super) kind: CodeKind,
-    pub(super) set: PlaceSet,
-    pub(super) bytes: Vec<TileSum>,
+    pub kind: CodeKind,
+    pub set: PlaceSet,
+    pub bytes: Vec<TileSum>,
 }
 
 /// Consecutive tiles `from..to` (end exclusive) with `bytes` bytes on each tile; never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileSum {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) bytes: u64,
+    pub from: u32,
+    pub to: u32,
+    pub bytes: u64,
 }
 
 /// Returns the bytes of vertex state, exchange code and control code of one operation group, on

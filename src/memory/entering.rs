@@ -23,7 +23,7 @@ pub(super) struct Entries<Item> {
 
 impl<Item: Copy> Entries<Item> {
     /// Removes all entries, and prepares for a model with `layers` layers (positions).
-    pub(super) fn restart(&mut self, layers: usize) {
+    pub fn restart(&mut self, layers: usize) {
         self.from.resize_with(layers, Vec::new);
         self.from.iter_mut().for_each(Vec::clear);
         self.count = 0;
@@ -31,7 +31,7 @@ impl<Item: Copy> Entries<Item> {
 
     /// Adds an item that a range gains when it first contains any of `layers` (ascending). Nothing
     /// is added if there are too many entries; [`Entries::check`] then fails.
-    pub(super) fn enter(&mut self, layers: &[u32], item: Item) {
+    pub fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
             return;
@@ -46,7 +46,7 @@ impl<Item: Copy> Entries<Item> {
     /// Adds an item that a range gains as soon as it contains both the layer `with` and any of
     /// `layers` (ascending). For starts from which a range cannot contain both, `undo`, the inverse
     /// of the item, cancels it.
-    pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
+    pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut enter = |start: u32, layer: u32, item| {
             self.from[start as usize].push((layer, item));
@@ -70,7 +70,7 @@ impl<Item: Copy> Entries<Item> {
     /// # Errors
     /// If there were more than [`limits::ENTRIES`] entries: the tiles have more variables or code
     /// than any real tile.
-    pub(super) fn check(&self) -> Result<(), TooManyPlaces> {
+    pub fn check(&self) -> Result<(), TooManyPlaces> {
         match self.count {
             ..=limits::ENTRIES => Ok(()),
             _ => Err(TooManyPlaces),
@@ -79,7 +79,7 @@ impl<Item: Copy> Entries<Item> {
 
     /// Returns the entries that apply to ranges from `start` on, but not to ranges that start
     /// earlier: pairs of a layer, and the item that ranges gain when they grow to this layer.
-    pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
+    pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
             .map(|&(layer, item)| (layer as usize, item))
@@ -102,12 +102,12 @@ pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     /// For each position: the bytes that ranges from the current start gain when they reach it.
     at: Vec<ByKind<N, KINDS>>,
     /// The bytes of the current range, by kind and lane.
-    pub(super) sums: ByKind<N, KINDS>,
+    pub sums: ByKind<N, KINDS>,
 }
 
 impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     /// Removes all bytes, and prepares for a layer order of `positions` positions.
-    pub(super) fn restart(&mut self, positions: usize) {
+    pub fn restart(&mut self, positions: usize) {
         self.entries.restart(positions);
         self.bytes.clear();
         self.everywhere = ByLane::default();
@@ -117,13 +117,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     /// Adds `bytes`, by lane, of the kind with the index `kind`. A range has them once if it
     /// contains any position of `set`; with [`EVERYWHERE`], every range has them. `memory` has the
     /// positions of sets.
-    pub(super) fn enter(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        set: PlaceSet,
-        kind: usize,
-        bytes: [u64; N],
-    ) {
+    pub fn enter(&mut self, memory: &MemoryModel<'_>, set: PlaceSet, kind: usize, bytes: [u64; N]) {
         if set == EVERYWHERE {
             lanes::add(&mut self.everywhere[kind], &bytes);
         }
@@ -136,13 +130,13 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     ///
     /// # Errors
     /// The error of [`Entries::check`].
-    pub(super) fn check(&self) -> Result<(), TooManyPlaces> {
+    pub fn check(&self) -> Result<(), TooManyPlaces> {
         self.entries.check()
     }
 
     /// Starts an empty range before the position `start`. Starts must come one after the other,
     /// from 0.
-    pub(super) fn begin(&mut self, start: usize) {
+    pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());
         }
@@ -154,7 +148,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
 
     /// Adds the position `last` to the end of the current range; it must be the one after the
     /// range.
-    pub(super) fn add(&mut self, last: usize) {
+    pub fn add(&mut self, last: usize) {
         for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
             lanes::add(sums, added);
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
     /// The uses of variables with data.
-    pub(super) data: &'a VariableGroups,
+    pub data: &'a VariableGroups,
     /// The uses of variables with code; `None` in the full memory model, where the recorded bytes
     /// of code count instead.
     code: Option<&'a VariableGroups>,
@@ -29,14 +29,14 @@ pub(super) struct CountedUses<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
     /// The equivalence class, which determines the steps at which the variables are live.
-    pub(super) class: u32,
+    pub class: u32,
     /// The positions (In, layers, Out) that count the variables: a stage with any of them has their
     /// bytes.
-    pub(super) counted: PlaceSet,
+    pub counted: PlaceSet,
 }
 
 impl<'a> CountedUses<'a> {
-    pub(super) fn new(model: &'a Model, placement: &Placement) -> Self {
+    pub fn new(model: &'a Model, placement: &Placement) -> Self {
         let has_code = placement.rules == Rules::Classic;
         let (data, code) = (&model.variables, &model.code_variables);
         let mut uses = Self {
@@ -53,7 +53,7 @@ impl<'a> CountedUses<'a> {
     }
 
     /// Iterates over all uses in the order of their numbers, with their bytes over all tiles.
-    pub(super) fn all(&self) -> impl Iterator<Item = &VariableUse> {
+    pub fn all(&self) -> impl Iterator<Item = &VariableUse> {
         let code = self.code.map_or(&[][..], VariableGroups::uses);
         self.data.uses().iter().chain(code)
     }
@@ -61,26 +61,26 @@ impl<'a> CountedUses<'a> {
     /// Returns the class and the counting positions of the use with this number (see
     /// [`CountedUses`]).
     #[inline]
-    pub(super) fn known(&self, number: u32) -> &KnownUse {
+    pub fn known(&self, number: u32) -> &KnownUse {
         &self.known[number as usize]
     }
 
     /// Returns the number of the use of data with this class and use set; `None` if no variable
     /// with data has both.
-    pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
+    pub fn of_data(&self, class: u32, set: u32) -> Option<u32> {
         self.data.number(class, set)
     }
 
     /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
     /// may come several times.
-    pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
+    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let code = self.code.map(|code| code.on_tile(tile));
         self.data.on_tile(tile).chain(code.into_iter().flatten())
     }
 
     /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
     /// its bytes on this tile. A use may come several times.
-    pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
+    pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
             uses.iter()
                 .map(move |tile_use| (first + tile_use.number, tile_use.bytes.into()))
@@ -90,7 +90,7 @@ impl<'a> CountedUses<'a> {
     /// Returns the uses on `tile` in two lists, of data and of code, each in ascending order. Each
     /// list comes with the number of its first use in [`CountedUses`]: add it to the numbers in the
     /// list.
-    pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
+    pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let data = self.data;
         let first = data.uses().len() as u32;

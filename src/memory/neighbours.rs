@@ -26,9 +26,9 @@ pub(super) fn at_once(tiles: u32) -> u32 {
 /// tile with sums of 32 bits, and for a single tile whose sums need 64 bits.
 #[derive(Default)]
 pub(super) struct BuffersByWidth<SideBySide, Single, Wide> {
-    pub(super) side_by_side: SideBySide,
-    pub(super) single: Single,
-    pub(super) wide: Wide,
+    pub side_by_side: SideBySide,
+    pub single: Single,
+    pub wide: Wide,
 }
 
 /// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a
@@ -46,7 +46,7 @@ pub(super) struct NeighbourUses<const N: usize> {
 impl<const N: usize> NeighbourUses<N> {
     /// Replaces the rows by those of the uses on `tiles`, at most `N` tiles; the first tile is lane
     /// 0.
-    pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
+    pub fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
         let mut data = [(0, &[][..]); N];
@@ -86,24 +86,24 @@ impl<const N: usize> NeighbourUses<N> {
 
     /// Returns for each row, in ascending order, the number of its use in
     /// [`CountedUses`](crate::memory::live_steps::CountedUses).
-    pub(super) fn numbers(&self) -> &[u32] {
+    pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
     /// Iterates over the rows: the number of the use in
     /// [`CountedUses`](crate::memory::live_steps::CountedUses), and the bytes by lane (tile).
-    pub(super) fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
+    pub fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
         self.numbers.iter().copied().zip(&self.bytes)
     }
 
     /// Returns the bytes of the row with the index `row`, by lane (tile).
     #[inline]
-    pub(super) fn bytes(&self, row: usize) -> &[u32; N] {
+    pub fn bytes(&self, row: usize) -> &[u32; N] {
         &self.bytes[row]
     }
 
     /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
-    pub(super) fn most(&self) -> u64 {
+    pub fn most(&self) -> u64 {
         let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
         lanes::sum(all).into_iter().max().unwrap_or(0)
     }

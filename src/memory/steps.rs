@@ -18,7 +18,7 @@ pub(super) struct StepSums<const N: usize> {
 
 impl<const N: usize> StepSums<N> {
     /// Starts with no live bytes, for a window of steps (half-open).
-    pub(super) fn new(window: Range<u32>) -> Self {
+    pub fn new(window: Range<u32>) -> Self {
         Self {
             window,
             ..Self::default()
@@ -26,7 +26,7 @@ impl<const N: usize> StepSums<N> {
     }
 
     /// Removes all bytes, and sets another window of steps.
-    pub(super) fn restart(&mut self, window: Range<u32>) {
+    pub fn restart(&mut self, window: Range<u32>) {
         self.window = window;
         self.at_start = ByLane::default();
         self.changes.clear();
@@ -34,7 +34,7 @@ impl<const N: usize> StepSums<N> {
 
     /// Adds `bytes`, which has a number for each lane (tile), at the steps of the half-open
     /// `ranges` that lie in the window.
-    pub(super) fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
+    pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
             let (from, to) = (from.max(start), to.min(end));
@@ -54,7 +54,7 @@ impl<const N: usize> StepSums<N> {
     /// Iterates, in ascending order, over pairs of a step and the live bytes by lane (tile) from
     /// this step on: one for the first step of the window, and one for each later step with
     /// changes.
-    pub(super) fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
+    pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
         let first = (self.window.start, live);
@@ -71,7 +71,7 @@ impl<const N: usize> StepSums<N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes at any step of the window.
-    pub(super) fn highest(&mut self) -> [u64; N] {
+    pub fn highest(&mut self) -> [u64; N] {
         self.points().fold([0; N], |mut highest, (_, live)| {
             lanes::raise(&mut highest, &live);
             highest

@@ -39,7 +39,7 @@ impl<'a> CheckedProblem<'a> {
     /// # Errors
     /// The errors of [`Problem::check`], and [`SolveError::Contradiction`] if no split obeys all
     /// constraints.
-    pub(super) fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
+    pub fn new(problem: &Problem<'a>) -> Result<Self, SolveError> {
         problem.check()?;
         let layers = problem.layers();
         if let Some(conflict) = conflict::find(problem.constraints, layers, problem.ipus) {
@@ -70,37 +70,37 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Returns the number of positions in the layer order.
-    pub(super) fn layers(&self) -> usize {
+    pub fn layers(&self) -> usize {
         self.problem.layers()
     }
 
     /// Does it matter which IPU a stage runs on, because of pins or of limits that differ between
     /// IPUs?
-    pub(super) fn is_numbered(&self) -> bool {
+    pub fn is_numbered(&self) -> bool {
         !self.pins.is_empty() || self.problem.limits.differs()
     }
 
     /// Do the bytes or cycles of a stage depend on the number of stages after it?
-    pub(super) fn is_by_depth(&self) -> bool {
+    pub fn is_by_depth(&self) -> bool {
         let times = self.problem.times;
         self.problem.costs.is_by_depth() || times.is_some_and(StageTimes::is_by_depth)
     }
 
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
     /// has none.
-    pub(super) fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
+    pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let is_known =
             |&objective: &Objective| objective != Objective::Cycles || self.problem.times.is_some();
         self.problem.goal.order().iter().copied().filter(is_known)
     }
 
     /// Returns the highest limit, in bytes on one tile, of the first `stages` IPUs.
-    pub(super) fn highest_limit(&self) -> u64 {
+    pub fn highest_limit(&self) -> u64 {
         self.problem.limits.first(self.stages).highest()
     }
 
     /// Do constraints allow cuts at both ends of `range`, and require none inside it?
-    pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
+    pub fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| self.cuts_before[boundary] == CutRule::Forbidden;
         let inside = self.required_until[range.end - 1] - self.required_until[range.start];
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
@@ -109,7 +109,7 @@ impl<'a> CheckedProblem<'a> {
     /// May the positions `range` be the stage on the IPU with the number `stage`? It must be one of
     /// the allowed IPUs, `peak` (the bytes on the fullest tile) within its limit, and the pins
     /// obeyed.
-    pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
+    pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
         // The IPUs of pins never decrease, so it is enough to check the first and the last pin in
@@ -121,7 +121,7 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Does `plan` obey all limits and constraints, and has it an allowed number of stages?
-    pub(super) fn allows(&self, plan: &Plan) -> bool {
+    pub fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
             let peak = self.problem.costs.peak(range.clone(), after);
             let limit = self.problem.limits.of(stage);
@@ -138,7 +138,7 @@ impl<'a> CheckedProblem<'a> {
     /// stages if [`Objective::is_bottleneck`], otherwise their sum. The stage has the positions
     /// `range`, `after` stages follow it, and its fullest tile takes `peak` bytes. The bytes of a
     /// cut count for the stage that ends there.
-    pub(super) fn value(
+    pub fn value(
         &self,
         objective: Objective,
         (range, after): (&Range<usize>, usize),

@@ -81,7 +81,7 @@ pub(super) struct PassResult(pub Vec<Rests>);
 impl PassResult {
     /// Returns the values of the best split in the objectives of the pass, and its stages in order;
     /// `None` if no split is allowed. Of equal splits, it is one with the fewest stages.
-    pub(super) fn best(&self) -> Option<(Values, Vec<Range<usize>>)> {
+    pub fn best(&self) -> Option<(Values, Vec<Range<usize>>)> {
         let whole = |rests: &'_ Rests| {
             rests
                 .iter()
@@ -108,7 +108,7 @@ impl<'a> StagePass<'a> {
     /// Makes a pass that compares `objectives`, the most important first. Only the last may be a
     /// bottleneck (a maximum over stages). `caps` are objectives with the highest value that a
     /// stage may have in each.
-    pub(super) fn new(
+    pub fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
         caps: &'a [(Objective, u128)],
@@ -124,7 +124,7 @@ impl<'a> StagePass<'a> {
 
     /// Finds the best rests. If the IPU of a stage and the number of stages after it both matter,
     /// they are separate for each total number of stages.
-    pub(super) fn run(&self) -> PassResult {
+    pub fn run(&self) -> PassResult {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
         let totals = if is_fixed { 1 } else { most }..=most;
@@ -133,7 +133,7 @@ impl<'a> StagePass<'a> {
 
     /// Returns the number of the IPU of a stage with `after` stages after it if there are at most
     /// `total` stages; `None` if it does not matter.
-    pub(super) fn ipu(&self, total: usize, after: usize) -> Option<usize> {
+    pub fn ipu(&self, total: usize, after: usize) -> Option<usize> {
         self.checked.is_numbered().then(|| total - 1 - after)
     }
 
@@ -217,7 +217,7 @@ impl<'a> StagePass<'a> {
 
     /// Combines the values of a stage with those of the stages after it (`rest`): the maximum for
     /// the bottleneck, the sum for all other objectives.
-    pub(super) fn combined(&self, stage: &Values, rest: &Values) -> Values {
+    pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
         let mut sum = *rest;
         for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
             *sum = match self.bottleneck {
@@ -231,7 +231,7 @@ impl<'a> StagePass<'a> {
     /// Returns the ranges from `start` that may be a stage with `after` stages after it, the
     /// shortest first: they are within the highest limit of any IPU and [`StagePass::caps`], and
     /// obey the constraints on cuts.
-    pub(super) fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
+    pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let checked = self.checked;
         let (costs, limit) = (checked.problem.costs, checked.highest_limit());
         let mut candidates = Vec::new();

@@ -76,7 +76,7 @@ type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
     /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages.
-    pub(crate) fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
+    pub fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
         let passes = passes(order, stages);
         let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, micro_batches);
@@ -93,7 +93,7 @@ impl Slots {
 
     /// Returns the slots by which one more micro-batch lengthens a step through `stages` stages,
     /// while all stages have work.
-    pub(crate) fn of_one_micro_batch(order: Order, stages: usize) -> Self {
+    pub fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let passes = passes(order, stages);
         let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, 1);
@@ -121,7 +121,7 @@ impl Slots {
     }
 
     /// Returns the number of slots in the step.
-    pub(crate) fn count(&self) -> u128 {
+    pub fn count(&self) -> u128 {
         self.kinds.iter().map(|kind| u128::from(kind.count)).sum()
     }
 }

@@ -94,13 +94,13 @@ impl StepTime {
 /// Cycles per micro-batch, as an exact fraction of the cycles of a step and its micro-batches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate {
-    pub(crate) cycles: u128,
-    pub(crate) micro_batches: u64,
+    pub cycles: u128,
+    pub micro_batches: u64,
 }
 
 impl Rate {
     /// Compares two rates: `Less` if this one takes fewer cycles per micro-batch.
-    pub(crate) fn compare(self, other: Self) -> Ordering {
+    pub fn compare(self, other: Self) -> Ordering {
         let [one, others] = [
             self.cycles.saturating_mul(other.micro_batches.into()),
             other.cycles.saturating_mul(self.micro_batches.into()),

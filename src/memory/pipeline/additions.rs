@@ -17,10 +17,10 @@ pub(crate) struct TileFlows<const N: usize> {
     /// The bytes of each flow, by the number of the flow in [`Flows`].
     bytes: Vec<FlowBytes<N>>,
     /// The numbers, in [`Flows`], of the flows that have bytes on any of the tiles.
-    pub(super) met: Vec<u32>,
+    pub met: Vec<u32>,
     /// Entries of a set of positions and the bytes, by lane (tile), of accumulators that stages
     /// with any of these positions count. A set may have several entries.
-    pub(super) accumulators: Vec<(PlaceSet, [u64; N])>,
+    pub accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
 /// The bytes of the tensors of one flow on some tiles, by lane (tile).
@@ -37,12 +37,7 @@ impl<const N: usize> TileFlows<N> {
     /// Replaces the bytes by those of `uses`, summed up by flow. Weights that get an accumulator go
     /// to `accumulators`; other parameters, constants, and variables that no operation with a place
     /// uses are skipped.
-    pub(crate) fn load(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        flows: &Flows,
-        uses: &NeighbourUses<N>,
-    ) {
+    pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
         for &flow in &self.met {
             self.bytes[flow as usize] = FlowBytes::default();
         }
@@ -80,13 +75,13 @@ impl<const N: usize> TileFlows<N> {
     }
 
     /// Returns the bytes of all variables of the flow with the number `flow`, by lane (tile).
-    pub(super) fn bytes(&self, flow: u32) -> [u64; N] {
+    pub fn bytes(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].all
     }
 
     /// Returns for each lane (tile) the bytes of the largest use (variables with the same class and
     /// use set) of the flow with the number `flow`.
-    pub(super) fn largest(&self, flow: u32) -> [u64; N] {
+    pub fn largest(&self, flow: u32) -> [u64; N] {
         *self.bytes[flow as usize].largest
     }
 }
@@ -96,17 +91,17 @@ impl<const N: usize> TileFlows<N> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Additions {
     /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
-    pub(crate) stash: u64,
+    pub stash: u64,
     /// Bytes of the accumulators of gradients that the pipeline needs and the profile lacks.
-    pub(crate) accumulators: u64,
+    pub accumulators: u64,
     /// Bytes of a replica's shares of the optimizer state that is sharded on the chip.
-    pub(crate) state: u64,
+    pub state: u64,
     /// For each phase (see [`PHASES`]): bytes of the buffers for tensors that the stage receives or
     /// sends.
-    pub(crate) transfer_buffers: [u64; PHASES],
+    pub transfer_buffers: [u64; PHASES],
     /// For each phase (see [`PHASES`]): bytes of the tensors that the stage forwards to another
     /// stage without using them.
-    pub(crate) forwarded: [u64; PHASES],
+    pub forwarded: [u64; PHASES],
 }
 
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
@@ -135,7 +130,7 @@ pub(crate) struct StageFlows {
 impl StageFlows {
     /// Does the stage keep the tensors of the flow with the number `flow` from its forward to its
     /// backward pass? No if the number of stages after it is open.
-    pub(crate) fn keeps(&self, flow: u32) -> bool {
+    pub fn keeps(&self, flow: u32) -> bool {
         self.own
             .by_flow
             .get(flow as usize)
@@ -147,7 +142,7 @@ impl Flows {
     /// Returns for each lane (tile) of `tiles` the bytes that the pipeline adds to `stage`, except
     /// optimizer state. If the number of stages after the stage is open, these are only the
     /// accumulators. `memory` has the positions of the sets in `tiles`.
-    pub(crate) fn additions<const N: usize>(
+    pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
         stage: &StageFlows,
@@ -181,7 +176,7 @@ impl Flows {
 
     /// Determines what `stage` does with the tensors of each flow. Needed only if the number of
     /// stages after it is fixed; otherwise the result has no roles.
-    pub(crate) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
+    pub fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         let roles = |places| match stage.after {
             Some(_) => self.stage_roles(places),
             // If the number of stages after the stage is open, only the least bytes are computed,
@@ -204,7 +199,7 @@ impl Flows {
     /// Returns the places (In, layers, Out, by number) that a stage with the positions `positions`
     /// (end exclusive) runs as one pipeline stage. If Out is on the first IPU, in the position of
     /// In, only a stage of all positions has it.
-    pub(super) fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
+    pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
         start..if is_whole { self.places } else { end }
@@ -212,12 +207,12 @@ impl Flows {
 
     /// Is Out a pipeline stage of its own on the IPU of the stage that runs `places`? So it is for
     /// the first stage if Out is on the first IPU, unless this stage has all places.
-    pub(super) fn is_beside_out(&self, places: &Range<u32>) -> bool {
+    pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
 
     /// Returns the place of Out, the last one, as a range.
-    pub(super) fn out(&self) -> Range<u32> {
+    pub fn out(&self) -> Range<u32> {
         self.places - 1..self.places
     }
 
@@ -281,7 +276,7 @@ impl Flows {
     /// Does a stage with the positions `positions` (end exclusive) stash the tensors of the flow
     /// with the number `flow`, so that it has additional copies of them if micro-batches are in
     /// flight?
-    pub(crate) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
+    pub fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         self.list[flow as usize]
             .role_of(&self.places_of(positions), self)
             .counts[Quantity::Stash as usize]

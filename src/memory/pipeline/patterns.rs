@@ -15,11 +15,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowStretch {
     /// The quantity, as an index in [`StageRole::counts`].
-    pub(super) quantity: usize,
+    pub quantity: usize,
     /// The lowest and the highest first position of the ranges, both inclusive.
-    pub(super) starts: (u32, u32),
+    pub starts: (u32, u32),
     /// The lowest and the highest last position of the ranges, both inclusive.
-    pub(super) lasts: (u32, u32),
+    pub lasts: (u32, u32),
 }
 
 /// For each flow (tensors with the same users), the ranges of positions whose stages do something
@@ -35,7 +35,7 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    pub(crate) fn new(flows: &Flows, positions: u32) -> Self {
+    pub fn new(flows: &Flows, positions: u32) -> Self {
         let stretches = |flow| stretches(flows, flow, positions);
         Self {
             of_flow: flows.list.iter().map(stretches).collect(),

@@ -57,7 +57,7 @@ impl<const N: usize> RangeAdditions<N> {
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
-    pub(crate) fn load(
+    pub fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         flows: &Flows,
@@ -125,7 +125,7 @@ impl<const N: usize> RangeAdditions<N> {
 
     /// Starts an empty range before the position `start`. `tiles` must be those of the last
     /// [`RangeAdditions::load`]. Starts must come one after the other, from 0.
-    pub(crate) fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
+    pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
             let bytes = &tiles.bytes(event.flow);
             let changes = &mut self.changes[event.last as usize][event.quantity];
@@ -144,7 +144,7 @@ impl<const N: usize> RangeAdditions<N> {
 
     /// Adds the position `last` to the end of the current range; it must be the one after the
     /// range.
-    pub(crate) fn add(&mut self, last: usize) {
+    pub fn add(&mut self, last: usize) {
         self.accumulators.add(last);
         add(&mut self.range.sums, &self.changes[last]);
         let is_whole = self.start == 0 && last + 1 == self.events.len();
@@ -160,21 +160,21 @@ impl<const N: usize> RangeAdditions<N> {
 
     /// Returns for each lane (tile) the bytes of accumulators that the pipeline adds to the current
     /// range. They are the same whatever the number of stages after it.
-    pub(crate) fn least(&self) -> &[u64; N] {
+    pub fn least(&self) -> &[u64; N] {
         &self.accumulators.sums[0]
     }
 
     /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current
     /// range keeps for micro-batches in flight, with `depth` forward pipeline stages after it. The
     /// copies stay during the update.
-    pub(crate) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
+    pub fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         flows.stash(depth, &self.range)
     }
 
     /// Returns, by phase (see [`PHASES`]) and then by lane (tile), the bytes of transfer buffers
     /// and forwarded tensors of the current range: all that the pipeline adds besides
     /// [`RangeAdditions::least`] and [`RangeAdditions::copies`].
-    pub(crate) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
+    pub fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let out = self.out.filter(|_| self.is_beside_out);
         let by_lane: [[u64; PHASES]; N] = std::array::from_fn(|lane| {
             let range = self.range.on(lane);

@@ -20,15 +20,15 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
     /// The sum of the bytes that count for each [`Quantity`], as an index.
-    pub(super) sums: [ByLane<u64, N>; QUANTITIES],
+    pub sums: [ByLane<u64, N>; QUANTITIES],
     /// How the stage runs backward, and the bytes that it keeps from its forward to its backward
     /// pass.
-    pub(super) kept: Kept<N>,
+    pub kept: Kept<N>,
 }
 
 impl<const N: usize> Transfers<N> {
     /// Returns the bytes on the one tile that has the lane `lane`.
-    pub(super) fn on(&self, lane: usize) -> Transfers<1> {
+    pub fn on(&self, lane: usize) -> Transfers<1> {
         Transfers {
             sums: self.sums.map(|sums| ByLane([sums[lane]])),
             kept: Kept {
@@ -52,14 +52,14 @@ impl Transfers<1> {
 /// ([`StageRoles::waits`](super::additions::StageRoles)).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kept<const N: usize> {
-    pub(super) backward: BackwardPass,
-    pub(super) bytes: ByLane<u64, N>,
+    pub backward: BackwardPass,
+    pub bytes: ByLane<u64, N>,
 }
 
 impl<const N: usize> Kept<N> {
     /// Extends a range of places by `place` (In, a layer or Out): the larger bytes and the greater
     /// [`BackwardPass`] count.
-    pub(super) fn add(&mut self, place: &Self) {
+    pub fn add(&mut self, place: &Self) {
         self.backward = self.backward.max(place.backward);
         lanes::raise(&mut self.bytes, &place.bytes);
     }

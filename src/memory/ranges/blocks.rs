@@ -69,7 +69,7 @@ struct Range<B, const N: usize> {
 impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// Removes all bytes, and prepares for `places` places (steps at which a peak is possible) and
     /// `layers` layers.
-    pub(super) fn restart(&mut self, places: usize, layers: usize) {
+    pub fn restart(&mut self, places: usize, layers: usize) {
         // The last end may be after the last place.
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
@@ -83,13 +83,13 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds `bytes`, by lane (tile), that every range from now on has at the places of `stretch`.
-    pub(super) fn enter_all(&mut self, stretch: Stretch, bytes: &[u32; N]) {
+    pub fn enter_all(&mut self, stretch: Stretch, bytes: &[u32; N]) {
         self.enter(self.layers, stretch, bytes);
     }
 
     /// Adds `bytes`, by lane (tile), that ranges from now on have at the places of `stretch` if
     /// they contain `layer`.
-    pub(super) fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
+    pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
         let of_layer = layer * self.blocks;
@@ -119,7 +119,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Starts an empty range of layers before the layer `start`.
-    pub(super) fn begin(&mut self, start: usize) {
+    pub fn begin(&mut self, start: usize) {
         if self.is_stale[self.layers] {
             self.sum_up(self.layers);
         }
@@ -134,7 +134,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds `layer` to the end of the current range; it must be the one after the range.
-    pub(super) fn add(&mut self, layer: usize) {
+    pub fn add(&mut self, layer: usize) {
         if self.is_stale[layer] {
             self.sum_up(layer);
         }
@@ -147,7 +147,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
 
     /// Returns for each lane (tile) the highest live bytes of the current range at any place of
     /// `window` (end exclusive, not empty), or `known` if that is higher.
-    pub(super) fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
+    pub fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
         // The block that was highest for a shorter range probably has a high sum again.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// share it.
 pub(super) struct PipelineRanges<'a> {
     /// The memory model with the settings of the pipeline.
-    pub(super) model: &'a MemoryModel<'a>,
+    pub model: &'a MemoryModel<'a>,
     /// The limit in bytes on each tile. A range whose lower bound exceeds it is not extended.
     limit: u64,
     /// For each start: the end (exclusive) of the longest range whose lower bound does not exceed
@@ -61,7 +61,7 @@ impl<const N: usize> PipelineScratch<N> {
 impl<'a> PipelineRanges<'a> {
     /// Prepares the ranges from those starts for which `is_wanted` is true, in the pipeline of
     /// `model`, for splits of at most `stages` stages. `limit` is the limit in bytes on each tile.
-    pub(super) fn new(
+    pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
         is_wanted: &dyn Fn(usize) -> bool,
@@ -85,7 +85,7 @@ impl<'a> PipelineRanges<'a> {
 
     /// Do the same variables count at the same steps in the pipelines of `self` and `other`, so
     /// that both can be examined at once? What the pipelines add may differ.
-    pub(super) fn counts_as(&self, other: &Self) -> bool {
+    pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         model.flows.is_some() == other.flows.is_some()
             && model.recomputes_layers() == other.recomputes_layers()
@@ -97,7 +97,7 @@ impl<'a> PipelineRanges<'a> {
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
-    pub(super) fn load<const N: usize>(
+    pub fn load<const N: usize>(
         &self,
         (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
         scratch: &mut PipelineScratch<N>,
@@ -122,7 +122,7 @@ impl<'a> PipelineRanges<'a> {
 
     /// Starts an empty range before the position `start`, on the tiles that were last loaded into
     /// `scratch`; `tiles` has their flows (tensors with the same users).
-    pub(super) fn begin<const N: usize>(
+    pub fn begin<const N: usize>(
         &self,
         start: usize,
         tiles: &TileFlows<N>,
@@ -141,7 +141,7 @@ impl<'a> PipelineRanges<'a> {
     /// Adds the last position of `range` to the current range, which must be the rest of `range`.
     /// Returns for each of `tiles`, by lane, the bytes (without what the pipeline adds) above which
     /// the tile raises a peak of the range. `None` if the range does not fit on the tiles so far.
-    pub(super) fn add<const N: usize>(
+    pub fn add<const N: usize>(
         &self,
         range: Range<usize>,
         tiles: Range<u32>,
@@ -183,7 +183,7 @@ impl<'a> PipelineRanges<'a> {
     /// Raises the lower bound of the range from `start` to `last` (inclusive) to `bytes`, by lane
     /// (tile), plus the least that the pipeline adds. If it then exceeds the limit on any tile,
     /// longer ranges are not examined.
-    pub(super) fn raise_least<const N: usize>(
+    pub fn raise_least<const N: usize>(
         &self,
         (start, last): (usize, usize),
         bytes: &[u64; N],
@@ -203,7 +203,7 @@ impl<'a> PipelineRanges<'a> {
     /// Raises the peaks of the range from `start` to `last` (inclusive) to its bytes in the weight
     /// update, if that is a phase of its own. `fixed` has the range's code and always-live
     /// variables on `tiles`, by lane.
-    pub(super) fn raise_in_update<const N: usize>(
+    pub fn raise_in_update<const N: usize>(
         &self,
         (start, last): (usize, usize),
         (tiles, fixed): (Range<u32>, &[u64; N]),
@@ -225,7 +225,7 @@ impl<'a> PipelineRanges<'a> {
     /// Returns for each lane (tile) the bytes in `phase`, without what the pipeline adds, above
     /// which a tile raises a peak of the range from `start` to `last` (inclusive). `u64::MAX` if
     /// the range does not fit.
-    pub(super) fn threshold_in_phase<const N: usize>(
+    pub fn threshold_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
         phase: usize,
@@ -243,7 +243,7 @@ impl<'a> PipelineRanges<'a> {
 
     /// Raises the peaks of the range from `start` to `last` (inclusive) to `bytes`, by lane (tile),
     /// plus what the pipeline adds in `phase`; for each number of stages after the range.
-    pub(super) fn raise_in_phase<const N: usize>(
+    pub fn raise_in_phase<const N: usize>(
         &self,
         (start, last): (usize, usize),
         phase: usize,
@@ -259,7 +259,7 @@ impl<'a> PipelineRanges<'a> {
     }
 
     /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
-    pub(super) fn into_costs(self) -> RangeCosts {
+    pub fn into_costs(self) -> RangeCosts {
         let row = |start: usize| {
             let end = self.ends[start].load(Ordering::Relaxed).max(start);
             (start..end)
@@ -300,7 +300,7 @@ struct RangePeaks<'a>(&'a [AtomicU64]);
 
 impl RangePeakTable {
     /// Makes a table of zeros for all ranges of `layers` positions, with `columns` columns each.
-    pub(super) fn new(layers: usize, columns: usize) -> Self {
+    pub fn new(layers: usize, columns: usize) -> Self {
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             layers,
@@ -310,7 +310,7 @@ impl RangePeakTable {
     }
 
     /// Returns the columns of the range of positions from `start` to `last` (inclusive).
-    pub(super) fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
+    pub fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
         let part = start * self.layers.div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
         let part = self.parts[part].get_or_init(|| zeros().collect());
@@ -321,13 +321,13 @@ impl RangePeakTable {
 impl RangePeaks<'_> {
     /// Returns the highest bytes of any tile so far in `column`; column 0 is the lower bound of the
     /// range.
-    pub(super) fn get(self, column: usize) -> u64 {
+    pub fn get(self, column: usize) -> u64 {
         self.0[column].load(Ordering::Relaxed)
     }
 
     /// Returns for each lane (tile) the bytes above which a tile raises the lower bound of the
     /// range, if `least` (by lane) is added to them.
-    pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
+    pub fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
         least.map(|least| first.saturating_sub(least))
     }
@@ -335,11 +335,7 @@ impl RangePeaks<'_> {
     /// Returns for each lane (tile) the bytes above which a tile raises any of the columns 1, 2,
     /// ..., if `least` (by lane) and the column's entry in `columns` (column 1 first) are added to
     /// them.
-    pub(super) fn lowest_column<const N: usize>(
-        self,
-        least: &[u64; N],
-        columns: &[[u64; N]],
-    ) -> [u64; N] {
+    pub fn lowest_column<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, added) in self.0[1..].iter().zip(columns) {
             let peak = peak.load(Ordering::Relaxed);
@@ -352,13 +348,13 @@ impl RangePeaks<'_> {
     }
 
     /// Raises the lower bound of the range to the highest lane of `least`, if that is more.
-    pub(super) fn raise<const N: usize>(self, least: &[u64; N]) {
+    pub fn raise<const N: usize>(self, least: &[u64; N]) {
         raise(&self.0[0], least);
     }
 
     /// Raises each of the columns 1, 2, ... to the highest lane of the sum of `least` and the
     /// column's entry in `columns` (column 1 first), if that is more.
-    pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
+    pub fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
         for (peak, added) in self.0[1..].iter().zip(columns) {
             raise(peak, &lanes::plus(least, added));
         }

@@ -16,19 +16,19 @@ use std::ops::Range;
 pub(super) struct Entered<B, const N: usize> {
     /// Bytes of the variables that are not live at every step, at each step at which a peak is
     /// possible.
-    pub(super) blocks: Blocks<B, N>,
+    pub blocks: Blocks<B, N>,
     /// Bytes of the variables that are live at every step.
-    pub(super) always: GrowingSums<N, 1>,
+    pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
-    pub(super) code: EnteringCode<N>,
+    pub code: EnteringCode<N>,
 }
 
 /// The variables on some neighbouring tiles, in the forms that examining ranges needs.
 pub(super) struct OnTiles<'a, const N: usize> {
-    pub(super) tiles: Range<u32>,
-    pub(super) uses: &'a NeighbourUses<N>,
-    pub(super) variables: &'a EnteringVariables<N>,
-    pub(super) flows: &'a TileFlows<N>,
+    pub tiles: Range<u32>,
+    pub uses: &'a NeighbourUses<N>,
+    pub variables: &'a EnteringVariables<N>,
+    pub flows: &'a TileFlows<N>,
 }
 
 /// The pipelines that are examined at once, each with the bytes that it adds to the current range.

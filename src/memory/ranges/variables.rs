@@ -12,10 +12,10 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 /// place is a step at which a peak is possible, by its index in the list of all such steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretch {
-    pub(super) from: u32,
-    pub(super) to: u32,
+    pub from: u32,
+    pub to: u32,
     /// The row of the variables in [`NeighbourUses`].
-    pub(super) row: u32,
+    pub row: u32,
 }
 
 /// The bit of [`EnteringVariables::marks`] for a step at which variables begin to be live.
@@ -40,23 +40,23 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// at different steps in different stages.
     counted: Vec<(u32, usize, PlaceSet, Option<u32>)>,
     /// The number of places: steps at which a peak is possible.
-    pub(super) places: usize,
+    pub places: usize,
     /// For each step: the sum of the bits [`BEGINS`], [`ENDS`] and [`EDGE`] that hold for it; 0 for
     /// none.
     marks: Vec<u8>,
     /// For each phase (see [`PHASES`]): its range of places, end exclusive; empty if the phase has
     /// no steps.
-    pub(super) phases: [(usize, usize); PHASES],
+    pub phases: [(usize, usize); PHASES],
     /// For each step that has a mark: the number of places before it. Entries of other steps have
     /// no meaning.
     rank: Vec<u32>,
     /// The variables that are not live at every step, as items that ranges gain at layers.
-    pub(super) moving: Entries<Stretch>,
+    pub moving: Entries<Stretch>,
     /// Those of the variables in `moving` that every stage has.
-    pub(super) everywhere: Vec<Stretch>,
+    pub everywhere: Vec<Stretch>,
     /// The sum of the bytes of all live ranges, on the tile where it is highest: no sum of live
     /// bytes exceeds it.
-    pub(super) most: u64,
+    pub most: u64,
 }
 
 impl<const N: usize> EnteringVariables<N> {
@@ -65,7 +65,7 @@ impl<const N: usize> EnteringVariables<N> {
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
-    pub(super) fn load(
+    pub fn load(
         &mut self,
         model: &MemoryModel<'_>,
         uses: &NeighbourUses<N>,
@@ -181,7 +181,7 @@ impl<const N: usize> EnteringVariables<N> {
     /// Returns the smallest window of places (end exclusive) that covers `window` and the steps
     /// `layer` of one more layer (first and last, inclusive). `None` stands for no steps in all
     /// three.
-    pub(super) fn widened(
+    pub fn widened(
         &self,
         window: Option<(usize, usize)>,
         layer: Option<(u32, u32)>,

@@ -21,16 +21,16 @@ pub(super) struct LiveSums<B, const N: usize> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Highest<B, const N: usize> {
     /// The live bytes of the stage, including those of variables that every stage has.
-    pub(super) bytes: [B; N],
+    pub bytes: [B; N],
     /// The part of `bytes` that belongs to variables which every stage has.
-    pub(super) common: [B; N],
+    pub common: [B; N],
     /// The first step of the phase at which the stage has `bytes` live bytes.
-    pub(super) step: [u32; N],
+    pub step: [u32; N],
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
     /// Starts in the first phase without live bytes. `firsts` has the first step of each stage.
-    pub(super) fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
+    pub fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
         let none = [B::default(); N];
         let highest = |first| Highest {
             bytes: none,
@@ -50,14 +50,14 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     /// the variables that every stage has); for `None`, those of the variables that every stage
     /// has. The caller changes them.
     #[inline]
-    pub(super) fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
+    pub fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
         stage.map_or(&mut self.common, |stage| &mut self.live[stage])
     }
 
     /// Compares the live bytes of a stage at `step`, the current one, with the highest so far in
     /// the phase, and keeps the higher ones with their step. `stage` is the number of the stage.
     #[inline]
-    pub(super) fn raise_highest(&mut self, stage: usize, step: u32) {
+    pub fn raise_highest(&mut self, stage: usize, step: u32) {
         let mut all = self.live[stage];
         let highest = &mut self.highest[stage][self.phase];
         lanes::add(&mut all, &self.common);
@@ -71,7 +71,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     }
 
     /// Begins the next phase, whose first step is `step`.
-    pub(super) fn begin_phase(&mut self, step: u32) {
+    pub fn begin_phase(&mut self, step: u32) {
         self.phase += 1;
         for highest in &mut self.highest {
             highest[self.phase].step = [step; N];
@@ -80,7 +80,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
 
     /// Returns the highest live bytes of the stage with the number `stage` at any step so far of
     /// the phase with the number `phase`.
-    pub(super) fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
+    pub fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
         &self.highest[stage][phase]
     }
 }
@@ -101,7 +101,7 @@ impl LiveChanges {
     /// Replaces the lists by those of `live`: half-open live ranges of rows, as triples of the
     /// first step, the end and the number of the row. No end may exceed `steps`, the number of
     /// steps.
-    pub(super) fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
+    pub fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
         each_change(live, |place, _| self.starts[place] += 1);
@@ -121,12 +121,12 @@ impl LiveChanges {
     }
 
     /// Returns the numbers of the rows that are not live at `step` but were at the step before.
-    pub(super) fn ends(&self, step: u32) -> &[u32] {
+    pub fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
     /// Returns the numbers of the rows that begin to be live at `step`.
-    pub(super) fn begins(&self, step: u32) -> &[u32] {
+    pub fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
 

@@ -15,11 +15,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StagePeak {
     /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables.
-    pub(super) phases: [PhasePeak; PHASES],
+    pub phases: [PhasePeak; PHASES],
     /// The bytes that the pipeline adds to the stage.
-    pub(super) additions: Additions,
+    pub additions: Additions,
     /// The bytes of the stage in the weight update, if that is a phase of its own.
-    pub(super) update: Option<Updating>,
+    pub update: Option<Updating>,
 }
 
 /// The highest bytes of a stage's live variables on one tile in one phase, and the first step that
@@ -27,22 +27,22 @@ pub(super) struct StagePeak {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PhasePeak {
     /// Bytes of the variables that the stage has because of its positions.
-    pub(super) variables: u64,
+    pub variables: u64,
     /// Bytes of the variables that every stage has whatever its positions.
-    pub(super) overhead: u64,
-    pub(super) step: u32,
+    pub overhead: u64,
+    pub step: u32,
 }
 
 impl PhasePeak {
     /// Returns the sum of `variables` and `overhead`.
-    pub(super) fn live(&self) -> u64 {
+    pub fn live(&self) -> u64 {
         self.variables + self.overhead
     }
 }
 
 impl StagePeak {
     /// Returns the highest bytes of live variables in any phase.
-    pub(super) fn most_live(&self) -> u64 {
+    pub fn most_live(&self) -> u64 {
         self.phases.iter().map(PhasePeak::live).max().unwrap_or(0)
     }
 }

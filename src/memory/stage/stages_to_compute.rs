@@ -21,34 +21,34 @@ pub(super) enum Wanted {
 
 /// Some stages whose memory is computed together, in one pass over the variables.
 pub(super) struct StagesToCompute<'a> {
-    pub(super) stages: &'a [PlacedStage],
-    pub(super) wanted: Wanted,
+    pub stages: &'a [PlacedStage],
+    pub wanted: Wanted,
     /// For each set of positions, by its index: the numbers (in `stages`) of the stages that have
     /// any of these positions.
-    pub(super) stages_of: Vec<Vec<u32>>,
+    pub stages_of: Vec<Vec<u32>>,
     /// The number of liveness steps of the profile.
-    pub(super) steps: u32,
+    pub steps: u32,
     /// For each phase (see [`PHASES`]): its half-open steps.
-    pub(super) phases: [Range<u32>; PHASES],
+    pub phases: [Range<u32>; PHASES],
     /// For each stage: the half-open steps at which its bytes count; empty if there are none.
     windows: Vec<Range<u32>>,
     /// For each stage that has steps: the first of them and the number of the stage, in ascending
     /// order of steps.
-    pub(super) starts: Vec<(u32, usize)>,
+    pub starts: Vec<(u32, usize)>,
     /// Whether overhead and fragmentation are part of the memory.
-    pub(super) with_overhead: bool,
+    pub with_overhead: bool,
     /// If a pipeline adds bytes: the flows (tensors with the same users), and what each stage does
     /// with them; otherwise `None`.
-    pub(super) flows: Option<(&'a Flows, Vec<StageFlows>)>,
+    pub flows: Option<(&'a Flows, Vec<StageFlows>)>,
     /// The weight update, if it is a phase of its own; otherwise `None`.
-    pub(super) update: Option<&'a UpdatePhase>,
+    pub update: Option<&'a UpdatePhase>,
 }
 
 /// Which stages count the variables of one use (one class and use set) at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
     /// The row of the variables in [`NeighbourUses`](crate::memory::neighbours::NeighbourUses).
-    pub(super) of_use: u32,
+    pub of_use: u32,
     /// The positions that count the variables: a stage with any of them has their bytes.
     counted: PlaceSet,
     /// A position that a stage must also have to count the variables; `None` for no such condition.
@@ -60,11 +60,7 @@ pub(super) struct StageRow {
 }
 
 impl<'a> StagesToCompute<'a> {
-    pub(super) fn new(
-        memory: &'a MemoryModel<'_>,
-        stages: &'a [PlacedStage],
-        wanted: Wanted,
-    ) -> Self {
+    pub fn new(memory: &'a MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
         let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
         let window = |positions: &Range<usize>| {
             memory
@@ -103,30 +99,30 @@ impl<'a> StagesToCompute<'a> {
     }
 
     /// Has the stage with this number any steps at which its bytes count?
-    pub(super) fn has_steps(&self, stage: usize) -> bool {
+    pub fn has_steps(&self, stage: usize) -> bool {
         !self.windows[stage].is_empty()
     }
 
     /// Has the phase with this number any steps? In a model without steps, the first phase counts
     /// as having some.
-    pub(super) fn has(&self, phase: usize) -> bool {
+    pub fn has(&self, phase: usize) -> bool {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
     /// Returns for each stage the first step at which its bytes count; 0 if there is none.
-    pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
+    pub fn firsts(&self) -> impl Iterator<Item = u32> {
         self.windows.iter().map(|window| window.start)
     }
 
     /// Do the bytes of the stage with the number `stage` count at `step`?
-    pub(super) fn is_examined(&self, stage: usize, step: u32) -> bool {
+    pub fn is_examined(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
     }
 
     /// Calls `visit` with the number of each stage that counts the variables of `row`; only once,
     /// with `None`, if every stage counts them as overhead.
     #[inline]
-    pub(super) fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
+    pub fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
         if self.with_overhead && row.counted == EVERYWHERE {
             visit(None);
         }
@@ -155,7 +151,7 @@ impl<'a> StagesToCompute<'a> {
     /// variables, and the half-open steps at which they are live there (`None` for all steps).
     /// There are several calls if stages have the variables live at different steps, none if no
     /// stage has them.
-    pub(super) fn each_row<'b>(
+    pub fn each_row<'b>(
         &self,
         memory: &'b MemoryModel<'_>,
         (of_use, number): (u32, u32),

@@ -67,7 +67,7 @@ impl UpdatePhase {
     ///
     /// # Errors
     /// If variables have more updates, summed over all uses, than [`limits::ENTRIES`].
-    pub(crate) fn new(
+    pub fn new(
         model: &Model,
         placement: &Placement,
         pipeline: Pipeline,

@@ -54,7 +54,7 @@ pub(super) struct Updates {
     /// ascending order.
     groups: Vec<Box<[u32]>>,
     /// For each update: the half-open range of steps from its first to its last operation.
-    pub(super) steps: Vec<(u32, u32)>,
+    pub steps: Vec<(u32, u32)>,
 }
 
 /// The entry in [`Updates::of_group`] of an operation group that is not part of an update.
@@ -72,7 +72,7 @@ struct SetKind {
 }
 
 impl Updates {
-    pub(super) fn new(
+    pub fn new(
         model: &Model,
         by_pass: &PassPlaces,
         pipeline: Pipeline,
@@ -94,7 +94,7 @@ impl Updates {
 
     /// Returns the role of `variable` (the variables of one class and use set) in updates; `None`
     /// if they have none, or are optimizer state that stays on the chip.
-    pub(super) fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
+    pub fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
         let kind = self.kinds[variable.set as usize];
         let is_parameter = model.is_parameter(variable.class, variable.set);
         if !is_parameter {
@@ -143,7 +143,7 @@ impl Updates {
 
     /// Returns the numbers of the updates that use variables with the use set `set`, in ascending
     /// order.
-    pub(super) fn updates_of(&self, set: u32) -> Vec<u32> {
+    pub fn updates_of(&self, set: u32) -> Vec<u32> {
         let mut updates: Vec<u32> = self.groups[set as usize]
             .iter()
             .map(|&group| self.of_group[group as usize])

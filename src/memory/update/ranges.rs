@@ -41,7 +41,7 @@ impl<const N: usize> RangeUpdates<N> {
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
-    pub(crate) fn load(
+    pub fn load(
         &mut self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
@@ -104,7 +104,7 @@ impl<const N: usize> RangeUpdates<N> {
 
     /// Starts an empty range before the position `start`. Starts must come one after the other,
     /// from 0.
-    pub(crate) fn begin(&mut self, start: usize) {
+    pub fn begin(&mut self, start: usize) {
         self.start = start;
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
@@ -113,7 +113,7 @@ impl<const N: usize> RangeUpdates<N> {
 
     /// Adds the position `last` to the end of the current range; it must be the one after the
     /// range. `phase` is the update phase that the bytes were loaded from.
-    pub(crate) fn add(&mut self, phase: &UpdatePhase, last: usize) {
+    pub fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.lasting.add(last);
         lanes::raise(&mut self.taken, &self.of_one_set[last]);
         for (from, number, amounts) in &self.of_several_sets[last] {
@@ -128,7 +128,7 @@ impl<const N: usize> RangeUpdates<N> {
     /// Returns for each of `tiles`, by lane, the bytes that the current range takes both in the
     /// passes and in the update: a replica's shares of optimizer state that is sharded on the chip,
     /// with their fragmentation.
-    pub(crate) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
+    pub fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
             *shares += overhead.fragmentation_of_shares(tile as usize, *shares);
@@ -138,13 +138,13 @@ impl<const N: usize> RangeUpdates<N> {
 
     /// Returns for each lane (tile) the bytes of the current range's parameters that are not live
     /// at some steps of the passes, but in the update.
-    pub(crate) fn holes(&self) -> &[u64; N] {
+    pub fn holes(&self) -> &[u64; N] {
         &self.lasting.sums[1]
     }
 
     /// Returns for each lane (tile) the highest bytes that any update takes in the current range
     /// besides parameters that are on the chip anyway.
-    pub(crate) fn taken(&self) -> &[u64; N] {
+    pub fn taken(&self) -> &[u64; N] {
         &self.taken
     }
 }

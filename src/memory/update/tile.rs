@@ -21,9 +21,9 @@ pub(crate) struct TileUpdates<const N: usize> {
     /// ordered by the number of the update and then by the set.
     pub(super) entries: Vec<PlacedAmounts<N>>,
     /// The bytes of one replica's share of optimizer state that is sharded on the chip.
-    pub(super) shares: Vec<Placing<N>>,
+    pub shares: Vec<Placing<N>>,
     /// The bytes of parameters on the chip that are not live at some steps of the passes.
-    pub(super) holes: Vec<Placing<N>>,
+    pub holes: Vec<Placing<N>>,
     rows: Vec<UpdateRow>,
 }
 
@@ -44,9 +44,9 @@ struct UpdateRow {
 /// `set`.
 #[derive(Debug)]
 pub(super) struct PlacedAmounts<const N: usize> {
-    pub(super) update: u32,
-    pub(super) set: PlaceSet,
-    pub(super) amounts: Amounts<N>,
+    pub update: u32,
+    pub set: PlaceSet,
+    pub amounts: Amounts<N>,
 }
 
 /// The bytes of the variables of one weight update, by what the update does with them, on each of
@@ -70,7 +70,7 @@ pub(super) struct Amounts<const N: usize> {
 
 impl<const N: usize> Amounts<N> {
     /// Adds `other`, the bytes of the same update for another set of positions.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
         lanes::add(&mut self.gathered, &other.gathered);
@@ -107,12 +107,7 @@ impl UpdatePhase {
 
 impl<const N: usize> TileUpdates<N> {
     /// Replaces the contents by the bytes of those variables in `uses` that take part in updates.
-    pub(crate) fn load(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        phase: &UpdatePhase,
-        uses: &NeighbourUses<N>,
-    ) {
+    pub fn load(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, uses: &NeighbourUses<N>) {
         self.rows.clear();
         self.shares.clear();
         self.holes.clear();
@@ -227,25 +222,25 @@ fn highest<const N: usize>(
 pub(crate) struct Updating {
     /// Bytes of the stage's own parameters in the update: here only those that are not live at some
     /// steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live ones.
-    pub(crate) variables: u64,
+    pub variables: u64,
     /// Like `variables`, for the parameters that every stage has.
-    pub(crate) overhead: u64,
+    pub overhead: u64,
     /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
-    pub(crate) shares: u64,
+    pub shares: u64,
     /// The highest bytes that any update takes besides parameters that are on the chip anyway, with
     /// landing pads (buffers into which state is loaded) for all state at once.
-    pub(crate) taken: u64,
+    pub taken: u64,
     /// Like `taken`, with a landing pad for only one tensor of state at a time.
-    pub(crate) taken_at_least: u64,
+    pub taken_at_least: u64,
     /// The number of the update that takes the most bytes, and its first step; `None` if no update
     /// takes any.
-    pub(crate) update: Option<(u32, u32)>,
+    pub update: Option<(u32, u32)>,
 }
 
 impl<const N: usize> TileUpdates<N> {
     /// Computes for each lane (tile) the bytes, in the weight update, of a stage with the positions
     /// `positions` (end exclusive). `phase` is the update phase that the bytes were loaded from.
-    pub(crate) fn in_stage(
+    pub fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,

@@ -133,11 +133,7 @@ impl BoundsTable {
 impl Bounds {
     /// Computes the bounds for splits into `stages` stages; `None` if no such split is within the
     /// limits and obeys the constraints.
-    pub(super) fn new(
-        checked: &CheckedProblem<'_>,
-        times: &StageTimes,
-        stages: usize,
-    ) -> Option<Self> {
+    pub fn new(checked: &CheckedProblem<'_>, times: &StageTimes, stages: usize) -> Option<Self> {
         let table = Arc::new(BoundsTable::new(checked, times, stages));
         Self::of_table(table, stages)
     }
@@ -145,11 +141,7 @@ impl Bounds {
     /// Computes the bounds for splits into each number of stages, from 1 to `most`, for which there
     /// are splits. All share one table, since the bounds only depend on the number of remaining
     /// stages, unless it matters on which IPU a stage runs.
-    pub(super) fn of_all(
-        checked: &CheckedProblem<'_>,
-        times: &StageTimes,
-        most: usize,
-    ) -> Vec<Self> {
+    pub fn of_all(checked: &CheckedProblem<'_>, times: &StageTimes, most: usize) -> Vec<Self> {
         if checked.is_numbered() {
             return (1..=most)
                 .filter_map(|stages| Self::new(checked, times, stages))
@@ -167,7 +159,7 @@ impl Bounds {
     }
 
     /// Returns the number of stages of the splits that the bounds are for.
-    pub(super) fn stages(&self) -> usize {
+    pub fn stages(&self) -> usize {
         self.stages
     }
 
@@ -178,13 +170,13 @@ impl Bounds {
 
     /// Can the stages from the number `stage` on have all positions from `start` on, within the
     /// limits and constraints?
-    pub(super) fn leads_on(&self, stage: usize, start: usize) -> bool {
+    pub fn leads_on(&self, stage: usize, start: usize) -> bool {
         self.rest(stage, start).is_some()
     }
 
     /// Returns the lower bounds for the stages from the number `stage` on, the first of which
     /// starts at the position `start`; `None` if they cannot have all positions from there on.
-    pub(super) fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
+    pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         if start > self.table.positions {
             return None;
         }
@@ -193,7 +185,7 @@ impl Bounds {
 
     /// Returns the stages, in order, of the split whose slowest stage takes the fewest cycles;
     /// `None` if a number of a stage and its start have no bounds.
-    pub(super) fn path(&self) -> Option<Vec<Range<usize>>> {
+    pub fn path(&self) -> Option<Vec<Range<usize>>> {
         let mut start = 0;
         let mut stages = Vec::with_capacity(self.stages);
         for stage in 0..self.stages {
@@ -218,7 +210,7 @@ pub(super) struct RestActivity {
 impl RestActivity {
     /// Determines the passes that the stages from the number `stage` on run in slots of this
     /// `kind`.
-    pub(super) fn new(kind: &SlotKind, stage: usize) -> Self {
+    pub fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let all = |active: &[bool]| active.iter().all(|&is| is);
         let first = |active: &[bool]| active.first().is_some_and(|&is| is);
@@ -232,7 +224,7 @@ impl RestActivity {
 impl RestBounds {
     /// Returns a lower bound on the cycles of the busiest of these stages in a slot in which they
     /// run the passes `work`.
-    pub(super) fn of(&self, work: RestActivity) -> u128 {
+    pub fn of(&self, work: RestActivity) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }
 }

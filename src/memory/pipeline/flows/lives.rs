@@ -24,11 +24,11 @@ pub(super) struct StageLives {
 /// up.
 #[derive(Debug)]
 pub(crate) struct PartOfLife<Places = PlaceSet> {
-    pub(crate) places: Option<Places>,
+    pub places: Option<Places>,
     /// A position that a stage must also have, so that the variables are live in it at these steps;
     /// `None` for no such condition.
-    pub(crate) with: Option<u32>,
-    pub(crate) steps: Steps,
+    pub with: Option<u32>,
+    pub steps: Steps,
 }
 
 /// A [`PartOfLife`] whose places are still a list of positions, not yet a set in [`PlaceSets`].
@@ -67,7 +67,7 @@ impl StageLives {
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
-    pub(super) fn new(
+    pub fn new(
         (model, placement): (&Model, &Placement),
         flows: &Flows,
         sets: &mut PlaceSets,
@@ -95,7 +95,7 @@ impl StageLives {
     /// `None` if they are live as in the profile. `number` is that of the use in
     /// [`CountedUses`](crate::memory::live_steps::CountedUses).
     #[inline]
-    pub(super) fn of(&self, number: u32) -> Option<&[PartOfLife]> {
+    pub fn of(&self, number: u32) -> Option<&[PartOfLife]> {
         match *self.of_uses.get(number as usize)? {
             AS_RECORDED => None,
             life => Some(&self.lives[life as usize]),

@@ -27,22 +27,22 @@ pub(super) use users::PassWindows;
 /// (In, layers, Out) use in the same passes. Pipelines of one model share most of the data.
 #[derive(Debug, Clone)]
 pub(crate) struct Flows {
-    pub(super) pipeline: Pipeline,
+    pub pipeline: Pipeline,
     /// Whether the model has a backward pass.
-    pub(super) is_training: bool,
+    pub is_training: bool,
     /// The number of places: In, each layer, and Out, numbered in this order. Unlike a position,
     /// Out is a place of its own even on the first IPU.
-    pub(crate) places: u32,
+    pub places: u32,
     /// Whether Out, the last place, is in one position with In, on the first IPU.
-    pub(super) out_is_first: bool,
+    pub out_is_first: bool,
     /// All flows (tensors with the same users); their numbers are indices.
-    pub(super) list: Arc<[Flow]>,
+    pub list: Arc<[Flow]>,
     /// For each use, by its number in [`CountedUses`](crate::memory::live_steps::CountedUses): the
     /// role of its variables in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
     /// The steps at which the operations of each place run, in the forward and in the backward
     /// pass.
-    pub(super) windows: Arc<PassWindows>,
+    pub windows: Arc<PassWindows>,
     /// For some uses, numbered as in `of_uses`: the steps at which each position needs the
     /// variables. All positions need the variables of other uses whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
@@ -73,11 +73,7 @@ enum UseInPipeline {
 impl Flows {
     /// Finds the flows of `model`, for stages of `pipeline`. `end` is the first step after the
     /// forward and the backward pass. [`Flows::in_pipeline`] must follow.
-    pub(crate) fn new(
-        (model, placement): (&Model, &Placement),
-        pipeline: Pipeline,
-        end: u32,
-    ) -> Self {
+    pub fn new((model, placement): (&Model, &Placement), pipeline: Pipeline, end: u32) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement);
@@ -112,7 +108,7 @@ impl Flows {
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
-    pub(crate) fn in_pipeline(
+    pub fn in_pipeline(
         &self,
         pipeline: Pipeline,
         at: (&Model, &Placement),
@@ -130,7 +126,7 @@ impl Flows {
     /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
     /// `None` if they are live as in the profile. `number` is as in [`Flows::of_uses`].
     #[inline]
-    pub(crate) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+    pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         self.lives.as_ref()?.of(number)
     }
 
@@ -159,7 +155,7 @@ impl Flows {
     /// Returns the number of the flow of the variables of a use; `None` if they belong to none.
     /// `number` is as in [`Flows::of_uses`].
     #[inline]
-    pub(crate) fn of(&self, number: u32) -> Option<u32> {
+    pub fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
             UseInPipeline::Flow(flow) => Some(flow),
             _ => None,
@@ -169,7 +165,7 @@ impl Flows {
     /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use, and
     /// the first and the last place (inclusive) that use them in it. `None` if they have no flow,
     /// or no user in it. `number` is as in [`Flows::of_uses`].
-    pub(crate) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
+    pub fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
             Life::Forward | Life::AcrossPasses => (0, &flow.forward),
@@ -180,7 +176,7 @@ impl Flows {
 
     /// Does an operation update the weights of the use with this number (as in [`Flows::of_uses`])?
     /// `None` if its variables are not weights.
-    pub(super) fn updates(&self, number: u32) -> Option<bool> {
+    pub fn updates(&self, number: u32) -> Option<bool> {
         match self.of_use(number) {
             UseInPipeline::Accumulated(_) => Some(true),
             UseInPipeline::NotUpdated => Some(false),
@@ -189,14 +185,14 @@ impl Flows {
     }
 
     /// Returns the number of flows (tensors with the same users) of the model.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.list.len()
     }
 
     /// Returns the bytes of the accumulators that the pipeline adds for the weights of a use, which
     /// have `bytes` bytes; both by lane (tile). `None` if it adds none. `number` is as in
     /// [`Flows::of_uses`].
-    pub(crate) fn accumulators_of<const N: usize>(
+    pub fn accumulators_of<const N: usize>(
         &self,
         number: u32,
         bytes: &[u32; N],
@@ -209,14 +205,14 @@ impl Flows {
     }
 
     /// Does the pipeline recompute the activations of each layer? No without training.
-    pub(crate) fn recomputes_layers(&self) -> bool {
+    pub fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
     /// Returns the number of forward pipeline stages after the stage with the positions `positions`
     /// (end exclusive), if `after` stages of the split follow it. Out is one more if it is a
     /// pipeline stage of its own on the first IPU.
-    pub(crate) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
+    pub fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         match self.out_is_first {
             true if !is_whole => after + 1,
@@ -226,7 +222,7 @@ impl Flows {
 
     /// Returns the number of additional copies of each stashed tensor that a stage keeps with
     /// `depth` forward pipeline stages after it; 0 without training.
-    pub(crate) fn copies(&self, depth: usize) -> u64 {
+    pub fn copies(&self, depth: usize) -> u64 {
         match self.is_training {
             true => self.pipeline.schedule.copies(depth),
             false => 0,
@@ -234,13 +230,13 @@ impl Flows {
     }
 
     /// Does the place with this number (In, a layer or Out) have backward operations?
-    pub(super) fn goes_back(&self, place: u32) -> bool {
+    pub fn goes_back(&self, place: u32) -> bool {
         self.windows.at(place).goes_back
     }
 
     /// In a pipeline that recomputes each layer: does the forward pass of `place` run again in the
     /// stage that runs `places`? In and the first layer run again together if the stage has both.
-    pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
+    pub fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = match place {
             0 => Some(1),
             1 => Some(0),
@@ -251,7 +247,7 @@ impl Flows {
     }
 
     /// Can transfer buffers have bytes, which then differ from phase to phase?
-    pub(crate) fn has_phases(&self) -> bool {
+    pub fn has_phases(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct OwnSteps<'a> {
 }
 
 impl<'a> OwnSteps<'a> {
-    pub(super) fn new(model: &'a Model, placement: &'a Placement) -> Self {
+    pub fn new(model: &'a Model, placement: &'a Placement) -> Self {
         let mut of_groups = vec![Vec::new(); model.operation_groups.len()];
         for (operation, placed) in model.operations.iter().zip(&placement.operations) {
             let Some((first, last)) = operation.window else {
@@ -44,7 +44,7 @@ impl<'a> OwnSteps<'a> {
     /// Returns for each position that counts the variables of a use (`variable`) the steps at which
     /// it needs them. The result is empty if all positions need them whenever they are live. `flow`
     /// is the flow that the variables belong to.
-    pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<StepsOfPosition> {
+    pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<StepsOfPosition> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);
         let ranges = self.model.classes.ranges(variable.class);
@@ -147,7 +147,7 @@ pub(super) struct SummedGradients {
 impl SummedGradients {
     /// Finds the gradients of `model`, whose profile has no accumulators. `end` is the first step
     /// after both passes.
-    pub(super) fn new(model: &Model, end: u32) -> Self {
+    pub fn new(model: &Model, end: u32) -> Self {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
         let users =
@@ -161,7 +161,7 @@ impl SummedGradients {
     /// Returns the step (exclusive) at which variables of `flow` with the use set `set` end in a
     /// stage, since an accumulator takes them; `None` if they are no such gradients. `ranges` are
     /// the half-open steps at which they are live in the profile.
-    pub(super) fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
+    pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_gradient = flow.life == Life::Backward;
         let is_gradient = is_gradient && self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;

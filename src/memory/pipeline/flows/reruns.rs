@@ -50,7 +50,7 @@ pub(super) struct Segments {
 impl Segments {
     /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
     /// the last of them is Out.
-    pub(super) fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
+    pub fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
         // The profile may list some steps of a place elsewhere, so they count until the next place
@@ -138,7 +138,7 @@ impl Segments {
     /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
     /// `is_layered` is [`Flow::is_layered`]; `ranges` are the half-open steps at which they would
     /// be live without recomputation.
-    pub(super) fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
+    pub fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         match flow.life {
             Life::Forward => {
@@ -205,7 +205,7 @@ impl Segments {
     /// without, it would need the variable at `steps`. If the variable is an input of the
     /// position's forward pass, it is needed until this pass is recomputed, just before the
     /// backward pass.
-    pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
+    pub fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_input);
         let kept = steps
@@ -231,10 +231,10 @@ pub(super) type Held = (Option<u32>, Steps);
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     /// Steps at which the variables are live in every stage that counts them.
-    pub(super) everywhere: Vec<Held>,
+    pub everywhere: Vec<Held>,
     /// Further steps at which the variables are live, in stages that have any of `others`.
-    pub(super) beside: Vec<Held>,
+    pub beside: Vec<Held>,
     /// The places whose stages have the steps in `beside`: users of the variables other than the
     /// place that makes them.
-    pub(super) others: Vec<u32>,
+    pub others: Vec<u32>,
 }

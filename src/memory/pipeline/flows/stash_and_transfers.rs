@@ -41,12 +41,12 @@ pub(crate) enum Life {
 }
 
 impl Life {
-    pub(crate) const ALL: [Life; 3] = [Life::Forward, Life::AcrossPasses, Life::Backward];
+    pub const ALL: [Life; 3] = [Life::Forward, Life::AcrossPasses, Life::Backward];
 
     /// Returns the passes in which variables of the equivalence class `class` are live. `None` for
     /// parameters, which are live at the first and at the last step of the profile, and for a class
     /// that is never live.
-    pub(crate) fn of_class(model: &Model, class: u32) -> Option<Self> {
+    pub fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
         let &(begin, _) = classes.ranges(class).first()?;
@@ -68,23 +68,23 @@ impl Life {
 pub(crate) struct Flow {
     /// The numbers of the places that use the tensors in the forward pass, in ascending order. If
     /// Out is one of them, it comes last, even if it is on the first IPU.
-    pub(crate) forward: Box<[u32]>,
+    pub forward: Box<[u32]>,
     /// The numbers of the places that use the tensors in the backward pass and in updates, in
     /// ascending order.
-    pub(crate) backward: Box<[u32]>,
-    pub(crate) life: Life,
+    pub backward: Box<[u32]>,
+    pub life: Life,
     /// Whether the host sends the tensors, so that no place makes them.
-    pub(crate) is_streamed: bool,
+    pub is_streamed: bool,
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
-    pub(crate) kept: bool,
+    pub kept: bool,
     /// For each [`Quantity`], as an index: whether the stage adds the bytes of the tensors to this
     /// sum.
-    pub(crate) counts: [bool; QUANTITIES],
+    pub counts: [bool; QUANTITIES],
 }
 
 /// A sum, for one stage, of the bytes of all flows with which the stage does one thing. The bytes
@@ -132,14 +132,14 @@ impl Quantity {
 impl Flow {
     /// Returns the number of the place that makes the tensors, the first that uses them in the
     /// forward pass. `None` if the host sends them, or no place uses them in the forward pass.
-    pub(crate) fn maker(&self) -> Option<u32> {
+    pub fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
     /// Are the tensors live across both passes, and do all positions that count variables of `set`
     /// use them? Only then can it be determined which place makes them again if layers are
     /// recomputed.
-    pub(crate) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
+    pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
         let users = [&self.forward, &self.backward];
@@ -155,7 +155,7 @@ impl Flow {
 
     /// Determines what a stage that runs `places` does with the tensors, directly by the
     /// definitions of docs/model.md, "Pipelines". `flows` has the settings of the pipeline.
-    pub(crate) fn role_of(&self, places: &Range<u32>, flows: &Flows) -> StageRole {
+    pub fn role_of(&self, places: &Range<u32>, flows: &Flows) -> StageRole {
         let met = |users: &[u32]| !users_in(users, places).is_empty();
         let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
         let comes_after = |users: &[u32]| users.last().is_some_and(|&user| user >= places.end);

@@ -18,7 +18,7 @@ type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
 /// `list` has [`OF_SET`] flows one after the other: by [`Life`], then without and with tensors from
 /// the host.
 pub(super) struct KnownFlows {
-    pub(super) list: Vec<Flow>,
+    pub list: Vec<Flow>,
     /// For each list of forward places, then for each list of backward places: the index in `list`
     /// of the first flow with these places.
     numbers: ByPlaces<ByPlaces<u32>>,
@@ -27,7 +27,7 @@ pub(super) struct KnownFlows {
 }
 
 impl KnownFlows {
-    pub(super) fn new(positions: &Positions) -> Self {
+    pub fn new(positions: &Positions) -> Self {
         Self {
             list: Vec::new(),
             numbers: FxHashMap::default(),
@@ -38,7 +38,7 @@ impl KnownFlows {
     /// Returns the index in `list` of the first of the [`OF_SET`] flows whose tensors these places
     /// use in the forward and in the backward pass (ascending). The flows are added if they are
     /// new.
-    pub(super) fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
+    pub fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
         let known = self.numbers.get(forward);
         if let Some(&first) = known.and_then(|known| known.get(backward)) {
@@ -93,19 +93,19 @@ pub(crate) struct PassWindows(Vec<PlaceSteps>);
 pub(crate) struct PlaceSteps {
     /// The first and the last step (inclusive) of forward operations that run in this place only;
     /// `None` if there are none.
-    pub(crate) forward: Option<(u32, u32)>,
+    pub forward: Option<(u32, u32)>,
     /// The first and the last step (inclusive) of backward operations that run in this place only;
     /// `None` if there are none.
-    pub(crate) backward: Option<(u32, u32)>,
+    pub backward: Option<(u32, u32)>,
     /// Whether the place has a backward operation. The layers at the start of a model have none if
     /// they are frozen.
-    pub(crate) goes_back: bool,
+    pub goes_back: bool,
     /// Whether the place has an operation whose steps the profile lists for several calls of a
     /// function, so that they do not tell in which call it runs.
-    pub(crate) is_in_functions: bool,
+    pub is_in_functions: bool,
     /// The half-open steps of the backward operations that the profile lists for several calls of a
     /// function.
-    pub(super) bodies: Steps,
+    pub bodies: Steps,
 }
 
 /// The entry for a number that no place has. It counts as having a backward pass.
@@ -118,7 +118,7 @@ static UNKNOWN: PlaceSteps = PlaceSteps {
 };
 
 impl PassWindows {
-    pub(super) fn new(model: &Model, placement: &Placement) -> Self {
+    pub fn new(model: &Model, placement: &Placement) -> Self {
         let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
         for operation in &model.operations {
             *calls
@@ -163,7 +163,7 @@ impl PassWindows {
     }
 
     /// Returns the steps at which the operations of the place with this number run.
-    pub(crate) fn at(&self, place: u32) -> &PlaceSteps {
+    pub fn at(&self, place: u32) -> &PlaceSteps {
         self.0.get(place as usize).unwrap_or(&UNKNOWN)
     }
 
@@ -171,7 +171,7 @@ impl PassWindows {
     /// whose operations run during one live range of the variable's class. The range is the first
     /// that is live when the backward pass starts, or else that with the most users. All callers of
     /// a function use its variables, but each live range belongs to one call.
-    pub(super) fn users(
+    pub fn users(
         &self,
         model: &Model,
         (forward, backward): (&[u32], &[u32]),
