@@ -76,7 +76,7 @@
 //! let layers = analysis.layers(&request)?;
 //! assert_eq!(layers.layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
 //!
-//! let report = layers.split(&request)?;
+//! let report = analysis.split(&request)?;
 //! let split = report.split.expect("a split was asked for");
 //! assert!(split.fits);
 //! // Position 0 is In, what runs before the layers, and position 9 Out.

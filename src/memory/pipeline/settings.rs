@@ -343,15 +343,31 @@ mod tests {
         let chosen = options.choose(&model(Framework::Poplar, false, Some(1)));
         let expected = (Schedule::TfInterleaved, Recompute::Stage);
         assert_eq!((chosen.schedule, chosen.recompute), expected);
-        let typed: Vec<String> = (chosen.alternatives().into_iter())
-            .map(|other| other.options_from(chosen))
-            .collect();
-        let expected = [
-            "--recompute layer",
-            "--recompute none",
-            "--schedule sequential",
-            "--schedule tf-grouped",
-        ];
-        assert_eq!(typed, expected);
+        assert_eq!(
+            chosen.other_schedules(),
+            [Schedule::Sequential, Schedule::TfGrouped]
+        );
+        let possible = chosen.possible(options, true);
+        let recompute: Vec<Recompute> = possible.iter().map(|other| other.recompute).collect();
+        let expected = [Recompute::Stage, Recompute::None, Recompute::Layer];
+        assert_eq!(recompute, expected);
+        let is_kept = |other: &Pipeline| other.schedule == Schedule::TfInterleaved;
+        assert!(possible.iter().all(is_kept));
+    }
+
+    #[test]
+    fn places_of_state_are_tried_one_after_the_other_unless_all_times_are_known() {
+        use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
+        let open = PipelineOptions::default();
+        let apart = [[OnChip], [OffChip], [Sharded], [ShardedOffChip]];
+        assert_eq!(open.states(false), apart);
+        let by_time = open.states(true);
+        assert_eq!(by_time[0], [OnChip, OffChip]);
+        assert_eq!(by_time.concat(), apart.concat());
+        let fixed = PipelineOptions {
+            state: Some(Sharded),
+            ..open
+        };
+        assert_eq!(fixed.states(true), [[Sharded]]);
     }
 }

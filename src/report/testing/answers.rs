@@ -35,6 +35,15 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         stages_needed: Some(3),
         smallest_limit: Some(700_024),
         smallest_tile_memory: Some(701_024),
+        with_memory: Some(BestSplit {
+            ipus: 2,
+            options: "--mem-per-tile 701024".into(),
+            fits: true,
+            fullest_tile_bytes: 700_024,
+            stages: vec![vec![None, name("0")], vec![name("1"), name("2")]],
+            ..BestSplit::default()
+        }),
+        ipus_tried: Some(64),
         fewest_ipus: Some(3),
         on_more_ipus: Some(BestSplit {
             options: "--num-ipus 3".into(),
@@ -48,12 +57,21 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         relaxations: vec![RelaxationFacts {
             constraints: vec!["--pin 1=0".into()],
             weights: vec!["wte".into()],
-            stages: vec![
-                vec![None, name("0")],
-                vec![name("1"), name("2"), name("Out")],
-            ],
+            answer: BestSplit {
+                fits: true,
+                stages: vec![
+                    vec![None, name("0")],
+                    vec![name("1"), name("2"), name("Out")],
+                ],
+                ..BestSplit::default()
+            },
         }],
-        advice: None,
+        most_over: Some(range(vec![name("1"), name("2")], 1, 700_024)),
+        advice: vec![Advice {
+            change: Change::SerializedWeight,
+            weight: Some("wte".into()),
+            frees: 32,
+        }],
         largest_variables: Vec::new(),
     }
 }
@@ -152,14 +170,11 @@ pub(super) fn plan() -> PlanFacts {
             slowest_stage: 1,
             ..StepFacts::default()
         }),
-        is_shortest: true,
         stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
-        cuts: vec![2],
         command: "popliner profile.pop --num-ipus=2".into(),
         ..BestSplit::default()
     };
     PlanFacts {
-        has_recommendation: true,
         max_ipus: 4,
         ipus_tried: vec![1, 2, 4],
         pipelines_tried: vec![Pipeline {

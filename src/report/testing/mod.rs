@@ -108,6 +108,7 @@ pub(crate) fn report() -> Report {
             fits: false,
             limit,
             max_stages: 2,
+            replicas: 1,
             is_given: false,
             modules: Vec::new(),
             stages: vec![

@@ -11,7 +11,7 @@ use super::testing::{
 };
 use super::{
     Conflict, Goal, Limits, Plan, Problem, Score, Solution, SolveError, agree, broken, by_order,
-    explain, greedy, prove, scored, solve,
+    explain, fewest_stages, greedy, prove, scored, solve, unproven,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
@@ -268,7 +268,9 @@ fn degenerate_problems_have_no_split_and_no_panic() {
                 ..Problem::new(&empty, &[], ipus, 9)
             };
             assert_eq!(solve(&problem), Ok(None));
-            assert_eq!(explain(&problem).unwrap().lowest_peak, None);
+            assert!(explain(&problem).is_ok());
+            assert_eq!(unproven(&problem.at_any_limit()), Ok(None));
+            assert_eq!(fewest_stages(&problem), Ok(None));
             problem.costs = &one;
             let only = Plan::new(std::iter::once(0..1).collect(), 1).filter(|_| ipus > 0);
             assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);
