@@ -44,10 +44,11 @@ impl Analysis {
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
-        let note = layering
-            .modules()
-            .map(|modules| modules_note(&layering, modules))
-            .filter(|_| matches!(request.layers.source, LayerSource::Best));
+        let is_best = matches!(request.layers.source, LayerSource::Best);
+        let note = |layering: &Layering| {
+            let modules = layering.modules().filter(|_| is_best)?;
+            Some(modules_note(layering, modules))
+        };
         let layers = self.placed(layering, request, note)?;
         check_ties(request, &layers.placement)?;
         Ok(layers)
@@ -55,7 +56,7 @@ impl Analysis {
 
     /// Assigns operations and variables to the layers of `layering`. Operations at both ends of the
     /// model that use a weight which several layers share are first moved to In or Out. The result
-    /// has `note` as its [`note`](Layers::note).
+    /// has the [`note`](Layers::note) that `note` computes from its layers.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -63,7 +64,7 @@ impl Analysis {
         &self,
         mut layering: Layering,
         request: &Request,
-        note: Option<String>,
+        note: impl FnOnce(&Layering) -> Option<String>,
     ) -> Result<Layers<'_>> {
         let place = |layering: &Layering| {
             let placement = match request.rules {
@@ -87,8 +88,8 @@ impl Analysis {
             warnings: self.model.layer_warnings(&layering, request.rules),
             placement,
             analysis: self,
+            note: note(&layering),
             layering,
-            note,
             are_switched: false,
             are_parts: false,
             options: request.placement.clone(),
@@ -196,14 +197,16 @@ impl Analysis {
         request: &Request,
         (is_switched, are_parts): (bool, bool),
     ) -> Result<Layers<'_>> {
-        let note = format!(
-            "{} by the modules of the model, since whole layers do not fit",
-            counted(layering.len() - 1, "layer")
-        );
+        let note = |layering: &Layering| {
+            let layers = counted(layering.len() - 1, "layer");
+            Some(format!(
+                "{layers} by the modules of the model, since whole layers do not fit"
+            ))
+        };
         Ok(Layers {
             are_switched: is_switched,
             are_parts,
-            ..self.placed(layering, request, Some(note))?
+            ..self.placed(layering, request, note)?
         })
     }
 

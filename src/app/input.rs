@@ -17,9 +17,13 @@ use thiserror::Error;
 /// Reads the model from the profile and debug file, or from the saved model, that the options name.
 /// Saves the model if `--save-to-file` requests it, and reads `framework.json` and `app.json`
 /// beside the profile if a report needs them.
-pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
+/// Regexes that were saved with the model become those of the options, unless these have others.
+pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let mut analysis = if options.saved.load_from_file {
-        load(options, messages)?
+        let analysis = load(options, messages)?;
+        let taken = options.layers.take_saved(&analysis.model.layer_regexes);
+        taken.with_context(|| displayed(&options.input.profile))?;
+        analysis
     } else {
         read_profile(options, messages)?
     };
@@ -32,6 +36,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
         messages.warning(Some(file), warning);
     }
     if let Some(file) = &options.saved.save_to_file {
+        analysis.model.layer_regexes = options.layers.regexes();
         messages.while_showing(|progress| {
             let _task = progress.begin("saving the model", 0);
             analysis.save(file)

@@ -51,10 +51,9 @@ impl Messages {
     /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
-            match section.part {
-                ScreenPart::Proof => self.info(line),
-                _ => self.summary(line),
-            }
+            // A section is written as it is: it may begin with the name of a layer.
+            let level = i8::from(section.part == ScreenPart::Proof);
+            self.write(level, line);
         }
     }
 

@@ -105,7 +105,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
     let request = options.request();
-    let run = Run {
+    let mut run = Run {
         options,
         request,
         messages,
@@ -122,7 +122,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         return fit::run(&run, earlier, out);
     }
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
-    let analysis = ManuallyDrop::new(input::read(&run.options, messages)?);
+    let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
+    run.request = run.options.request();
     if run.options.is_bare && one_ipu::answers(&analysis, &run)? {
         return Ok(Exit::Done);
     }

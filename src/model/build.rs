@@ -1,7 +1,7 @@
 //! Builds a [`Model`] from a profile and its debug contexts.
 
 use super::code::{self, OperationGroup};
-use super::contents::Model;
+use super::contents::{LayerRegexes, Model};
 use super::cycles;
 use super::flow::FlowUses;
 use super::names;
@@ -166,6 +166,7 @@ impl Model {
             recorded: profile.recorded,
             cycles,
             version: profile.version,
+            layer_regexes: LayerRegexes::default(),
             made: profile.made,
             memory_peak,
             contradictions,

@@ -73,6 +73,17 @@ pub struct Model {
     pub warnings: Vec<Warning>,
     /// Places where tables of the profile contradict each other.
     pub contradictions: Vec<Contradiction>,
+    /// The regexes that the user gave when the model was saved.
+    pub layer_regexes: LayerRegexes,
+}
+
+/// Regexes for layers that the user gave, each `None` if the user gave none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerRegexes {
+    /// The value of `--layer-name-regex`: a regex, or `auto`.
+    pub names: Option<String>,
+    /// The value of `--inputs-regex-layer-0`.
+    pub inputs: Option<String>,
 }
 
 /// Sums of bytes, over all tiles, of the variables of one use set.

@@ -36,8 +36,8 @@ mod walk;
 mod windows;
 
 pub use code::{GroupCode, OperationGroup, ProgramCluster};
-pub use contents::Model;
 pub(crate) use contents::SetBytes;
+pub use contents::{LayerRegexes, Model};
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use flow::{DataFlow, FlowEdge, FlowNode, NO_NODE};
 pub use layer_cycles::{CyclesByLayer, NoCycles, PassCycles};

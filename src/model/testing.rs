@@ -58,6 +58,7 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         recorded: Recorded::default(),
         cycles: None,
         version: Default::default(),
+        layer_regexes: Default::default(),
         made: Default::default(),
         memory_peak: None,
         warnings: Vec::new(),

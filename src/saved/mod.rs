@@ -1,7 +1,8 @@
 //! Saves an analysed model in one file ([`save`]) and loads it again ([`load`]).
 //!
-//! The file contains a [`Model`] before layers are determined, so a loaded model can be used with
-//! any regex and any layer order. It equals the saved model in every respect.
+//! The file contains a [`Model`] before layers are determined, and the regexes that the user gave
+//! for them. A loaded model can be used with any regex and any layer order, and with the saved
+//! regexes where the user gives none. It equals the saved model in every respect.
 //!
 //! # The format
 //!

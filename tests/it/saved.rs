@@ -100,3 +100,22 @@ fn a_saved_model_is_known_and_loaded() {
         run.refuses(3, &[message]);
     }
 }
+
+#[test]
+fn the_regexes_of_the_run_that_saved_a_model_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.saved");
+    let layers = "--list-layers";
+    let regex = r"--layer-name-regex=Layer(\d)/FF";
+    let save = format!("{regex} --save-to-file={} -q", file.display());
+    run_fixture("popart-bert-inference", &save).exits(0);
+    let expected = run_fixture("popart-bert-inference", &format!("{regex} {layers}"));
+    assert_eq!(on(&file, layers).exits(0).out, expected.exits(0).out);
+    let other = "--layer-name-regex=auto --list-layers";
+    let expected_of_other = run_fixture("popart-bert-inference", other);
+    assert_eq!(
+        on(&file, other).exits(0).out,
+        expected_of_other.exits(0).out
+    );
+    assert_ne!(expected.out, expected_of_other.out);
+}

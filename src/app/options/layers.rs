@@ -4,8 +4,8 @@ use super::effects::ON_SPLITS;
 use super::values::{OrAuto, ShortHelp};
 use crate::message::BadValue;
 use crate::model::{
-    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerSource, OutOn, PlacementOptions, Rules,
-    Untied,
+    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerRegexes, LayerSource, OutOn,
+    PlacementOptions, Rules, Untied,
 };
 use clap::Args;
 use regex::Regex;
@@ -90,6 +90,32 @@ pub struct LayerArgs {
 }
 
 impl LayerArgs {
+    /// Returns the regexes that the user gave, to be saved with a model.
+    pub fn regexes(&self) -> LayerRegexes {
+        let is_own = |regex: &&Regex| regex.as_str() != DEFAULT_INPUTS_REGEX;
+        let pattern = |regex: &Regex| regex.as_str().to_string();
+        let names = self.layer_name_regex.as_ref();
+        LayerRegexes {
+            names: names.map(|regex| regex.as_ref().map_or_else(|| AUTO.into(), pattern)),
+            inputs: Some(&self.inputs_regex_layer_0).filter(is_own).map(pattern),
+        }
+    }
+
+    /// Takes the regexes that were saved with a model, where the user gave no others.
+    ///
+    /// # Errors
+    /// If a saved regex cannot be read.
+    pub fn take_saved(&mut self, saved: &LayerRegexes) -> Result<(), BadValue> {
+        let own = self.regexes();
+        if let (None, Some(names)) = (own.names, &saved.names) {
+            self.layer_name_regex = Some(regex_or_auto(names)?);
+        }
+        if let (None, Some(inputs)) = (own.inputs, &saved.inputs) {
+            self.inputs_regex_layer_0 = parse_regex(inputs)?;
+        }
+        Ok(())
+    }
+
     /// Returns the options for assigning operations and variables to layers: the IPU of the
     /// operations after the layers, and the shared weights that may be copied.
     pub fn placement(&self) -> PlacementOptions {
@@ -123,10 +149,13 @@ impl LayerArgs {
     }
 }
 
+/// The value of `--layer-name-regex` that takes the model's modules as layers.
+const AUTO: &str = "auto";
+
 /// Parses the value of `--layer-name-regex`: `auto`, for which the result is `None`, or a regex.
 fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
     match value {
-        "auto" => Ok(None),
+        AUTO => Ok(None),
         pattern => parse_regex(pattern).map(Some),
     }
 }

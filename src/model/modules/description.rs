@@ -4,7 +4,7 @@
 
 use super::evidence::LARGE;
 use super::paths::shared;
-use super::which_are_layers::{Lengths, WORD};
+use super::which_are_layers::Lengths;
 use super::{ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl ModuleLayers {
         let others = others.map(|(_, run)| run).collect();
         let sums = &self.modules.sums;
         [own, others].map(|runs: Vec<Range<usize>>| {
-            let lengths = Lengths::new(sums, runs.iter(), WORD);
+            let lengths = Lengths::new(sums, runs.iter());
             Description {
                 length: runs.iter().map(|run| lengths.of(run)).sum(),
                 longest: runs.iter().map(Range::len).max().unwrap_or(0),

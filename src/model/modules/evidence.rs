@@ -167,6 +167,8 @@ pub(super) struct RunSums {
     /// By operation: the wrapping sum of the hashes of the types of all earlier operations; with
     /// one more entry for the end.
     types: Vec<u64>,
+    /// By operation: the hash of its type.
+    kinds: Vec<u64>,
 }
 
 impl RunSums {
@@ -174,14 +176,15 @@ impl RunSums {
         let mut sums = Self {
             bytes: vec![0],
             types: vec![0],
+            kinds: types.map(hash).collect(),
         };
-        for (&bytes, kind) in bytes.iter().zip(types) {
+        for (&bytes, &kind) in bytes.iter().zip(&sums.kinds) {
             let (before, types) = (
                 sums.bytes[sums.bytes.len() - 1],
                 sums.types[sums.types.len() - 1],
             );
             sums.bytes.push(before.saturating_add(bytes));
-            sums.types.push(types.wrapping_add(hash(kind)));
+            sums.types.push(types.wrapping_add(kind));
         }
         sums
     }
@@ -202,6 +205,14 @@ impl RunSums {
     /// operations, each equally often, in any order.
     pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
+    }
+
+    /// Returns the types of a run of operations, as hashes in ascending order, each once.
+    pub(super) fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
+        let mut kinds = self.kinds[operations.clone()].to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
     }
 
     /// Returns whether a run of operations has more than 1/[`LARGE`] of the bytes of all

@@ -25,16 +25,11 @@ use calls::Calls;
 pub use calls::ModuleCalls;
 use evidence::{Evidence, RunSums, forward};
 pub(crate) use outline::ModuleRow;
-use paths::{Lookup, components, full_paths, scope_and_type, shared};
+use paths::{Lookup, components, full_paths, scope_and_type};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
-use which_are_layers::{WORD, attach, cover};
-
-/// With more layers than this, which nobody reads, layers that consist of larger modules are
-/// preferred.
-const MANY: usize = 64;
 
 /// The module tree of the forward pass, with the data from which layers are chosen.
 #[derive(Debug)]
@@ -53,6 +48,11 @@ struct ForwardModules {
     /// Pairs of an operation and a later operation to which data flows, as indices into `forward`,
     /// ascending.
     flow: Vec<(usize, usize)>,
+    /// By index in `forward`: bytes over all tiles that are passed on before the operation; with one
+    /// more entry for the end.
+    crossing: Vec<i64>,
+    /// By index in `forward`: whether the operation is the first to use a parameter.
+    has_parameters: Vec<bool>,
     /// By index in `forward`: the first and the last liveness step of the operation, by which
     /// layers without names are named. `None` if names show modules.
     steps: Option<Vec<(u32, u32)>>,
@@ -118,6 +118,8 @@ impl ForwardModules {
             sums: RunSums::new(&evidence.bytes, types.into_iter()),
             calls,
             flow: evidence.flow,
+            crossing: evidence.crossing,
+            has_parameters: (evidence.parameters.iter().map(|used| !used.is_empty())).collect(),
             steps: None,
             forward,
             tree,
@@ -137,6 +139,8 @@ impl ForwardModules {
             sums,
             calls: Calls::default(),
             flow: evidence.flow,
+            crossing: evidence.crossing,
+            has_parameters: Vec::new(),
             steps: Some(forward.iter().map(steps).collect()),
             forward,
             parameters: FxHashMap::default(),
@@ -153,26 +157,7 @@ impl ForwardModules {
         if self.steps.is_some() {
             return which_are_layers::by_flow(&self.tree, &self.sums);
         }
-        let chosen = self.cover(WORD);
-        if chosen.len() <= MANY {
-            return chosen;
-        }
-        let coarser = self.cover(2.0 * WORD);
-        if coarser.len() <= MANY {
-            coarser
-        } else {
-            chosen
-        }
-    }
-
-    /// Covers the program with the layers whose description is shortest, where each layer costs
-    /// `word` operations besides its own. Returns, by layer, its consecutive nodes of the module
-    /// tree.
-    fn cover(&self, word: f64) -> Vec<Vec<usize>> {
-        let chosen = cover(&self.tree, &self.sums, word);
-        attach(&self.tree, &self.sums, &chosen, |from, to| {
-            self.flows(from, to)
-        })
+        self.cover()
     }
 
     /// Returns whether data flows from an operation of `from` to an operation of `to`, ranges of
@@ -198,12 +183,7 @@ impl ForwardModules {
         layers: Vec<Vec<usize>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
-        let path = |at: usize| {
-            let before = at.checked_sub(1).and_then(|before| layers.get(before));
-            let neighbours: Vec<_> = before.into_iter().chain(layers.get(at + 1)).collect();
-            self.path(&layers[at], &neighbours)
-        };
-        let paths: Vec<String> = (0..layers.len()).map(path).collect();
+        let paths: Vec<String> = layers.iter().map(|nodes| self.path(nodes)).collect();
         let named = names(&paths).into_iter().zip(paths).zip(layers);
         let layer = |((name, path), nodes): ((String, String), Vec<usize>)| ModuleLayer {
             name,
@@ -214,34 +194,26 @@ impl ForwardModules {
         named.map(layer).collect()
     }
 
-    /// Returns the path of the module that a layer with `nodes` is: the longest common path of its
-    /// nodes if no node of the layers beside it (`neighbours`) has a path that begins so, otherwise
-    /// the path of the node with the most operations. If names show no modules, returns the range
-    /// of steps, such as `step3-17`.
-    fn path(&self, nodes: &[usize], neighbours: &[&Vec<usize>]) -> String {
-        if let Some(steps) = &self.steps {
-            let steps = &steps[self.run(nodes)];
-            let first = steps.iter().map(|steps| steps.0).min();
-            let last = steps.iter().map(|steps| steps.1).max();
-            return format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0));
-        }
-        let first = self.tree.path(nodes[0]);
-        let depths = nodes
-            .iter()
-            .map(|&node| shared(first, self.tree.path(node)));
-        let depth = depths.min().unwrap_or(0);
-        let common = &first[..depth];
-        let is_inside = |node: &usize| self.tree.path(*node).starts_with(common);
-        let is_whole = nodes.len() == 1
-            || depth > 0 && !neighbours.iter().any(|nodes| nodes.iter().any(is_inside));
-        let largest = nodes
-            .iter()
-            .max_by_key(|&&node| self.tree.nodes[node].operations.len());
-        let path = match largest {
-            Some(&largest) if !is_whole => self.tree.path(largest),
-            _ => common,
+    /// Returns the node with the most operations of the modules among `nodes` (at least one), the
+    /// nodes of a layer: the others were joined to it.
+    fn module(&self, nodes: &[usize]) -> usize {
+        let size = |&&node: &&usize| {
+            let node = &self.tree.nodes[node];
+            (!node.is_own, node.operations.len())
         };
-        path.concat()
+        nodes.iter().rev().max_by_key(size).copied().unwrap_or(0)
+    }
+
+    /// Returns the path of the [module](Self::module) that a layer with `nodes` is. If names show
+    /// no modules, returns the range of steps, such as `step3-17`.
+    fn path(&self, nodes: &[usize]) -> String {
+        let Some(steps) = &self.steps else {
+            return self.tree.path(self.module(nodes)).concat();
+        };
+        let steps = &steps[self.run(nodes)];
+        let first = steps.iter().map(|steps| steps.0).min();
+        let last = steps.iter().map(|steps| steps.1).max();
+        format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0))
     }
 }
 
@@ -291,15 +263,15 @@ impl ModuleLayers {
         let ModuleLayer {
             name, path, nodes, ..
         } = &self.layers[layer];
+        // What was joined to the module stays whole, beside its submodules.
+        let module = self.modules.module(nodes);
         let parts_of = |&node: &usize| match self.modules.tree.nodes[node].children.as_slice() {
-            [] => vec![node],
-            // A small module that was joined to the layer stays whole, beside the submodules of the
-            // layer.
-            _ if self.modules.path(&[node], &[]) != *path => vec![node],
-            children => children.to_vec(),
+            children if node == module && !children.is_empty() => children.to_vec(),
+            _ => vec![node],
         };
-        let parts = nodes.iter().flat_map(parts_of);
-        let parts: Vec<Vec<usize>> = parts.map(|part| vec![part]).collect();
+        let parts = self
+            .modules
+            .with_own(nodes.iter().flat_map(parts_of).collect());
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
             return None;
         }

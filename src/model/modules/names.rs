@@ -4,9 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns the names of layers from their `paths`, which are in the order of the program: for each
 /// the shortest end of its path that no other layer has. Paths that differ only in numbers are
-/// shortened to equally many modules. Modules without a number in the middle of a name are left out
-/// if names stay distinct. Layers with equal paths, which are calls of one module, get the number
-/// of the call: `0@1`, `0@2`.
+/// shortened to equally many modules. Layers with equal paths, which are runs of one module, get the
+/// number of the run: `0@1`, `0@2`.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
@@ -19,24 +18,9 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
         let needed = needed.entry(shape(path)).or_default();
         *needed = (*needed).max(unique.unwrap_or(usize::MAX));
     }
-    let end = |path: &'_ str| -> String {
+    let name = |path: &String| {
         let needed = needed[&shape(path)];
         ends_of(path).nth(needed).unwrap_or(path).to_string()
-    };
-    let mut named: FxHashMap<String, u32> = FxHashMap::default();
-    for path in &distinct {
-        let end = end(path);
-        for name in FxHashSet::from_iter([without_middle(&end), end]) {
-            *named.entry(name).or_default() += 1;
-        }
-    }
-    let clashes = distinct
-        .iter()
-        .filter(|path| named[&without_middle(&end(path))] > 1);
-    let clashes: FxHashSet<String> = clashes.map(|path| shape(path)).collect();
-    let name = |path: &String| match end(path) {
-        end if clashes.contains(&shape(path)) => end,
-        end => without_middle(&end),
     };
     numbered(paths.iter().map(name).collect())
 }
@@ -83,32 +67,20 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     inner.filter(|end| !end.is_empty()).chain([path])
 }
 
-/// Returns the first and the last module of a path if no module between them has a number;
-/// otherwise the whole path.
-fn without_middle(path: &str) -> String {
-    let (first, last) = (path.find(['/', '.']), path.rfind(['/', '.']));
-    match (first, last) {
-        (Some(first), Some(last)) if !path[first..last].contains(|c: char| c.is_ascii_digit()) => {
-            [&path[..first], &path[last..]].concat()
-        }
-        _ => path.to_string(),
-    }
-}
-
-/// Appends `@` and the number of the call (from 1) to each name that occurs several times.
+/// Appends `@` and the number of the run (from 1) to each name that occurs several times.
 fn numbered(names: Vec<String>) -> Vec<String> {
     let mut all: FxHashMap<String, u32> = FxHashMap::default();
     for name in &names {
         *all.entry(name.clone()).or_default() += 1;
     }
-    let mut calls: FxHashMap<String, u32> = FxHashMap::default();
+    let mut runs: FxHashMap<String, u32> = FxHashMap::default();
     let name = |name: String| {
         if all[&name] == 1 {
             return name;
         }
-        let call = calls.entry(name.clone()).or_default();
-        *call += 1;
-        format!("{name}@{call}")
+        let run = runs.entry(name.clone()).or_default();
+        *run += 1;
+        format!("{name}@{run}")
     };
     names.into_iter().map(name).collect()
 }
@@ -140,7 +112,8 @@ mod tests {
             "m.encoder.layers.1",
             "m.decoder.layers.0",
         ];
-        assert_eq!(of(&paths), ["encoder.0", "encoder.1", "decoder.0"]);
+        let expected = ["encoder.layers.0", "encoder.layers.1", "decoder.layers.0"];
+        assert_eq!(of(&paths), expected);
         let paths = ["mid.resnets.0", "mid.attentions.0", "mid.resnets.1"];
         assert_eq!(of(&paths), ["resnets.0", "attentions.0", "resnets.1"]);
         let paths = [
@@ -159,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_one_module_are_numbered() {
+    fn runs_of_one_module_are_numbered() {
         assert_eq!(of(&["m.0", "m.0", "head"]), ["0@1", "0@2", "head"]);
     }
 }

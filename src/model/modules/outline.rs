@@ -45,7 +45,7 @@ impl ModuleLayers {
         let mut left = vec![(0, 0, String::new())];
         while let Some((number, depth, parent)) = left.pop() {
             let node = &tree.nodes[number];
-            let path = self.modules.path(&[number], &[]);
+            let path = self.modules.path(&[number]);
             let layer = layer_of.get(&number);
             let below = path.strip_prefix(&parent).unwrap_or(&path);
             rows.push(ModuleRow {
@@ -58,7 +58,8 @@ impl ModuleLayers {
             });
             if layer.is_none() {
                 let children = node.children.iter().rev();
-                left.extend(children.map(|&child| (child, depth + 1, path.clone())));
+                let modules = children.filter(|&&child| !tree.nodes[child].is_own);
+                left.extend(modules.map(|&child| (child, depth + 1, path.clone())));
             }
         }
         rows

@@ -80,27 +80,22 @@ struct Alignment<'a> {
     ends: Vec<usize>,
 }
 
-/// Locates the modules of a scope, in their order, in the name of a parameter; `None` if one of
-/// them is missing there, or if the scope has none.
+/// Locates the modules of a scope, in their order, in the name of a parameter, each as far in as it
+/// can be: in a list of lists of blocks, the number of a block is the inner one. `None` if a module
+/// is missing there, or if the scope has none.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
-    let mut path: Vec<&str> = modules(parameter).collect();
+    let mut left: Vec<&str> = modules(parameter).collect();
     // The last component is the name of the parameter itself.
-    path.pop()?;
+    left.pop()?;
     let mut ends = Vec::new();
-    let mut left = path.as_slice();
-    let mut wanted = modules(scope).peekable();
-    while let Some(module) = wanted.next() {
-        // The module that uses a parameter is usually the one that owns it.
-        let is_owner = wanted.peek().is_none() && left.last() == Some(&module);
-        let at = match is_owner {
-            true => left.len() - 1,
-            false => left.iter().position(|&other| other == module)?,
-        };
-        ends.push(end_of(left[at]));
-        left = &left[at + 1..];
+    let wanted: Vec<&str> = modules(scope).collect();
+    for module in wanted.into_iter().rev() {
+        left.truncate(left.iter().rposition(|&other| other == module)? + 1);
+        ends.extend(left.pop().map(end_of));
     }
+    ends.reverse();
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 

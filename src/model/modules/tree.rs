@@ -2,6 +2,7 @@
 //! same modules. If names show no modules, a node is a run between places where little data flows.
 
 use super::evidence::RunSums;
+use super::paths::shared;
 use std::ops::Range;
 
 /// A node of the module tree: one run of a module, that is consecutive operations of the forward
@@ -14,8 +15,12 @@ pub(super) struct Node {
     /// Number of components of the module's path: the first ones of its operations' paths.
     pub(super) depth: usize,
     /// The component by which the node differs from its siblings: the first one after the parent's
-    /// path. `None` for the root, and for a node that stands for one call of a repeated module.
+    /// path. `None` for the root, for a node that stands for one call of a repeated module, and for
+    /// an operation that the parent itself calls.
     pub(super) component: Option<Box<str>>,
+    /// Whether the node is an operation that the parent itself calls beside its submodules, such as
+    /// a residual addition.
+    pub(super) is_own: bool,
     /// Indices of child nodes in [`Tree::nodes`], in the order of the program. Together they have
     /// all operations of the node. Either empty, or at least two.
     pub(super) children: Vec<usize>,
@@ -28,6 +33,7 @@ impl Node {
             operations,
             depth: 0,
             component: None,
+            is_own: false,
             children: Vec::new(),
         }
     }
@@ -69,33 +75,34 @@ impl Tree {
         mut depth: usize,
         component: Option<Box<str>>,
     ) -> usize {
-        // The path of the node ends where the path of one of its operations ends.
-        let mut path_depth = None;
+        // A module with only one submodule is merged with it, and has the path of the outer one.
+        let mut path_depth = depth;
         let runs = loop {
             let runs = self.runs(operations.clone(), depth);
-            // A module with only one submodule is merged with it.
-            let [
-                ChildRun {
-                    component: Some(_), ..
-                },
-            ] = runs.as_slice()
-            else {
-                break runs;
-            };
-            let mut paths = self.paths[operations.clone()].iter();
-            if path_depth.is_none() && paths.any(|path| path.len() <= depth) {
-                path_depth = Some(depth);
+            match runs.as_slice() {
+                [
+                    ChildRun {
+                        component: Some(next),
+                        ..
+                    },
+                ] => {
+                    let is_inside_name = !next.starts_with(['/', '.']);
+                    if path_depth == depth && (depth == 0 || is_inside_name) {
+                        path_depth += 1;
+                    }
+                    depth += 1;
+                }
+                _ => break runs,
             }
-            depth += 1;
         };
         let number = self.nodes.len();
         self.nodes.push(Node {
-            depth: path_depth.unwrap_or(depth),
+            depth: path_depth,
             component,
             ..Node::new(operations)
         });
-        if runs.len() > 1 {
-            let period = period(&runs);
+        if runs.iter().any(|run| run.component.is_some()) {
+            let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
                 let calls = runs.chunks(period);
                 calls.map(|runs| self.add_call(runs, depth)).collect()
@@ -107,8 +114,17 @@ impl Tree {
     }
 
     fn add_all(&mut self, runs: &[ChildRun], depth: usize) -> Vec<usize> {
-        let child =
-            |run: &ChildRun| self.add(run.operations.clone(), depth + 1, run.component.clone());
+        let child = |run: &ChildRun| {
+            if run.component.is_some() {
+                return self.add(run.operations.clone(), depth + 1, run.component.clone());
+            }
+            self.nodes.push(Node {
+                depth,
+                is_own: true,
+                ..Node::new(run.operations.clone())
+            });
+            self.nodes.len() - 1
+        };
         runs.iter().map(child).collect()
     }
 
@@ -125,19 +141,14 @@ impl Tree {
     }
 
     /// Divides `operations` where the component at index `depth` of their paths changes. An
-    /// operation with a shorter path, such as an addition after all submodules, goes with the run
-    /// before it.
+    /// operation with a shorter path, such as an addition after all submodules, is a run by itself.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<ChildRun> {
         let mut runs: Vec<ChildRun> = Vec::new();
         for operation in operations {
             let component = self.paths[operation].get(depth);
             match runs.last_mut() {
-                Some(run) if component.is_none() || run.component.as_ref() == component => {
+                Some(run) if component.is_some() && run.component.as_ref() == component => {
                     run.operations.end = operation + 1;
-                }
-                Some(run) if run.component.is_none() => {
-                    run.operations.end = operation + 1;
-                    run.component = component.cloned();
                 }
                 _ => runs.push(ChildRun {
                     operations: operation..operation + 1,
@@ -148,6 +159,34 @@ impl Tree {
         runs
     }
 
+    /// Returns the length, in runs and at least 2, of the shortest sequence of modules that `runs`
+    /// repeat, such as the submodules of each call; the number of `runs` if they repeat none.
+    fn period(&self, runs: &[ChildRun]) -> usize {
+        let modules: Vec<&[Box<str>]> = runs.iter().map(|run| self.shared_path(run)).collect();
+        let mut borders = vec![0; runs.len()];
+        for at in 1..runs.len() {
+            let mut border: usize = borders[at - 1];
+            while border > 0 && modules[at] != modules[border] {
+                border = borders[border - 1];
+            }
+            borders[at] = border + usize::from(modules[at] == modules[border]);
+        }
+        let period = runs.len() - borders[runs.len() - 1];
+        if period > 1 && 2 * period <= runs.len() {
+            period
+        } else {
+            runs.len()
+        }
+    }
+
+    /// Returns the components that the paths of all operations of `run` begin with.
+    fn shared_path(&self, run: &ChildRun) -> &[Box<str>] {
+        let first = &self.paths[run.operations.start];
+        let paths = self.paths[run.operations.clone()].iter();
+        let depth = paths.map(|path| shared(first, path)).min();
+        &first[..depth.unwrap_or(0)]
+    }
+
     /// Returns the path of the module that a node stands for, as its components.
     pub(super) fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
@@ -156,25 +195,6 @@ impl Tree {
         let mut paths = self.paths[operations.clone()].iter();
         let long = paths.find(|path| path.len() >= *depth);
         long.map_or(&[], |path| &path[..*depth])
-    }
-}
-
-/// Returns the length, in runs and at least 2, of the shortest sequence of components that `runs`
-/// repeat, such as the submodules of each call; the number of `runs` if they repeat none.
-fn period(runs: &[ChildRun]) -> usize {
-    let mut borders = vec![0; runs.len()];
-    for at in 1..runs.len() {
-        let mut border: usize = borders[at - 1];
-        while border > 0 && runs[at].component != runs[border].component {
-            border = borders[border - 1];
-        }
-        borders[at] = border + usize::from(runs[at].component == runs[border].component);
-    }
-    let period = runs.len() - borders[runs.len() - 1];
-    if period > 1 && 2 * period <= runs.len() {
-        period
-    } else {
-        runs.len()
     }
 }
 

@@ -9,36 +9,31 @@
 use super::evidence::RunSums;
 use super::paths::shared;
 use super::tree::{Node, Tree};
-use super::{ModuleLayer, ModuleLayers};
+use super::{ForwardModules, ModuleLayer, ModuleLayers};
 use crate::model::Model;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Cost of describing one layer besides its operations, counted in operations. With a lower cost,
-/// parts of blocks become layers; with a higher cost, whole stages of blocks do.
-pub(super) const WORD: f64 = 1.5;
+/// parts of blocks become layers; with a higher cost, pairs of different blocks do.
+const WORD: f64 = 6.0;
 
 /// Computes the lengths of descriptions of runs of operations, counted in operations. A run costs
-/// `word` plus its number of operations; runs with the same types of operations share the cost of
+/// [`WORD`] plus its number of operations; runs with the same types of operations share the cost of
 /// the operations equally.
 pub(super) struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, u32>,
-    word: f64,
 }
 
 impl<'a> Lengths<'a> {
-    pub(super) fn new<'r>(
-        sums: &'a RunSums,
-        runs: impl Iterator<Item = &'r Range<usize>>,
-        word: f64,
-    ) -> Self {
+    pub(super) fn new<'r>(sums: &'a RunSums, runs: impl Iterator<Item = &'r Range<usize>>) -> Self {
         let mut alike = FxHashMap::default();
         for run in runs {
             *alike.entry(sums.likeness(run)).or_default() += 1;
         }
-        Self { sums, alike, word }
+        Self { sums, alike }
     }
 
     /// Returns whether none of the other runs has the same types of operations as `run`, each
@@ -52,134 +47,232 @@ impl<'a> Lengths<'a> {
     /// Returns the length of the description of `run`, counted in operations.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
         let alike = self.alike.get(&self.sums.likeness(run)).copied();
-        self.word + run.len() as f64 / f64::from(alike.unwrap_or(1))
+        WORD + run.len() as f64 / f64::from(alike.unwrap_or(1))
     }
 }
 
-/// Returns the nodes of the module tree, as indices in the order of the program, that cover all
-/// operations with the shortest description. `word` is the cost of each node besides its
-/// operations, in operations. Large modules are divided further
-/// ([`LARGE`](super::evidence::LARGE)).
-pub(super) fn cover(tree: &Tree, sums: &RunSums, word: f64) -> Vec<usize> {
-    let runs = tree.nodes.iter().map(|node| &node.operations);
-    let described = Lengths::new(sums, runs, word);
-    let mut is_cut = vec![false; tree.nodes.len()];
-    let mut lengths = vec![0.0; tree.nodes.len()];
-    // Children come after their parents in the list of nodes.
-    for (number, node) in tree.nodes.iter().enumerate().rev() {
-        let whole = described.of(&node.operations);
-        let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
-        is_cut[number] = !node.children.is_empty() && (number == 0 || parts < whole);
-        lengths[number] = if is_cut[number] { parts } else { whole };
-    }
-    let mut chosen = Vec::new();
-    // Children of a large module are not divided further unless they are large themselves.
-    let mut left = vec![(0, false)];
-    while let Some((number, is_part)) = left.pop() {
-        let node = &tree.nodes[number];
-        let is_cut_by_words = is_cut[number] && !is_part;
-        if is_cut_by_words {
-            cut_alike(tree, &node.children, &mut is_cut);
+impl ForwardModules {
+    /// Covers the program with the modules whose description is shortest, except that
+    /// [`containers`](Self::containers) are divided. Returns, by layer in the order of the program,
+    /// its consecutive nodes of the module tree.
+    pub(super) fn cover(&self) -> Vec<Vec<usize>> {
+        let nodes = &self.tree.nodes;
+        let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
+        let is_container = self.containers(&described);
+        let mut is_cut = is_container.clone();
+        let mut lengths = vec![0.0; nodes.len()];
+        // Children come after their parents in the list of nodes.
+        for (number, node) in nodes.iter().enumerate().rev() {
+            let whole = described.of(&node.operations);
+            let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
+            is_cut[number] |= !node.children.is_empty() && parts < whole;
+            lengths[number] = if is_cut[number] { parts } else { whole };
         }
-        let is_container = !node.children.is_empty()
-            && sums.is_large(&node.operations)
-            && described.is_unique(&node.operations);
-        if is_cut_by_words || is_container {
-            let children = node.children.iter().rev();
-            left.extend(children.map(|&child| (child, !is_cut_by_words)));
-        } else {
-            chosen.push(number);
+        for node in nodes {
+            self.cut_alike(&node.children, &is_container, &mut is_cut);
         }
-    }
-    chosen
-}
-
-/// Also divides each of `siblings` if most of the others with the same submodules, weighted by
-/// operations, are divided: the first stage of blocks often has fewer blocks than the others.
-/// `siblings` are nodes of the tree; `is_cut` has, by node, whether it is divided, and is changed.
-fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
-    let parts = |node: &Node| {
-        let children = node.children.iter();
-        let parts = children.map(|&child| tree.nodes[child].component.as_deref());
-        let mut parts: Vec<Option<&str>> = parts.collect();
-        parts.sort_unstable();
-        parts.dedup();
-        parts
-    };
-    let mut votes: FxHashMap<Option<&str>, i64> = FxHashMap::default();
-    let mut undecided = Vec::new();
-    for &sibling in siblings {
-        let node = &tree.nodes[sibling];
-        let operations = node.operations.len() as i64;
-        let parts = parts(node);
-        for &part in &parts {
-            *votes.entry(part).or_default() += if is_cut[sibling] {
-                operations
+        let mut chosen = Vec::new();
+        let mut left = vec![0];
+        while let Some(number) = left.pop() {
+            if is_cut[number] {
+                left.extend(nodes[number].children.iter().rev());
             } else {
-                -operations
+                chosen.push(number);
+            }
+        }
+        self.attach(self.with_own(chosen))
+    }
+
+    /// Returns, by node of the module tree, whether it is a container of layers and no layer
+    /// itself: the model, a module most of whose operations are in [chains](Self::is_chain) of
+    /// blocks, or a large module unlike all others.
+    fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
+        let nodes = &self.tree.nodes;
+        let mut is_container = vec![false; nodes.len()];
+        // By node: number of its operations that are in chains which follow each other.
+        let mut chained = vec![0; nodes.len()];
+        for (number, node) in nodes.iter().enumerate().rev() {
+            let Node { operations, .. } = node;
+            let parts = node.children.iter().filter(|&&child| chained[child] > 0);
+            let parts: Vec<usize> = parts.copied().collect();
+            let counts = parts.iter().map(|&part| chained[part]);
+            chained[number] = if self.is_chain(node) {
+                operations.len()
+            } else if self.follow_each_other(&parts) {
+                counts.sum()
+            } else {
+                counts.max().unwrap_or(0)
             };
+            let is_large = self.sums.is_large(operations) && described.is_unique(operations);
+            is_container[number] = !node.children.is_empty()
+                && (number == 0 || 2 * chained[number] > operations.len() || is_large);
         }
-        if !is_cut[sibling] && parts.len() > 1 {
-            undecided.push((sibling, parts));
-        }
+        is_container
     }
-    for (sibling, parts) in undecided {
-        let cut = parts.iter().filter(|part| votes[part] > 0).count();
-        is_cut[sibling] = 2 * cut > parts.len();
-    }
-}
 
-/// A run is small if it has at most 1/`FEW_OPERATIONS` of the operations of a typical run
-/// ([`typical`]), and also few bytes ([`FEW_BYTES`]).
-const FEW_OPERATIONS: usize = 6;
-
-/// A run is small if it has at most 1/`FEW_BYTES` of the bytes of a typical run ([`typical`]), and
-/// also few operations ([`FEW_OPERATIONS`]).
-const FEW_BYTES: u64 = 8;
-
-/// Joins small runs, such as a cast or a shortcut, to the run before or after them, whichever
-/// shares more of their path; if both share equally much, to the next run if data flows there, else
-/// to the run before. `chosen` has the nodes of the tree, one for each run in order; `is_used(run,
-/// next)` returns whether data flows from `run` to `next`. Returns the nodes of each resulting run.
-pub(super) fn attach(
-    tree: &Tree,
-    sums: &RunSums,
-    chosen: &[usize],
-    is_used: impl Fn(&Range<usize>, &Range<usize>) -> bool,
-) -> Vec<Vec<usize>> {
-    let run = |at: usize| &tree.nodes[chosen[at]].operations;
-    let operations: Vec<u64> = (0..chosen.len()).map(|at| run(at).len() as u64).collect();
-    let bytes: Vec<u64> = (0..chosen.len()).map(|at| sums.bytes(run(at))).collect();
-    let (typical_operations, typical_bytes) = (typical(&operations), typical(&bytes));
-    let is_small = |at: usize| {
-        operations[at].saturating_mul(FEW_OPERATIONS as u64) <= typical_operations
-            && bytes[at].saturating_mul(FEW_BYTES) <= typical_bytes
-    };
-    let depth = |a: usize, b: usize| shared(tree.path(chosen[a]), tree.path(chosen[b]));
-    // By run: whether it joins the run before it.
-    let mut is_joined = vec![false; chosen.len()];
-    for at in (0..chosen.len()).filter(|&at| is_small(at)) {
-        let before = at.checked_sub(1).map(|before| depth(before, at));
-        let after = (at + 1 < chosen.len()).then(|| depth(at, at + 1));
-        let is_before = match (before, after) {
-            (Some(before), Some(after)) if before == after => !is_used(run(at), run(at + 1)),
-            (before, after) => before > after,
+    /// Returns whether a module is a chain of like blocks that could be on different IPUs, such as
+    /// a stage of a convolutional network: each of its submodules computes with one type of
+    /// operation several times, resembles another one, and gets data from the one before it, and
+    /// between them no more bytes are passed on than at an end of the chain (so that no data passes
+    /// a submodule by, as in a residual block).
+    fn is_chain(&self, node: &Node) -> bool {
+        let nodes = &self.tree.nodes;
+        let items = node.children.iter().filter(|&&item| !nodes[item].is_own);
+        let items: Vec<usize> = items.copied().collect();
+        let run = |item: usize| &nodes[item].operations;
+        let kinds: Vec<Vec<u64>> = items.iter().map(|&at| self.sums.kinds(run(at))).collect();
+        let is_block = |(&item, kinds): (&usize, &Vec<u64>)| {
+            !nodes[item].children.is_empty() && kinds.len() < run(item).len()
         };
-        match (is_before, before, after) {
-            (true, Some(_), _) => is_joined[at] = true,
-            (false, _, Some(_)) => is_joined[at + 1] = true,
-            _ => {}
+        let is_like = |a: usize, b: usize| {
+            let (few, many) = (run(items[a]).len(), run(items[b]).len());
+            let is_within = |a: usize, b: usize| {
+                (kinds[a].iter()).all(|kind| kinds[b].binary_search(kind).is_ok())
+            };
+            a != b && few <= 2 * many && many <= 2 * few && (is_within(a, b) || is_within(b, a))
+        };
+        let numbers = 0..items.len();
+        let ends = self.crossing[node.operations.start].max(self.narrowest(node.operations.end));
+        let is_narrow = |&item: &usize| self.crossing[run(item).start] <= ends;
+        items.len() > 1
+            && items.iter().zip(&kinds).all(is_block)
+            && numbers
+                .clone()
+                .all(|a| numbers.clone().any(|b| is_like(a, b)))
+            && self.follow_each_other(&items)
+            && items[1..].iter().all(is_narrow)
+    }
+
+    /// Returns whether data flows from each of `nodes`, or from what runs between them, to the next
+    /// one, as far as the flow is known.
+    fn follow_each_other(&self, nodes: &[usize]) -> bool {
+        let run = |node: usize| &self.tree.nodes[node].operations;
+        let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
+        self.flow.is_empty() || pairs.all(|(run, next)| self.flows(&(run.start..next.start), next))
+    }
+
+    /// Returns the fewest bytes that are passed on before operation `at` or one after it, up to the
+    /// first that uses a parameter: operations without parameters, such as a residual addition,
+    /// belong to the module before them.
+    fn narrowest(&self, at: usize) -> i64 {
+        let weightless = self.has_parameters[at..].iter();
+        let weightless = weightless.take_while(|&&has_parameters| !has_parameters);
+        let places = self.crossing[at..=at + weightless.count()].iter();
+        places.copied().min().unwrap_or(0)
+    }
+
+    /// Divides as most are divided, or leaves whole as most are, the `siblings` with equally named
+    /// submodules: one of them often has an operation more than the others. `siblings` are nodes of
+    /// the tree; `is_cut` has, by node, whether it is divided, and is changed.
+    fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
+        let nodes = &self.tree.nodes;
+        let parts = |sibling: usize| {
+            let children = nodes[sibling].children.iter().map(|&child| &nodes[child]);
+            let modules = children.filter(|child| !child.is_own);
+            let mut parts: Vec<_> = modules.map(|child| child.component.as_deref()).collect();
+            parts.sort_unstable();
+            parts.dedup();
+            parts
+        };
+        let is_free =
+            |&&sibling: &&usize| !nodes[sibling].children.is_empty() && !is_container[sibling];
+        let siblings: Vec<_> = (siblings.iter().filter(is_free))
+            .map(|&sibling| (sibling, parts(sibling)))
+            .collect();
+        let mut votes: FxHashMap<&[Option<&str>], i64> = FxHashMap::default();
+        for (sibling, parts) in &siblings {
+            *votes.entry(parts).or_default() += if is_cut[*sibling] { 1 } else { -1 };
+        }
+        for (sibling, parts) in &siblings {
+            let votes = votes[parts.as_slice()];
+            is_cut[*sibling] = votes > 0 || votes == 0 && is_cut[*sibling];
         }
     }
-    let mut joined: Vec<Vec<usize>> = Vec::new();
-    for (&node, is_joined) in chosen.iter().zip(is_joined) {
-        match joined.last_mut() {
-            Some(last) if is_joined => last.push(node),
-            _ => joined.push(vec![node]),
+
+    /// Groups consecutive `nodes` into runs of one module each: an operation that a module calls
+    /// itself, between its submodules, belongs to the run before it, or to the one after it if only
+    /// that one uses it.
+    pub(super) fn with_own(&self, nodes: Vec<usize>) -> Vec<Vec<usize>> {
+        let node = |number: usize| &self.tree.nodes[number];
+        let mut runs: Vec<Vec<usize>> = Vec::new();
+        let mut own: Vec<usize> = Vec::new();
+        for number in nodes {
+            if node(number).is_own {
+                own.push(number);
+                continue;
+            }
+            let end = node(number).operations.end;
+            let is_of_next = |own: &&usize| {
+                let at = node(**own).operations.start;
+                let users = self.flow[self.flow.partition_point(|edge| edge.0 < at)..].iter();
+                let mut users = users.take_while(|edge| edge.0 == at).peekable();
+                users.peek().is_some() && users.all(|edge| edge.1 < end)
+            };
+            let of_next = own.iter().rev().take_while(is_of_next).count();
+            let mut next = match runs.last_mut() {
+                Some(before) => {
+                    before.extend(own.drain(..own.len() - of_next));
+                    std::mem::take(&mut own)
+                }
+                None => std::mem::take(&mut own),
+            };
+            next.push(number);
+            runs.push(next);
         }
+        match runs.last_mut() {
+            Some(last) => last.extend(own),
+            None => runs.extend((!own.is_empty()).then_some(own)),
+        }
+        runs
     }
-    joined
+
+    /// Joins small `runs` that are unlike all others, such as a cast, to the run before or after
+    /// them, whichever shares more of their path; if both share equally much, to the next run if
+    /// data flows there, else to the run before. Returns the nodes of each resulting run.
+    fn attach(&self, runs: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+        let of_runs: Vec<Range<usize>> = runs.iter().map(|nodes| self.run(nodes)).collect();
+        let described = Lengths::new(&self.sums, of_runs.iter());
+        let operations: Vec<u64> = of_runs.iter().map(|run| run.len() as u64).collect();
+        let bytes: Vec<u64> = of_runs.iter().map(|run| self.sums.bytes(run)).collect();
+        let (typical_operations, typical_bytes) = (typical(&operations), typical(&bytes));
+        let is_small = |at: usize| {
+            operations[at].saturating_mul(SMALL) <= typical_operations
+                && bytes[at].saturating_mul(SMALL) <= typical_bytes
+                && described.is_unique(&of_runs[at])
+        };
+        let path = |at: usize| self.tree.path(self.module(&runs[at]));
+        let depth = |a: usize, b: usize| shared(path(a), path(b));
+        // By run: whether it joins the run before it.
+        let mut is_joined = vec![false; runs.len()];
+        for at in (0..runs.len()).filter(|&at| is_small(at)) {
+            let before = at.checked_sub(1).map(|before| depth(before, at));
+            let after = (at + 1 < runs.len()).then(|| depth(at, at + 1));
+            let is_before = match (before, after) {
+                (Some(before), Some(after)) if before == after => {
+                    !self.flows(&of_runs[at], &of_runs[at + 1])
+                }
+                (before, after) => before > after,
+            };
+            match (is_before, before, after) {
+                (true, Some(_), _) => is_joined[at] = true,
+                (false, _, Some(_)) => is_joined[at + 1] = true,
+                _ => {}
+            }
+        }
+        let mut joined: Vec<Vec<usize>> = Vec::new();
+        for (nodes, is_joined) in runs.into_iter().zip(is_joined) {
+            match joined.last_mut() {
+                Some(last) if is_joined => last.extend(nodes),
+                _ => joined.push(nodes),
+            }
+        }
+        joined
+    }
 }
+
+/// A run is small if it has at most 1/`SMALL` of the operations and of the bytes of a typical run
+/// ([`typical`]). Factors from 3 to 12 choose the same blocks of all models tried.
+const SMALL: u64 = 8;
 
 /// Returns the size of a typical run: the smallest size such that all sizes up to it add up to at
 /// least half of the total; 0 without sizes.
@@ -272,11 +365,15 @@ impl ModuleLayers {
         users.map(|(operation, _)| operation).collect()
     }
 
-    /// Returns the indices of the first and the last layer that have the same types of operations
-    /// as another layer, such as the blocks of a transformer; `None` if there are none.
+    /// Returns the indices of the first and the last layer whose module has the same types of
+    /// operations as that of another layer, such as the blocks of a transformer; `None` if there
+    /// are none.
     fn blocks(&self) -> Option<(usize, usize)> {
-        let mut runs = self.layers.iter().map(|layer| &layer.run);
-        let described = Lengths::new(&self.modules.sums, runs.clone(), WORD);
+        let ForwardModules { tree, sums, .. } = &*self.modules;
+        let module = |layer: &ModuleLayer| self.modules.module(&layer.nodes);
+        let modules = self.layers.iter().map(module);
+        let mut runs = modules.map(|module| &tree.nodes[module].operations);
+        let described = Lengths::new(sums, runs.clone());
         let has_like = |run| !described.is_unique(run);
         Some((runs.clone().position(has_like)?, runs.rposition(has_like)?))
     }

@@ -3,9 +3,9 @@
 use crate::message::Warning;
 use crate::model::{
     ClusterCycles, CycleSource, DataFlow, FlowEdge, FlowNode, Framework, GroupCode, Label,
-    MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles,
-    OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets,
-    VariableGroup, VariableGroups, WorkCycles,
+    LayerRegexes, MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation,
+    OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording,
+    TensorKind, UseSets, VariableGroup, VariableGroups, WorkCycles,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -116,6 +116,10 @@ pub(super) fn full() -> Model {
         }),
         warnings: ["look out", ""].map(Warning::new).into(),
         contradictions: contradictions(7),
+        layer_regexes: LayerRegexes {
+            names: Some(r"block(\d+)".into()),
+            inputs: None,
+        },
     }
 }
 

@@ -247,10 +247,25 @@ impl<'a> Levels<'a> {
         let layered = (0..self.found.len()).filter(|&node| self.phases[node] == Phase::Forward);
         let layered = layered.filter_map(|node| Some((self.seeds[node]?, Reverse(node))));
         let last_layer = layered.max().map(|(_, Reverse(node))| node);
+        // By node: the layer that was called last, which is the block in whose code the node runs.
+        let mut called = 0;
+        let called: Vec<Level> = (self.seeds.iter().zip(&self.phases))
+            .map(|(&seed, &phase)| {
+                let seed = seed.filter(|_| phase == Phase::Forward);
+                called = seed.map_or(called, |seed| called.max(seed));
+                called
+            })
+            .collect();
         for node in self.open(Phase::Forward) {
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
-                (None, Some(_)) => Reach::At(0),
+                // What only the first layer uses, such as a mask, belongs before it.
+                (None, Some(after))
+                    if called[node] == 0 || after == 1 || self.shares_with_in(node) =>
+                {
+                    Reach::At(0)
+                }
+                (None, Some(after)) => self.between(node, called[node].min(after), after),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
                 // A head between layers belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
@@ -271,6 +286,16 @@ impl<'a> Levels<'a> {
                 self.found[node] = out;
             }
         }
+    }
+
+    /// Returns whether a node uses a parameter that a node of the forward pass in In uses too, such
+    /// as an embedding that encoder and decoder share.
+    fn shares_with_in(&self, node: usize) -> bool {
+        let users = self.parameters[node].iter();
+        let mut users = users.flat_map(|&own| &self.model.flow.parameters[own as usize].1);
+        let is_in =
+            |user: usize| self.phases[user] == Phase::Forward && self.found[user] == Reach::At(0);
+        users.any(|&user| is_in(user as usize))
     }
 
     /// Finds the levels of the nodes of the backward phase that names and use give none.
