@@ -247,25 +247,14 @@ impl<'a> Levels<'a> {
         let layered = (0..self.found.len()).filter(|&node| self.phases[node] == Phase::Forward);
         let layered = layered.filter_map(|node| Some((self.seeds[node]?, Reverse(node))));
         let last_layer = layered.max().map(|(_, Reverse(node))| node);
-        // By node: the layer that was called last, which is the block in whose code the node runs.
-        let mut called = 0;
-        let called: Vec<Level> = (self.seeds.iter().zip(&self.phases))
-            .map(|(&seed, &phase)| {
-                let seed = seed.filter(|_| phase == Phase::Forward);
-                called = seed.map_or(called, |seed| called.max(seed));
-                called
-            })
-            .collect();
+        let called = self.called();
         for node in self.open(Phase::Forward) {
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
+                (None, Some(_)) if self.shares_with_in(node) => Reach::At(0),
                 // What only the first layer uses, such as a mask, belongs before it.
-                (None, Some(after))
-                    if called[node] == 0 || after == 1 || self.shares_with_in(node) =>
-                {
-                    Reach::At(0)
-                }
-                (None, Some(after)) => self.between(node, called[node].min(after), after),
+                (None, Some(1)) => Reach::At(0),
+                (None, Some(after)) => Reach::At(called[node].min(after)),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
                 // A head between layers belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
@@ -286,6 +275,21 @@ impl<'a> Levels<'a> {
                 self.found[node] = out;
             }
         }
+    }
+
+    /// Returns, by node, the layer in or right before whose code it is called: In before the first
+    /// node with a layer, else the layer of the next such node.
+    fn called(&self) -> Vec<Level> {
+        let forward = |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
+        let nodes = 0..self.seeds.len();
+        let first = nodes.clone().find(|&node| forward(node).is_some());
+        let mut called = vec![0; self.seeds.len()];
+        let mut next = 0;
+        for node in nodes.rev().take_while(|&node| Some(node) > first) {
+            next = forward(node).unwrap_or(next);
+            called[node] = next;
+        }
+        called
     }
 
     /// Returns whether a node uses a parameter that a node of the forward pass in In uses too, such
