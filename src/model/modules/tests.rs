@@ -84,6 +84,36 @@ fn stages_of_blocks_are_cut_also_where_they_are_short() {
     assert_eq!(layers(&all).layers.len(), 11);
 }
 
+/// Stages of two blocks each repeat as often as half of the blocks, and have half the names.
+#[test]
+fn blocks_are_layers_although_their_stages_are_alike() {
+    let stages = (1..5).flat_map(|stage| blocks(&format!("layer{stage}"), 2));
+    assert_eq!(layers(&stages.collect::<Vec<_>>()).layers.len(), 8);
+}
+
+#[test]
+fn operations_of_the_caller_change_no_block() {
+    let [mask, cast] = ["Mask", "Cast"].map(|kind| owned(&[&format!("m/blocks/{kind}")]));
+    let [first, second, third] = [0, 1, 2].map(|number| block(&format!("m/blocks/{number}")));
+    let found = layers(&[first, mask, second, cast, third].concat());
+    assert_eq!(names(&found), ["0", "1", "2"]);
+    let runs: Vec<usize> = found.layers.iter().map(|layer| layer.run.len()).collect();
+    assert_eq!(runs, [12, 12, 11]);
+    assert_eq!(found.blocks(), Some((0, 2)));
+}
+
+#[test]
+fn items_of_lists_are_modules_and_no_runs_of_one() {
+    let lists = ["resnets/0", "attentions/0", "resnets/1", "attentions/1"];
+    let items = lists.map(|item| {
+        let extra = owned(&[&format!("down/{item}/extra/Sigmoid")]);
+        let is_attention = item.starts_with('a');
+        [block(&format!("down/{item}")), extra].concat()[..11 + usize::from(is_attention)].to_vec()
+    });
+    let expected = ["resnets/0", "attentions/0", "resnets/1", "attentions/1"];
+    assert_eq!(names(&layers(&items.concat())), expected);
+}
+
 #[test]
 fn calls_of_one_module_are_layers() {
     let calls: Vec<String> = (0..5).flat_map(|_| block("m/shared")).collect();

@@ -2,7 +2,7 @@
 //! same modules. If names show no modules, a node is a run between places where little data flows.
 
 use super::evidence::RunSums;
-use super::paths::shared;
+use super::paths::{bare, is_number, shared};
 use std::ops::Range;
 
 /// A node of the module tree: one run of a module, that is consecutive operations of the forward
@@ -75,7 +75,8 @@ impl Tree {
         mut depth: usize,
         component: Option<Box<str>>,
     ) -> usize {
-        // A module with only one submodule is merged with it, and has the path of the outer one.
+        // A module with only one submodule is merged with it, and has the path of the outer one; but
+        // a list of modules is never called, so the path of its only item is taken.
         let mut path_depth = depth;
         let runs = loop {
             let runs = self.runs(operations.clone(), depth);
@@ -86,7 +87,7 @@ impl Tree {
                         ..
                     },
                 ] => {
-                    let is_inside_name = !next.starts_with(['/', '.']);
+                    let is_inside_name = !next.starts_with(['/', '.']) || is_number(bare(next));
                     if path_depth == depth && (depth == 0 || is_inside_name) {
                         path_depth += 1;
                     }

@@ -272,7 +272,7 @@ impl ForwardModules {
 
 /// A run is small if it has at most 1/`SMALL` of the operations and of the bytes of a typical run
 /// ([`typical`]). Factors from 3 to 12 choose the same blocks of all models tried.
-const SMALL: u64 = 8;
+const SMALL: u64 = 6;
 
 /// Returns the size of a typical run: the smallest size such that all sizes up to it add up to at
 /// least half of the total; 0 without sizes.
@@ -368,7 +368,7 @@ impl ModuleLayers {
     /// Returns the indices of the first and the last layer whose module has the same types of
     /// operations as that of another layer, such as the blocks of a transformer; `None` if there
     /// are none.
-    fn blocks(&self) -> Option<(usize, usize)> {
+    pub(super) fn blocks(&self) -> Option<(usize, usize)> {
         let ForwardModules { tree, sums, .. } = &*self.modules;
         let module = |layer: &ModuleLayer| self.modules.module(&layer.nodes);
         let modules = self.layers.iter().map(module);

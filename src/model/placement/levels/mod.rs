@@ -280,7 +280,8 @@ impl<'a> Levels<'a> {
     /// Returns, by node, the layer in or right before whose code it is called: In before the first
     /// node with a layer, else the layer of the next such node.
     fn called(&self) -> Vec<Level> {
-        let forward = |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
+        let forward =
+            |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
         let nodes = 0..self.seeds.len();
         let first = nodes.clone().find(|&node| forward(node).is_some());
         let mut called = vec![0; self.seeds.len()];
