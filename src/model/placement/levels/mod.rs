@@ -351,8 +351,14 @@ impl<'a> Levels<'a> {
         }
         let can_be = |level: &Level| levels.contains(level) && self.can_be_at(node, *level);
         bytes.retain(|level, _| can_be(level));
-        let mut mirrored = bytes.keys().filter(|&&level| self.mirrors(node, level));
-        if let (Some(&level), None) = (mirrored.next(), mirrored.next()) {
+        let mirrors = |level: &Level| self.mirrors(node, *level);
+        let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
+        if mirrored.is_empty() {
+            // The layer of a pooling may make no variable of its gradient, and use no gradient.
+            let levels = levels.clone().filter(mirrors);
+            mirrored = levels.filter(can_be).collect();
+        }
+        if let [level] = mirrored[..] {
             return Reach::At(level);
         }
         let most = bytes

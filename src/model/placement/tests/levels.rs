@@ -329,3 +329,25 @@ fn an_embedding_that_both_towers_share_is_of_in() {
     let placed = case.placed(&PlacementOptions::default());
     assert_eq!(ends.map(|end| placed.operation(end).0), ["In", "In"]);
 }
+
+/// The gradient of the pooling in layer 2 gets its gradient from layer 3 and leaves a larger one to
+/// layer 1.
+#[test]
+fn a_gradient_is_where_the_only_operation_of_its_sizes_is() {
+    let mut case = Case::default();
+    let [first, pool, last, last_grad, pool_grad, first_grad] = case.operations([
+        "layer/1/x",
+        "layer/2/pool",
+        "layer/3/x",
+        "layer/3/x_grad",
+        "pool_grad",
+        "layer/1/x_grad",
+    ]);
+    case.variable(&[first, pool, pool_grad], PASSING, 400, "");
+    case.variable(&[pool, last], PASSING, 40, "");
+    case.passing(&[last, last_grad], "");
+    case.variable(&[last_grad, pool_grad], PASSING, 40, "");
+    case.variable(&[pool_grad, first_grad], PASSING, 400, "");
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(pool_grad).0, "2");
+}
