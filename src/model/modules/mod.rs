@@ -3,8 +3,7 @@
 //!
 //! A layer is a run of consecutive operations of the forward pass that one module calls. `paths`
 //! finds the path of each operation in the module tree, `tree` builds the tree, `which_are_layers`
-//! chooses the modules that are layers and joins small runs to their neighbours, and `names` gives
-//! layers short names. If names of operations show no modules, the flow of data gives the tree.
+//! chooses the modules that are layers, and `names` gives layers short names. If names of operations show no modules, the flow of data gives the tree.
 
 mod calls;
 mod description;
@@ -26,7 +25,7 @@ pub use calls::ModuleCalls;
 use evidence::{Evidence, RunSums, forward};
 pub(crate) use outline::ModuleRow;
 use paths::{Lookup, components, full_paths, scope_and_type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
@@ -183,7 +182,7 @@ impl ForwardModules {
         layers: Vec<Vec<usize>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
-        let paths: Vec<String> = layers.iter().map(|nodes| self.path(nodes)).collect();
+        let paths = self.paths(&layers);
         let named = names(&paths).into_iter().zip(paths).zip(layers);
         let layer = |((name, path), nodes): ((String, String), Vec<usize>)| ModuleLayer {
             name,
@@ -192,6 +191,26 @@ impl ForwardModules {
             nodes,
         };
         named.map(layer).collect()
+    }
+
+    /// Returns the paths of layers, given as the nodes of each. A path that several layers have is
+    /// that of a module which runs several times, or the beginning of several modules' names; then
+    /// it is the path of the module whose operation is the first.
+    fn paths(&self, layers: &[Vec<usize>]) -> Vec<String> {
+        let first = |nodes: &[usize]| {
+            let module = &self.tree.nodes[self.module(nodes)];
+            self.tree.paths[module.operations.start].concat()
+        };
+        let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
+        for nodes in layers {
+            let firsts = firsts.entry(self.path(nodes)).or_default();
+            firsts.insert(first(nodes));
+        }
+        let path = |nodes: &Vec<usize>| match self.path(nodes) {
+            path if firsts[&path].len() > 1 => first(nodes),
+            path => path,
+        };
+        layers.iter().map(path).collect()
     }
 
     /// Returns the node with the most operations of the modules among `nodes` (at least one), the

@@ -143,13 +143,18 @@ fn numbers_in_flat_names_are_parts_of_paths() {
     assert_eq!(names(&found)[4], "conv3_block2");
 }
 
+/// Two layers consist of modules whose names begin with `conv`, and neither is a second run.
 #[test]
-fn a_cast_between_blocks_goes_to_its_neighbour() {
-    let mut all = blocks("m", 2);
-    all.push("cast/Cast".into());
-    all.extend(block("m/2"));
-    all.extend(block("m/3"));
-    assert_eq!(layers(&all).layers.len(), 4);
+fn layers_of_unlike_modules_are_no_runs_of_one() {
+    let all = [
+        "conv_0/Conv",
+        "conv_1/Conv",
+        "bn/Norm",
+        "conv_5/Conv",
+        "conv_6/Conv",
+    ];
+    let all = all.map(|name| format!("net/{name}"));
+    assert_eq!(names(&layers(&all)), ["conv_0", "bn", "conv_5"]);
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! Chooses the modules that are layers (docs/model.md, "Layers from modules"): the nodes that cover
-//! the module tree with the shortest description of the program, with small runs joined to their
-//! neighbours. If names show no modules, the layers are runs of about equal bytes.
+//! the module tree with the shortest description of the program, except that chains of blocks are
+//! cut. If names show no modules, the layers are runs of about equal bytes.
 //!
 //! Frameworks keep a weight on one IPU, and In and Out may share the first. So operations at both
 //! ends of a model that share a weight, such as an embedding and the head, belong to In or Out: as
 //! layers they would have to be on one IPU with all layers between them.
 
 use super::evidence::RunSums;
-use super::paths::shared;
 use super::tree::{Node, Tree};
 use super::{ForwardModules, ModuleLayer, ModuleLayers};
 use crate::model::Model;
@@ -80,7 +79,7 @@ impl ForwardModules {
                 chosen.push(number);
             }
         }
-        self.attach(self.with_own(chosen))
+        self.with_own(chosen)
     }
 
     /// Returns, by node of the module tree, whether it is a container of layers and no layer
@@ -225,67 +224,6 @@ impl ForwardModules {
         }
         runs
     }
-
-    /// Joins small `runs` that are unlike all others, such as a cast, to the run before or after
-    /// them, whichever shares more of their path; if both share equally much, to the next run if
-    /// data flows there, else to the run before. Returns the nodes of each resulting run.
-    fn attach(&self, runs: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-        let of_runs: Vec<Range<usize>> = runs.iter().map(|nodes| self.run(nodes)).collect();
-        let described = Lengths::new(&self.sums, of_runs.iter());
-        let operations: Vec<u64> = of_runs.iter().map(|run| run.len() as u64).collect();
-        let bytes: Vec<u64> = of_runs.iter().map(|run| self.sums.bytes(run)).collect();
-        let (typical_operations, typical_bytes) = (typical(&operations), typical(&bytes));
-        let is_small = |at: usize| {
-            operations[at].saturating_mul(SMALL) <= typical_operations
-                && bytes[at].saturating_mul(SMALL) <= typical_bytes
-                && described.is_unique(&of_runs[at])
-        };
-        let path = |at: usize| self.tree.path(self.module(&runs[at]));
-        let depth = |a: usize, b: usize| shared(path(a), path(b));
-        // By run: whether it joins the run before it.
-        let mut is_joined = vec![false; runs.len()];
-        for at in (0..runs.len()).filter(|&at| is_small(at)) {
-            let before = at.checked_sub(1).map(|before| depth(before, at));
-            let after = (at + 1 < runs.len()).then(|| depth(at, at + 1));
-            let is_before = match (before, after) {
-                (Some(before), Some(after)) if before == after => {
-                    !self.flows(&of_runs[at], &of_runs[at + 1])
-                }
-                (before, after) => before > after,
-            };
-            match (is_before, before, after) {
-                (true, Some(_), _) => is_joined[at] = true,
-                (false, _, Some(_)) => is_joined[at + 1] = true,
-                _ => {}
-            }
-        }
-        let mut joined: Vec<Vec<usize>> = Vec::new();
-        for (nodes, is_joined) in runs.into_iter().zip(is_joined) {
-            match joined.last_mut() {
-                Some(last) if is_joined => last.extend(nodes),
-                _ => joined.push(nodes),
-            }
-        }
-        joined
-    }
-}
-
-/// A run is small if it has at most 1/`SMALL` of the operations and of the bytes of a typical run
-/// ([`typical`]). Factors from 3 to 12 choose the same blocks of all models tried.
-const SMALL: u64 = 6;
-
-/// Returns the size of a typical run: the smallest size such that all sizes up to it add up to at
-/// least half of the total; 0 without sizes.
-fn typical(sizes: &[u64]) -> u64 {
-    let mut sorted = sizes.to_vec();
-    sorted.sort_unstable();
-    let all: u128 = sorted.iter().map(|&size| u128::from(size)).sum();
-    let mut seen = 0;
-    let typical = sorted.iter().find(|&&size| {
-        seen += u128::from(size);
-        2 * seen >= all
-    });
-    typical.copied().unwrap_or(0)
 }
 
 /// If names show no modules, a layer has at most 1/`RUNS` of the bytes of all operations.
