@@ -312,6 +312,9 @@ fn two_towers() -> (Case, [usize; 2]) {
     ] {
         case.passing(&[from, to], "");
     }
+    for (input, name) in [(image, "pixels"), (words, "ids")] {
+        case.passing(&[input], name);
+    }
     (case, [image, words])
 }
 
