@@ -38,7 +38,7 @@ impl ModuleLayers {
             layer_of.extend(layer.nodes.iter().map(|&node| (node, &layer.name)));
         }
         let mut runs: FxHashMap<&[Box<str>], usize> = FxHashMap::default();
-        for node in 0..tree.nodes.len() {
+        for node in (0..tree.nodes.len()).filter(|&node| !tree.nodes[node].is_own) {
             *runs.entry(tree.path(node)).or_default() += 1;
         }
         let mut rows = Vec::new();
