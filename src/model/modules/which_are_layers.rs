@@ -84,7 +84,8 @@ impl ForwardModules {
 
     /// Returns, by node of the module tree, whether it is a container of layers and no layer
     /// itself: the model, a module most of whose operations are in [chains](Self::is_chain) of
-    /// blocks, or a large module unlike all others.
+    /// blocks, a large module unlike all others, or the [beginning of several
+    /// names](Self::begins_names).
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
@@ -103,8 +104,9 @@ impl ForwardModules {
                 counts.max().unwrap_or(0)
             };
             let is_large = self.sums.is_large(operations) && described.is_unique(operations);
-            is_container[number] = !node.children.is_empty()
-                && (number == 0 || 2 * chained[number] > operations.len() || is_large);
+            let is_divided = number == 0 || is_large || self.begins_names(node);
+            is_container[number] =
+                !node.children.is_empty() && (is_divided || 2 * chained[number] > operations.len());
         }
         is_container
     }
@@ -140,6 +142,16 @@ impl ForwardModules {
                 .all(|a| numbers.clone().any(|b| is_like(a, b)))
             && self.follow_each_other(&items)
             && items[1..].iter().all(is_narrow)
+    }
+
+    /// Returns whether a node is the beginning of several modules' names, such as of `time_proj` and
+    /// `time_embedding`, and no module: dots separate the modules in the paths of parameters.
+    fn begins_names(&self, node: &Node) -> bool {
+        let parts = node.children.iter().map(|&child| &self.tree.nodes[child]);
+        let mut names = parts.filter_map(|part| part.component.as_deref());
+        let paths = &self.tree.paths[node.operations.clone()];
+        let mut inner = paths.iter().flat_map(|path| path.iter().skip(node.depth));
+        names.any(|name| !name.starts_with(['/', '.'])) && inner.any(|part| part.starts_with('.'))
     }
 
     /// Returns whether data flows from each of `nodes`, or from what runs between them, to the next
