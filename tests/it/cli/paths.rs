@@ -1,6 +1,6 @@
 //! Paths that are no files, or that cannot be written to: each is reported before anything is read.
 
-use crate::support::{copy, finish, piped, popliner, run_fixture};
+use crate::support::{copy, finish, piped, popliner};
 use std::path::Path;
 
 /// Runs `work` in a folder of its own, with both files of a fixture.

@@ -5,7 +5,7 @@ use crate::oracle::layers::Rules;
 use crate::oracle::{self, Oracle};
 use crate::support::models::{Random, generate, options};
 use crate::support::vary;
-use crate::support::{Run, copy, model, model_in, popliner};
+use crate::support::{copy, model, model_in};
 use popliner::message::Warning;
 use popliner::model::{CycleSource, OperationCycles};
 use popliner::profile::Profile;

@@ -5,7 +5,7 @@
 
 use super::number;
 use crate::support::models::{Random, generate, seeds};
-use crate::support::{ONE_IPU_FIXTURES, Run, each, fixture, popliner, root, typed};
+use crate::support::{ONE_IPU_FIXTURES, Run, each, popliner, root, typed};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Case {
 fn drawn(seed: u64, folder: &std::path::Path) -> Case {
     let mut random = Random(seed);
     let model = match seed % 3 {
-        0 => fixture(random.one_of(&ONE_IPU_FIXTURES)),
+        0 => format!("fixtures/{}", random.one_of(&ONE_IPU_FIXTURES)),
         _ => {
             let framework = random.one_of(&["popart", "poptorch", "tensorflow"]);
             let mode = random.one_of(&["training", "training", "inference"]);

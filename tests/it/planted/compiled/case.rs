@@ -152,6 +152,7 @@ fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report 
     let names = later.map(|stage| positions.name(stage.start).to_string());
     let pipeline = case.pipeline();
     let request = Request {
+        layers: layer_options(),
         memory_per_tile: limits,
         judged: Some(JudgedSplit::FirstLayers(names.collect())),
         goal: Some(Goal::Peak),
@@ -166,7 +167,7 @@ fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report 
         },
         ..Request::default()
     };
-    layers.split(&request).expect("a prediction")
+    analysis.split(&request).expect("a prediction")
 }
 
 /// Writes the compilation with these cuts, and reads it.
@@ -183,7 +184,7 @@ fn compile(
     let options = CompilationOptions {
         debug: Some(folder.path().join("debug.cbor")),
         is_debug_named: true,
-        trust_debug_info: true,
+        allow_incomplete: true,
         layers: layer_options(),
         ..CompilationOptions::default()
     };
