@@ -31,6 +31,7 @@ mod variables;
 use super::lanes::{Bytes, LANES};
 use super::neighbours::{self, BuffersByWidth, NeighbourUses};
 use super::pipeline::TileFlows;
+use super::update::{TileUpdates, UpdatePhase};
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
@@ -125,7 +126,7 @@ impl MemoryModel<'_> {
     /// If one tile has more variables or code than any real tile.
     fn costs_on(
         order: Vec<Range<u32>>,
-        pipelines: Vec<PipelineRanges<'_>>,
+        mut pipelines: Vec<PipelineRanges<'_>>,
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         let model = pipelines[0].model;
@@ -136,6 +137,7 @@ impl MemoryModel<'_> {
             are_apart: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             alike: alike(&pipelines),
+            updates: number_updates(&mut pipelines),
             pipelines,
         };
         rayon::broadcast(|_| pass.work(task));
@@ -192,6 +194,24 @@ struct RangePass<'a> {
     /// Sets of pipelines in which the same variables count, so that each set is examined at once:
     /// for each set, a flag for each of `pipelines`.
     alike: Vec<Vec<bool>>,
+    /// The distinct weight updates of `pipelines`, as [`PipelineRanges::update`] numbers them.
+    updates: Vec<&'a UpdatePhase>,
+}
+
+/// Numbers the weight updates of `pipelines`, which differ only with the place of optimizer state
+/// and the number of replicas. Returns the distinct ones in the order of their numbers.
+fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
+    let mut updates: Vec<&UpdatePhase> = Vec::new();
+    for pipeline in pipelines {
+        if let Some(own) = pipeline.model.update.as_deref() {
+            let known = updates.iter().position(|update| update.is_like(own));
+            pipeline.update = Some(known.unwrap_or(updates.len()));
+            if known.is_none() {
+                updates.push(own);
+            }
+        }
+    }
+    updates
 }
 
 /// Divides `pipelines` into sets in which the same variables count at the same steps. Returns for
@@ -217,6 +237,7 @@ struct RangeScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     variables: EnteringVariables<N>,
     flows: TileFlows<N>,
+    updates: TileUpdates<N>,
     entered: Entered<B, N>,
     /// For each pipeline of the pass: the bytes that it adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
@@ -286,6 +307,7 @@ impl RangePass<'_> {
             flows,
             entered,
             pipelines,
+            ..
         } = scratch;
         code::load(self.model, &tiles, &mut entered.code)?;
         for alike in &self.alike {
@@ -297,27 +319,28 @@ impl RangePass<'_> {
                 .filter(|(_, is_alike)| **is_alike)
                 .map(|(pair, _)| pair)
                 .collect();
-            let Some((first, _)) = paired.first() else {
-                continue;
-            };
-            variables.load(first.model, uses, &mut entered.always)?;
-            let cells = variables.places.saturating_mul(first.model.layers());
+            let model = paired[0].0.model;
+            variables.load(model, uses, &mut entered.always)?;
+            let cells = variables.places.saturating_mul(model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
             }
+            let is_in = |number| paired.iter().any(|(own, _)| own.update == Some(number));
+            let updates = self.updates.iter().copied().enumerate();
             let on_tiles = OnTiles {
                 tiles: tiles.clone(),
                 uses,
                 variables,
                 flows,
+                updates: updates.filter(|&(number, _)| is_in(number)).collect(),
             };
             examine(&on_tiles, entered, &mut paired);
         }
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline adds to ranges, for the tiles whose uses are in
-    /// `scratch`.
+    /// Loads the bytes that each pipeline and each weight update adds to ranges, for the tiles whose
+    /// uses are in `scratch`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -325,19 +348,20 @@ impl RangePass<'_> {
         &self,
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<(), TooManyPlaces> {
-        let RangeScratch {
-            uses,
-            flows: tile_flows,
-            pipelines,
-            ..
-        } = scratch;
-        pipelines.resize_with(self.pipelines.len(), Default::default);
         if let Some(flows) = &self.model.flows {
-            tile_flows.load(self.model, flows, uses);
+            scratch.flows.load(self.model, flows, &scratch.uses);
         }
+        let updates = &mut scratch.entered.updates;
+        updates.resize_with(self.updates.len(), Default::default);
+        for (phase, update) in self.updates.iter().zip(updates) {
+            scratch.updates.load(self.model, phase, &scratch.uses);
+            update.load(self.model, phase, &scratch.updates)?;
+        }
+        let pipelines = &mut scratch.pipelines;
+        pipelines.resize_with(self.pipelines.len(), Default::default);
         self.pipelines
             .iter()
             .zip(pipelines)
-            .try_for_each(|(pipeline, scratch)| pipeline.load((tile_flows, uses), scratch))
+            .try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
     }
 }

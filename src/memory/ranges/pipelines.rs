@@ -1,9 +1,8 @@
 //! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile.
 
 use crate::memory::lanes::{self, ByLane, plus};
-use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
-use crate::memory::update::{RangeUpdates, TileUpdates};
+use crate::memory::update::RangeUpdates;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::TooManyPlaces;
 use std::ops::Range;
@@ -22,6 +21,9 @@ pub(super) struct PipelineRanges<'a> {
     ends: Vec<AtomicUsize>,
     /// The maximum number of stages of a split.
     stages: usize,
+    /// The number of the pipeline's weight update among those of all pipelines of the pass; `None`
+    /// if the update is no phase of its own.
+    pub update: Option<usize>,
     /// The ranges in which the tensors of each flow (tensors with the same users) take bytes;
     /// `None` without a pipeline.
     patterns: Option<Patterns>,
@@ -43,8 +45,6 @@ pub(super) struct PipelineScratch<const N: usize> {
     /// For 0, 1, ... stages after the range: the bytes of all additional copies of tensors that the
     /// range stashes.
     copies: Vec<[u64; N]>,
-    tile_updates: TileUpdates<N>,
-    updates: RangeUpdates<N>,
 }
 
 impl<const N: usize> PipelineScratch<N> {
@@ -78,6 +78,7 @@ impl<'a> PipelineRanges<'a> {
                 .map(|start| AtomicUsize::new(end(start)))
                 .collect(),
             stages,
+            update: None,
             patterns: model.flows.as_ref().map(patterns),
             peaks: RangePeakTable::new(layers, columns + 1),
         }
@@ -92,25 +93,16 @@ impl<'a> PipelineRanges<'a> {
             && model.is_away_as(other)
     }
 
-    /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles; `tiles` has
-    /// the flows (tensors with the same users) of these tiles, `uses` their variables.
+    /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles, except those
+    /// of its weight update; `tiles` has the flows (tensors with the same users) of these tiles.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
     pub fn load<const N: usize>(
         &self,
-        (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
+        tiles: &TileFlows<N>,
         scratch: &mut PipelineScratch<N>,
     ) -> Result<(), TooManyPlaces> {
-        if let Some(phase) = &self.model.update {
-            let PipelineScratch {
-                tile_updates,
-                updates,
-                ..
-            } = scratch;
-            tile_updates.load(self.model, phase, uses);
-            updates.load(self.model, phase, tile_updates)?;
-        }
         match (&self.model.flows, &self.patterns) {
             (Some(flows), Some(patterns)) => {
                 let additions = &mut scratch.additions;
@@ -133,18 +125,16 @@ impl<'a> PipelineRanges<'a> {
         if self.patterns.is_some() {
             scratch.additions.begin(start, tiles);
         }
-        if self.model.update.is_some() {
-            scratch.updates.begin(start);
-        }
     }
 
     /// Adds the last position of `range` to the current range, which must be the rest of `range`.
-    /// Returns for each of `tiles`, by lane, the bytes (without what the pipeline adds) above which
-    /// the tile raises a peak of the range. `None` if the range does not fit on the tiles so far.
+    /// `updates` has the bytes of weight updates in `range`. Returns for each of `tiles`, by lane,
+    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range.
+    /// `None` if the range does not fit on the tiles so far.
     pub fn add<const N: usize>(
         &self,
         range: Range<usize>,
-        tiles: Range<u32>,
+        (tiles, updates): (Range<u32>, &[RangeUpdates<N>]),
         scratch: &mut PipelineScratch<N>,
     ) -> Option<[u64; N]> {
         let (start, last) = (range.start, range.end - 1);
@@ -153,9 +143,8 @@ impl<'a> PipelineRanges<'a> {
             return None;
         }
         scratch.least = ByLane::default();
-        if let Some(phase) = &self.model.update {
-            scratch.updates.add(phase, last);
-            *scratch.least = scratch.updates.always(&self.model.overhead, tiles);
+        if let Some(update) = self.update {
+            *scratch.least = updates[update].always(&self.model.overhead, tiles);
         }
         if let Some(flows) = &self.model.flows {
             let additions = &mut scratch.additions;
@@ -202,18 +191,19 @@ impl<'a> PipelineRanges<'a> {
 
     /// Raises the peaks of the range from `start` to `last` (inclusive) to its bytes in the weight
     /// update, if that is a phase of its own. `fixed` has the range's code and always-live
-    /// variables on `tiles`, by lane.
+    /// variables on `tiles`, by lane, `updates` the bytes of weight updates.
     pub fn raise_in_update<const N: usize>(
         &self,
         (start, last): (usize, usize),
         (tiles, fixed): (Range<u32>, &[u64; N]),
+        updates: &[RangeUpdates<N>],
         scratch: &mut PipelineScratch<N>,
     ) {
-        if !scratch.is_on || self.model.update.is_none() {
+        let Some(update) = self.update.filter(|_| scratch.is_on) else {
             return;
-        }
-        let mut bytes = plus(fixed, scratch.updates.holes());
-        lanes::add(&mut bytes, scratch.updates.taken());
+        };
+        let mut bytes = plus(fixed, updates[update].holes());
+        lanes::add(&mut bytes, updates[update].taken());
         self.model.overhead.add_fragmentation_on(tiles, &mut bytes);
         let least = plus(&bytes, &scratch.least);
         self.peaks

@@ -8,10 +8,11 @@ use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
 use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::TileFlows;
+use crate::memory::update::{RangeUpdates, UpdatePhase};
 use std::ops::Range;
 
-/// The bytes on up to `N` tiles that ranges from the current start gain at each position, in three
-/// parts.
+/// The bytes on up to `N` tiles that ranges from the current start gain at each position, by
+/// what has them.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
     /// Bytes of the variables that are not live at every step, at each step at which a peak is
@@ -21,6 +22,8 @@ pub(super) struct Entered<B, const N: usize> {
     pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
     pub code: EnteringCode<N>,
+    /// Bytes of each weight update, as [`PipelineRanges::update`] numbers them.
+    pub updates: Vec<RangeUpdates<N>>,
 }
 
 /// The variables on some neighbouring tiles, in the forms that examining ranges needs.
@@ -29,6 +32,8 @@ pub(super) struct OnTiles<'a, const N: usize> {
     pub uses: &'a NeighbourUses<N>,
     pub variables: &'a EnteringVariables<N>,
     pub flows: &'a TileFlows<N>,
+    /// The weight updates of the pipelines that are examined, with their numbers.
+    pub updates: Vec<(usize, &'a UpdatePhase)>,
 }
 
 /// The pipelines that are examined at once, each with the bytes that it adds to the current range.
@@ -37,8 +42,8 @@ pub(super) type InPipelines<'a, 'b, const N: usize> =
 
 /// Raises the peaks of all ranges, in each of `pipelines`, to their bytes on `on_tiles`; longer
 /// ranges are skipped once a range fits in none of them. In all these pipelines the same variables
-/// count at the same steps. `entered` is a buffer, except for `always` and `code`, which must be
-/// loaded.
+/// count at the same steps. `entered` is a buffer, except for `always`, `code` and `updates`, which
+/// must be loaded.
 pub(super) fn examine<B: Bytes, const N: usize>(
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
@@ -76,6 +81,9 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
         self.always.begin(start);
         self.code.begin(start);
         self.blocks.begin(start);
+        for &(number, _) in &on_tiles.updates {
+            self.updates[number].begin(start);
+        }
     }
 }
 
@@ -92,9 +100,13 @@ fn ranges_from<B: Bytes, const N: usize>(
     let tiles = || on_tiles.tiles.clone();
     let mut window: Option<(usize, usize)> = None;
     for last in start..model.layers() {
-        let mut known = None;
+        for &(number, phase) in &on_tiles.updates {
+            entered.updates[number].add(phase, last);
+        }
+        let (updates, mut known) = (&entered.updates, None);
         for (pipeline, scratch) in pipelines.iter_mut() {
-            known = lowest(known, pipeline.add(start..last + 1, tiles(), scratch));
+            let added = pipeline.add(start..last + 1, (tiles(), updates), scratch);
+            known = lowest(known, added);
         }
         // The range fits in no pipeline.
         let Some(known) = known else { break };
@@ -108,7 +120,7 @@ fn ranges_from<B: Bytes, const N: usize>(
         if let Some(window) = window {
             lanes::add(&mut totals, &fixed);
             for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.raise_in_update((start, last), (tiles(), &totals), scratch);
+                pipeline.raise_in_update((start, last), (tiles(), &totals), updates, scratch);
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));

@@ -108,6 +108,11 @@ impl UpdatePhase {
         }))
     }
 
+    /// Is `other`, of the same model, the same phase?
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.place, self.replicas) == (other.place, other.replicas)
+    }
+
     /// Is the optimizer state loaded from memory outside the IPUs?
     fn is_off_chip(&self) -> bool {
         self.place.is_off_chip()
