@@ -3,7 +3,7 @@
 use super::pipeline::PHASES;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::{EVERYWHERE, PlaceSet, meets};
+use crate::model::{EVERYWHERE, PlaceSet};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -141,15 +141,17 @@ impl MemoryModel<'_> {
         if is_code && self.rules == Rules::Full {
             return false;
         }
-        let counts = |counted| counted == EVERYWHERE || meets(self.sets.places(counted), stage);
         let Some(number) = self.uses.of_data(class, set) else {
-            return counts(self.counted(set)) && self.model.classes.is_live(class, step);
+            return self.counts_in(self.counted(set), stage)
+                && self.model.classes.is_live(class, step);
         };
         let mut is_live = false;
         self.each_life(number, |(counted, with), live| {
             let has = |&(from, to): &(u32, u32)| from <= step && step < to;
             let has_other = with.is_none_or(|with| stage.contains(&(with as usize)));
-            is_live |= has_other && counts(counted) && live.is_none_or(|live| live.iter().any(has));
+            is_live |= has_other
+                && self.counts_in(counted, stage)
+                && live.is_none_or(|live| live.iter().any(has));
         });
         is_live
     }

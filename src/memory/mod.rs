@@ -42,7 +42,8 @@ pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 
 use crate::model::{
-    Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,
+    EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,
+    meets,
 };
 use code::CodeItem;
 use live_steps::CountedUses;
@@ -232,6 +233,12 @@ impl<'a> MemoryModel<'a> {
             .map(|tile| tile.total)
             .max()
             .unwrap_or(0)
+    }
+
+    /// Does a stage with the positions `stage` (end exclusive) have the bytes of the positions
+    /// `set`?
+    fn counts_in(&self, set: PlaceSet, stage: &Range<usize>) -> bool {
+        set == EVERYWHERE || meets(self.sets.places(set), stage)
     }
 
     /// Returns the positions that count variables with the use set `set`: a stage with any of these

@@ -105,7 +105,7 @@ impl<const N: usize> NeighbourUses<N> {
     /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
     pub fn most(&self) -> u64 {
         let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
-        lanes::sum(all).into_iter().max().unwrap_or(0)
+        lanes::highest(&lanes::sum(all))
     }
 }
 

@@ -89,22 +89,13 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
 /// adds depending on the number of stages? False without a pipeline.
 ///
 /// # Errors
-/// The errors of [`fits`].
+/// If the problem contradicts itself, or its constraints contradict each other.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.costs.is_by_depth() {
         return Ok(false);
     }
     let costs = &problem.costs.at_least();
-    fits(&Problem { costs, ..*problem })
-}
-
-/// Is there a plan, a split within the limits that obeys the constraints? The dynamic program
-/// decides this, without a proof.
-///
-/// # Errors
-/// If the problem contradicts itself, or its constraints contradict each other.
-fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
-    let checked = CheckedProblem::new(problem)?;
+    let checked = CheckedProblem::new(&Problem { costs, ..*problem })?;
     Ok(dynamic_program::solve(&checked).is_some())
 }
 

@@ -72,12 +72,9 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 /// If the problem or its constraints contradict themselves, or if costs are too large for exact
 /// arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    unproven_of(&CheckedProblem::new(problem)?)
-}
-
-fn unproven_of(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
-    let found = by_order(checked)?;
-    Ok(found.map(|found| with_shortest_step(checked, found)))
+    let checked = CheckedProblem::new(problem)?;
+    let found = by_order(&checked)?;
+    Ok(found.map(|found| with_shortest_step(&checked, found)))
 }
 
 /// Finds the best split by the objectives of the goal with the dynamic program. The time of a step

@@ -7,7 +7,7 @@ use super::{PlacedStage, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
-use crate::model::{EVERYWHERE, PlaceSet, meets};
+use crate::model::PlaceSet;
 use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
@@ -149,9 +149,13 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> [Additions; N] {
         let PlacedStage { positions, after } = &stage.stage;
-        let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), positions);
-        let accumulators = tiles.accumulators.iter().filter(|&&(set, _)| counts(set));
-        let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
+        let accumulators = lanes::sum(
+            tiles
+                .accumulators
+                .iter()
+                .filter(|&&(set, _)| memory.counts_in(set, positions))
+                .map(|&(_, bytes)| bytes),
+        );
         let least = |lane: usize| Additions {
             accumulators: accumulators[lane],
             ..Additions::default()

@@ -255,11 +255,11 @@ impl Pipeline {
     /// work on several micro-batches at once. Sequential stages do not, so they are included only
     /// if `self` has them. `requested` has the settings of the user.
     pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
-        let all = self.possible(requested, is_training).into_iter();
-        let is_open = |other: &Self| {
+        let mut open = self.possible(requested, is_training);
+        open.retain(|other| {
             other.schedule == self.schedule || other.schedule != Schedule::Sequential
-        };
-        all.filter(is_open).collect()
+        });
+        open
     }
 
     /// Returns all pipelines of the framework of a model whose usual pipeline is `self`, which
@@ -285,12 +285,11 @@ impl Pipeline {
             })
         };
         let own = [self.schedule];
-        let all = own
-            .iter()
-            .chain(others)
-            .flat_map(of_schedule)
-            .filter(|&other| other != self);
-        [self].into_iter().chain(all).collect()
+        let all = own.iter().chain(others).flat_map(of_schedule);
+        [self]
+            .into_iter()
+            .chain(all.filter(|&other| other != self))
+            .collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Recompute;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
-use crate::model::{EVERYWHERE, Framework, meets};
+use crate::model::Framework;
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 
@@ -83,8 +83,7 @@ impl MemoryModel<'_> {
             return weights;
         };
         for (number, variable) in (0u32..).zip(self.uses.all()) {
-            let counted = self.uses.known(number).counted;
-            if counted != EVERYWHERE && !meets(self.sets.places(counted), range) {
+            if !self.counts_in(self.uses.known(number).counted, range) {
                 continue;
             }
             match flows.updates(number) {

@@ -230,10 +230,17 @@ impl MemoryModel<'_> {
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let additions = &peak.additions;
         // Fragmentation is in proportion to the code and `bytes`; an update adds `state`.
+        let shares = peak.update.map_or(0, |update| update.shares);
+        let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
+        let gaps = |bytes: u64| self.overhead.fragmentation(tile, bytes) + of_shares;
         let parts = |phase: usize, (variables, overhead), bytes: u64, state: u64| Parts {
             variables,
             overhead: code.overhead + if plan.with_overhead { overhead } else { 0 },
-            gaps: self.fragmentation_on(tile, code.total() + bytes, peak, plan),
+            gaps: if plan.with_overhead {
+                gaps(code.total() + bytes)
+            } else {
+                0
+            },
             stash: additions.stash,
             accumulators: additions.accumulators,
             state: additions.state + state,
@@ -277,24 +284,6 @@ impl MemoryModel<'_> {
             }
             false => (in_passes, step, Some(on_tile)),
         }
-    }
-
-    /// Returns the bytes of fragmentation of a stage on `tile`: that of `bytes` bytes, which the
-    /// one-IPU compilation has too, and that of the shares of optimizer state in `peak`. 0 if
-    /// `plan` is without overhead.
-    fn fragmentation_on(
-        &self,
-        tile: usize,
-        bytes: u64,
-        peak: &StagePeak,
-        plan: &StagesToCompute<'_>,
-    ) -> u64 {
-        if !plan.with_overhead {
-            return 0;
-        }
-        let shares = peak.update.map_or(0, |update| update.shares);
-        let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
-        self.overhead.fragmentation(tile, bytes) + of_shares
     }
 
     /// Does the pipeline recompute the activations of each layer? No without a pipeline.

@@ -83,10 +83,7 @@ impl UpdatePhase {
             let role = found.role_of(model, variable);
             let is_parameter = model.is_parameter(variable.class, variable.set);
             let updates = role.map_or(Vec::new(), |_| found.updates_of(variable.set));
-            if let Some(UpdateRole::State {
-                is_shared_out: true,
-            }) = role
-            {
+            if role == Some(UpdateRole::SHARED_STATE) {
                 for &update in &updates {
                     is_shared_out[update as usize] = true;
                 }

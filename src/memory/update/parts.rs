@@ -37,6 +37,13 @@ pub(super) enum UpdateRole {
     Gradient,
 }
 
+impl UpdateRole {
+    /// The role of optimizer state that is sharded among replicas.
+    pub const SHARED_STATE: Self = Self::State {
+        is_shared_out: true,
+    };
+}
+
 /// All updates of a model, numbered from 0. The operation groups that update one weight, or that
 /// use the same optimizer state, form one update.
 #[derive(Debug)]
@@ -96,20 +103,14 @@ impl Updates {
     /// if they have none, or are optimizer state that stays on the chip.
     pub fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
         let kind = self.kinds[variable.set as usize];
-        let is_parameter = model.is_parameter(variable.class, variable.set);
-        if !is_parameter {
-            return kind.is_of_updates.then_some(UpdateRole::Temporary);
-        }
-        match kind {
-            SetKind { is_state: true, .. } => self.state(model, variable.set),
-            SetKind {
-                is_accumulator: true,
-                ..
-            } => Some(UpdateRole::Gradient),
-            SetKind {
-                is_weight: true, ..
-            } => Some(UpdateRole::Weight),
-            _ => None,
+        if !model.is_parameter(variable.class, variable.set) {
+            kind.is_of_updates.then_some(UpdateRole::Temporary)
+        } else if kind.is_state {
+            self.state(model, variable.set)
+        } else if kind.is_accumulator {
+            Some(UpdateRole::Gradient)
+        } else {
+            kind.is_weight.then_some(UpdateRole::Weight)
         }
     }
 
@@ -118,15 +119,15 @@ impl Updates {
     fn state(&self, model: &Model, set: u32) -> Option<UpdateRole> {
         let bytes = self.tensor_bytes[set as usize];
         let elements = self.elements(model, set);
-        let is_tensorflow = model.recording.framework == Framework::Tensorflow;
         let replicas = self.pipeline.replicas.max(1);
-        let is_large = match is_tensorflow {
-            true => bytes >= FEWEST_BYTES.saturating_mul(replicas),
-            false => elements >= FEWEST_ELEMENTS,
-        };
-        let may_share = match is_tensorflow {
-            true => is_large,
-            false => elements >= FEWEST_SHARED_ELEMENTS,
+        let (is_large, may_share) = if model.recording.framework == Framework::Tensorflow {
+            let is_large = bytes >= FEWEST_BYTES.saturating_mul(replicas);
+            (is_large, is_large)
+        } else {
+            (
+                elements >= FEWEST_ELEMENTS,
+                elements >= FEWEST_SHARED_ELEMENTS,
+            )
         };
         let place = self.pipeline.state;
         let is_shared_out = may_share && place.is_sharded() && replicas > 1;
@@ -310,13 +311,8 @@ impl GroupSets {
     /// Merges the sets of all `groups` into one.
     fn merge_all(&mut self, groups: &[u32]) {
         for pair in groups.windows(2) {
-            self.merge(pair[0], pair[1]);
+            let (a, b) = (self.first(pair[0]), self.first(pair[1]));
+            self.0[a.max(b) as usize] = a.min(b);
         }
-    }
-
-    /// Merges the set of group `a` and the set of group `b` into one.
-    fn merge(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.first(a), self.first(b));
-        self.0[a.max(b) as usize] = a.min(b);
     }
 }

@@ -123,7 +123,7 @@ impl<const N: usize> TileUpdates<N> {
             let Some(role) = in_update.role else {
                 continue;
             };
-            if role == SHARED_STATE && !phase.is_off_chip() {
+            if role == UpdateRole::SHARED_STATE && !phase.is_off_chip() {
                 self.shares
                     .push((set, wide.map(|bytes| phase.share(bytes))));
             }
@@ -167,11 +167,6 @@ impl<const N: usize> TileUpdates<N> {
         }
     }
 }
-
-/// The role of optimizer state that is sharded among replicas.
-const SHARED_STATE: UpdateRole = UpdateRole::State {
-    is_shared_out: true,
-};
 
 /// Adds `bytes`, by lane (tile), of variables with this `role` in an update, to `amounts`, the
 /// bytes of this update.
@@ -246,10 +241,7 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        let meets = |set: PlaceSet| {
-            let mut places = memory.sets.places(set).iter();
-            set == EVERYWHERE || places.any(|&place| positions.contains(&(place as usize)))
-        };
+        let meets = |set| memory.counts_in(set, positions);
         let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
             let wanted = all.iter().filter(|placing| is_wanted(placing.0));
             lanes::sum(wanted.map(|placing| placing.1))

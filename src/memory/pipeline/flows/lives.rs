@@ -42,12 +42,6 @@ impl PartInPlaces {
             steps,
         }
     }
-
-    /// Does this part say no more than the profile: live exactly at the steps `recorded`
-    /// (half-open), in all stages that count the variables?
-    fn is_as(&self, recorded: &[(u32, u32)]) -> bool {
-        self.places.is_none() && self.with.is_none() && self.steps[..] == *recorded
-    }
 }
 
 /// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive); all of them if
@@ -148,60 +142,53 @@ impl Loading<'_> {
         if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
             return Ok(known);
         }
-        let of_flow = (own_flow, is_layered);
-        let parts = match own {
-            None => self.parts(of_flow, until(end, recorded), recorded),
-            Some(own) => {
-                let own = own
-                    .iter()
-                    .map(|(position, steps)| (*position, until(end, steps)));
-                self.own_parts(of_flow, &own.collect::<Vec<_>>())
-            }
+        let parts = self.parts((own_flow, is_layered), (own, recorded), end);
+        let is_recorded = |part: &PartInPlaces| {
+            part.places.is_none() && part.with.is_none() && part.steps[..] == *recorded
         };
-        let life = self.store(parts)?;
+        let life = match &parts[..] {
+            [] => AS_RECORDED,
+            [part] if is_recorded(part) => AS_RECORDED,
+            _ => self.store(parts)?,
+        };
         if own.is_none() {
             self.known.insert(key, life);
         }
         Ok(life)
     }
 
-    /// Returns the liveness in stages of variables that all positions need at `steps`. `of_flow` is
-    /// the flow of the variables and its [`Flow::is_layered`]. The result is empty if it says no
-    /// more than the ranges `recorded` in the profile.
+    /// Returns the liveness in stages of variables that are live at the ranges `recorded` in the
+    /// profile; `own` has the steps at which each position needs them, if these differ. Both are
+    /// cut off at the step `end`. `of_flow` is the flow of the variables and its
+    /// [`Flow::is_layered`].
     fn parts(
         &self,
         of_flow: (&Flow, bool),
-        steps: Steps,
-        recorded: &[(u32, u32)],
+        (own, recorded): (Option<&Vec<StepsOfPosition>>, &[(u32, u32)]),
+        end: Option<u32>,
     ) -> Vec<PartInPlaces> {
-        let parts = match self.again {
-            None => vec![PartInPlaces::new(None, steps)],
-            Some(again) => self.flows.again(again, of_flow, &steps),
+        let Some(own) = own else {
+            let steps = until(end, recorded);
+            return match self.again {
+                None => vec![PartInPlaces::new(None, steps)],
+                Some(again) => self.flows.again(again, of_flow, &steps),
+            };
         };
-        match &parts[..] {
-            [part] if part.is_as(recorded) => Vec::new(),
-            _ => parts,
-        }
-    }
-
-    /// Returns the liveness in stages of variables that each position needs at its own steps, as
-    /// `own` says. `of_flow` is the flow of the variables and its [`Flow::is_layered`].
-    fn own_parts(&self, of_flow: (&Flow, bool), own: &[StepsOfPosition]) -> Vec<PartInPlaces> {
+        let own: Vec<_> = own
+            .iter()
+            .map(|(position, steps)| (*position, until(end, steps)))
+            .collect();
         match self.again {
-            None => listed(by_positions(own)).collect(),
-            Some(again) => self.flows.own_again(again, of_flow, own),
+            None => listed(by_positions(&own)).collect(),
+            Some(again) => self.flows.own_again(again, of_flow, &own),
         }
     }
 
-    /// Stores the parts of the liveness of one use, and returns their index in `lives`;
-    /// [`AS_RECORDED`] for no parts.
+    /// Stores the parts of the liveness of one use, and returns their index in `lives`.
     ///
     /// # Errors
     /// If more step ranges must be stored than [`limits::ENTRIES`].
     fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
-        if parts.is_empty() {
-            return Ok(AS_RECORDED);
-        }
         let ranges = parts.iter().map(|part| part.steps.len()).sum();
         self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
         let store = |part: PartInPlaces| {
