@@ -6,7 +6,6 @@ use super::code::by_kind;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, PlacedStage, Rules, StageMemory};
 use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableGroup};
-use crate::profile::TileBytes;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -71,13 +70,10 @@ impl MemoryModel<'_> {
             return Reducible::default();
         };
         let positions = &stage.positions;
-        let is_live = |item: &VariableGroup| {
-            self.is_live_in(positions, (item.class, item.set), (step, false))
-        };
         let live: Vec<VariableGroup> = self
             .uses
             .on_tile(memory.max_tile() as u32)
-            .filter(is_live)
+            .filter(|item| self.is_live_in(positions, (item.class, item.set), (step, false)))
             .collect();
         let sets = &self.model.use_sets;
         let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());
@@ -144,15 +140,19 @@ impl MemoryModel<'_> {
 
     /// Returns the bytes over all tiles of the code of the vertex types that the group uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
-        let of_type = |(vertex_type, present): &(u32, TileBytes)| {
-            let code = &self.model.vertex_code[*vertex_type as usize];
-            present
-                .runs()
-                .iter()
-                .map(|run| code.total_of(run.from as usize..run.to as usize))
-                .sum::<u64>()
-        };
-        group.code.vertex_types.iter().map(of_type).sum()
+        group
+            .code
+            .vertex_types
+            .iter()
+            .map(|(vertex_type, present)| {
+                let code = &self.model.vertex_code[*vertex_type as usize];
+                present
+                    .runs()
+                    .iter()
+                    .map(|run| code.total_of(run.from as usize..run.to as usize))
+                    .sum::<u64>()
+            })
+            .sum()
     }
 }
 

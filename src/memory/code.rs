@@ -215,11 +215,12 @@ fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
 /// ascending order of tiles. `runs` may overlap: their bytes are added. Tiles without a difference
 /// are left out.
 fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<Item = (u32, i64)> {
-    let ends = |run: &TileRun| {
-        let value = i64::from(run.value);
-        [(run.from, value), (run.to, -value)]
-    };
-    let mut changes: Vec<(u32, i64)> = runs.flat_map(ends).collect();
+    let mut changes: Vec<(u32, i64)> = runs
+        .flat_map(|run| {
+            let value = i64::from(run.value);
+            [(run.from, value), (run.to, -value)]
+        })
+        .collect();
     changes.sort_unstable_by_key(|&(tile, _)| tile);
     changes.dedup_by(|next, kept| {
         let is_same = next.0 == kept.0;

@@ -70,14 +70,17 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
-        let row = |(start, least): (usize, &Vec<u64>)| {
-            (1..=least.len())
-                .map(|length| start..start + length)
-                .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)))
-                .map(|(range, after)| peaks(range, after))
-                .collect()
-        };
-        let rows = least.iter().enumerate().map(row).collect();
+        let rows = least
+            .iter()
+            .enumerate()
+            .map(|(start, least)| {
+                (1..=least.len())
+                    .map(|length| start..start + length)
+                    .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)))
+                    .map(|(range, after)| peaks(range, after))
+                    .collect()
+            })
+            .collect();
         Self {
             pipeline: Some(ByDepth { stages, rows }),
             ..Self::new(least)
@@ -161,15 +164,16 @@ impl RangeCosts {
     /// is empty. In a pipeline, each range counts with its number of stages after it that needs the
     /// most bytes below the limit.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
-        let of_stage = |(range, least): (Range<usize>, u64)| {
-            let row = self
-                .pipeline
-                .as_ref()
-                .and_then(|costs| costs.of_range(&range));
-            let known = row.map(|row| row.iter().filter(|&&peak| peak < u64::MAX));
-            let highest = known.and_then(|known| known.copied().max());
-            (range, highest.unwrap_or(0).max(least))
-        };
-        self.iter().map(of_stage).max_by_key(|&(_, peak)| peak)
+        self.iter()
+            .map(|(range, least)| {
+                let row = self
+                    .pipeline
+                    .as_ref()
+                    .and_then(|costs| costs.of_range(&range));
+                let known = row.map(|row| row.iter().filter(|&&peak| peak < u64::MAX));
+                let highest = known.and_then(|known| known.copied().max());
+                (range, highest.unwrap_or(0).max(least))
+            })
+            .max_by_key(|&(_, peak)| peak)
     }
 }

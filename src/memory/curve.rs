@@ -169,8 +169,9 @@ impl MemoryModel<'_> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
         let of_pipeline = |tile: &Parts| tile.stash + tile.accumulators + tile.state;
-        let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + of_pipeline(tile);
-        tiles.map(fixed).collect()
+        tiles
+            .map(|(code, tile)| code.total() + tile.gaps + of_pipeline(tile))
+            .collect()
     }
 }
 

@@ -44,11 +44,13 @@ impl<'a> CountedUses<'a> {
             code: has_code.then_some(code),
             known: Arc::default(),
         };
-        let known = |variable: &VariableUse| KnownUse {
-            class: variable.class,
-            counted: placement.counted[variable.set as usize],
-        };
-        uses.known = uses.all().map(known).collect();
+        uses.known = uses
+            .all()
+            .map(|variable| KnownUse {
+                class: variable.class,
+                counted: placement.counted[variable.set as usize],
+            })
+            .collect();
         uses
     }
 

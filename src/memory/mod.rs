@@ -141,12 +141,11 @@ impl<'a> MemoryModel<'a> {
             placed.flows = None;
             return Ok(placed);
         }
-        let new = || Flows::new((model, placement), pipeline, self.end_of_passes());
-        let flows = placed.flows.take().unwrap_or_else(new).in_pipeline(
-            pipeline,
-            (model, placement),
-            &mut placed.sets,
-        )?;
+        let flows = placed
+            .flows
+            .take()
+            .unwrap_or_else(|| Flows::new((model, placement), pipeline, self.end_of_passes()))
+            .in_pipeline(pipeline, (model, placement), &mut placed.sets)?;
         placed.flows = Some(flows);
         Ok(placed)
     }

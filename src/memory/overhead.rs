@@ -81,10 +81,13 @@ impl Overhead {
         let kinds = model.recorded_code.each_ref();
         let recorded = |tile: u32| kinds.map(|bytes| u64::from(bytes.get(tile)));
         let recorded: Vec<_> = (0..model.target.num_tiles).map(recorded).collect();
-        let beyond = |(recorded, explained): (&[u64; 4], &[u64; 4])| {
-            std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
-        };
-        let code = recorded.iter().zip(&explained).map(beyond).collect();
+        let code = recorded
+            .iter()
+            .zip(&explained)
+            .map(|(recorded, explained)| {
+                std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
+            })
+            .collect();
         let mut fragmentation = vec![Fragmentation::default(); tiles];
         for (fragmentation, tile) in fragmentation.iter_mut().zip(&model.recorded.tiles) {
             fragmentation.bytes = tile.beyond_variables();

@@ -46,8 +46,10 @@ impl MemoryModel<'_> {
     /// between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let at = (self.model, self.placement);
-        let new = || Flows::new(at, self.pipeline, self.end_of_passes());
-        let flows = self.flows.clone().unwrap_or_else(new);
+        let flows = self
+            .flows
+            .clone()
+            .unwrap_or_else(|| Flows::new(at, self.pipeline, self.end_of_passes()));
         let mut changes = vec![[0i128; 2]; flows.places as usize];
         for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
@@ -57,11 +59,13 @@ impl MemoryModel<'_> {
         }
         changes.pop();
         let mut sent = [0; 2];
-        let at_cut = |changes: [i128; 2]| {
-            sent = [sent[0] + changes[0], sent[1] + changes[1]];
-            sent.map(|bytes| bytes as u64)
-        };
-        changes.into_iter().map(at_cut).collect()
+        changes
+            .into_iter()
+            .map(|changes| {
+                sent = [sent[0] + changes[0], sent[1] + changes[1]];
+                sent.map(|bytes| bytes as u64)
+            })
+            .collect()
     }
 
     /// Returns the framework that the model was written in.
@@ -191,10 +195,14 @@ impl LayerTraffic {
     /// those during whose steps it ends; both ascending.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
-            let is_met = |&layer: &u32| {
-                self.windows[layer as usize].is_some_and(|(first, last)| test(first, last))
-            };
-            shared.layers.iter().copied().filter(is_met).collect()
+            shared
+                .layers
+                .iter()
+                .copied()
+                .filter(|&layer| {
+                    self.windows[layer as usize].is_some_and(|(first, last)| test(first, last))
+                })
+                .collect()
         };
         let from = with(&|first, last| first <= start && start <= last);
         let to = with(&|first, last| first < end && end <= last + 1);
@@ -214,6 +222,7 @@ impl LayerTraffic {
 
 /// Returns all pairs of an element of `rows` and an element of `columns`.
 fn pairs(rows: &[u32], columns: &[u32]) -> Vec<(u32, u32)> {
-    let of_row = |&row: &u32| columns.iter().map(move |&column| (row, column));
-    rows.iter().flat_map(of_row).collect()
+    rows.iter()
+        .flat_map(|&row| columns.iter().map(move |&column| (row, column)))
+        .collect()
 }

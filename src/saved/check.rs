@@ -178,8 +178,9 @@ impl ModelChecks<'_> {
         let lead_on = |from: u32, to: &[u32]| {
             let first = if from == NO_NODE { 0 } else { from + 1 };
             let are_later = to.first().is_some_and(|&to| first <= to);
-            let exists = |&node: &u32| (node as usize) < flow.nodes.len();
-            are_later && to.is_sorted_by(|a, b| a < b) && to.iter().all(exists)
+            are_later
+                && to.is_sorted_by(|a, b| a < b)
+                && to.iter().all(|&node| (node as usize) < flow.nodes.len())
         };
         let mut in_nodes = flow.nodes.iter().flat_map(|node| &node.operations);
         let mut parameters = flow.parameters.iter();

@@ -282,15 +282,17 @@ pub(crate) fn near_cuts(
     farthest: u32,
     fits: impl Fn(usize) -> bool,
 ) -> Option<Vec<u32>> {
-    let around = |distance: u32| -> Vec<u32> {
-        let is_near = |&&at: &&u32| {
-            let around = at.saturating_sub(distance)..=at.saturating_add(distance);
-            cuts.range(around).next().is_some()
-        };
-        positions.iter().filter(is_near).copied().collect()
-    };
     (0..=farthest)
         .rev()
-        .map(around)
+        .map(|distance| -> Vec<u32> {
+            positions
+                .iter()
+                .filter(|&&at| {
+                    let around = at.saturating_sub(distance)..=at.saturating_add(distance);
+                    cuts.range(around).next().is_some()
+                })
+                .copied()
+                .collect()
+        })
         .find(|near| fits(near.len()))
 }

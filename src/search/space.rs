@@ -263,7 +263,7 @@ impl<'a> Space<'a> {
                 solution: Solution::unproven(plan.clone(), score),
                 peaks,
             };
-            let is_better = |best: &Candidate| {
+            if best.as_ref().is_none_or(|best| {
                 let by_fit = best.fits.cmp(&found.fits);
                 let by_peak = found.peak_bytes().cmp(&best.peak_bytes());
                 let by_goal = match found.fits {
@@ -271,8 +271,7 @@ impl<'a> Space<'a> {
                     false => Ordering::Equal,
                 };
                 by_fit.then(by_goal).then(by_peak).is_lt()
-            };
-            if best.as_ref().is_none_or(is_better) {
+            }) {
                 best = Some(found);
             }
         }
@@ -445,8 +444,12 @@ impl<'a> Computed<'a> {
 
 /// Drops the costs of all pipelines but those at `indices` if more than [`MAX_NUMBERS`] are kept.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
-    let numbers = |one: &Computed<'_>| one.ranges.iter().count() * (one.reach.stages + 1);
-    if computed.iter().map(numbers).sum::<usize>() <= MAX_NUMBERS {
+    if computed
+        .iter()
+        .map(|one| one.ranges.iter().count() * (one.reach.stages + 1))
+        .sum::<usize>()
+        <= MAX_NUMBERS
+    {
         return;
     }
     for (index, one) in computed.iter_mut().enumerate() {

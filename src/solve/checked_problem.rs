@@ -89,9 +89,12 @@ impl<'a> CheckedProblem<'a> {
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
     /// has none.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
-        let is_known =
-            |&objective: &Objective| objective != Objective::Cycles || self.problem.times.is_some();
-        self.problem.goal.order().iter().copied().filter(is_known)
+        self.problem
+            .goal
+            .order()
+            .iter()
+            .copied()
+            .filter(|&objective| objective != Objective::Cycles || self.problem.times.is_some())
     }
 
     /// Returns the highest limit, in bytes on one tile, of the first `stages` IPUs.
@@ -162,9 +165,11 @@ impl<'a> CheckedProblem<'a> {
 /// Returns for each boundary n (the one before position n, and one after the last) the number of
 /// required cuts at it or before it. `cuts_before` has the rule for the cut at each boundary.
 fn required_until(cuts_before: &[CutRule]) -> Vec<usize> {
-    let count = |count: &mut usize, cut: &CutRule| {
-        *count += usize::from(*cut == CutRule::Required);
-        Some(*count)
-    };
-    cuts_before.iter().scan(0, count).collect()
+    cuts_before
+        .iter()
+        .scan(0, |count, cut| {
+            *count += usize::from(*cut == CutRule::Required);
+            Some(*count)
+        })
+        .collect()
 }

@@ -134,8 +134,10 @@ fn between(
     }
     let needed = pin.ipu - before.ipu;
     let boundaries = before.position + 1..pin.position + 1;
-    let may = |position: &usize| cuts[*position] != CutRule::Forbidden;
-    let possible = boundaries.clone().filter(may).count();
+    let possible = boundaries
+        .clone()
+        .filter(|position| cuts[*position] != CutRule::Forbidden)
+        .count();
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");

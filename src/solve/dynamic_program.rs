@@ -207,8 +207,8 @@ impl<'a> StagePass<'a> {
             let Some(rest) = &rest[*end] else { continue };
             let values = self.combined(values, &rest.values);
             let is_better = best.is_none_or(|best| values < best.values);
-            let may_stand = |ipu| self.checked.may_stand(ipu, &(start..*end), *peak);
-            if is_better && ipu.is_none_or(may_stand) {
+            if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, &(start..*end), *peak))
+            {
                 best = Some(Rest { values, end: *end });
             }
         }

@@ -155,11 +155,12 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.highest_limit();
     let cuts = cuts_before(problem.constraints, problem.layers());
-    let required = |&position: &usize| cuts[position] == CutRule::Required;
     let mut certificate = Certificate {
         limit,
         ranges: Vec::new(),
-        cuts_before: (0..problem.layers()).filter(required).collect(),
+        cuts_before: (0..problem.layers())
+            .filter(|&position| cuts[position] == CutRule::Required)
+            .collect(),
         needed: Needed::Unsplittable,
     };
     let mut start = 0;

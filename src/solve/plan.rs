@@ -48,8 +48,9 @@ impl Plan {
     /// Returns for each position the number of its stage, from 0.
     pub(super) fn stage_of(&self) -> Vec<usize> {
         let stages = self.stages.iter().enumerate();
-        let of = |(stage, range): (usize, &Range<usize>)| range.clone().map(move |_| stage);
-        stages.flat_map(of).collect()
+        stages
+            .flat_map(|(stage, range)| range.clone().map(move |_| stage))
+            .collect()
     }
 }
 

@@ -114,9 +114,11 @@ impl Slots {
     /// Returns the slots if only one stage works at a time: one slot for each of `passes` on each
     /// micro-batch.
     fn one_after_the_other(passes: &[ActiveStages], stages: usize, micro_batches: u64) -> Self {
-        let of_pass = |pass| SlotKind::new(micro_batches, stages, std::iter::once(pass));
         Self {
-            kinds: passes.iter().map(of_pass).collect(),
+            kinds: passes
+                .iter()
+                .map(|pass| SlotKind::new(micro_batches, stages, std::iter::once(pass)))
+                .collect(),
         }
     }
 

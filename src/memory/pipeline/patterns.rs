@@ -36,9 +36,12 @@ pub(crate) struct Patterns {
 
 impl Patterns {
     pub fn new(flows: &Flows, positions: u32) -> Self {
-        let stretches = |flow| stretches(flows, flow, positions);
         Self {
-            of_flow: flows.list.iter().map(stretches).collect(),
+            of_flow: flows
+                .list
+                .iter()
+                .map(|flow| stretches(flows, flow, positions))
+                .collect(),
             out: flows.out_is_first.then(|| flows.stage_roles(flows.out())),
         }
     }
@@ -83,8 +86,11 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
         // With recomputation of stages, a stage runs again if any of its places has a backward
         // pass.
         Recompute::Stage => {
-            let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
-            turns.extend(flow.forward.iter().filter_map(last_back));
+            turns.extend(
+                flow.forward
+                    .iter()
+                    .filter_map(|&user| (0..=user).rev().find(|&place| flows.goes_back(place))),
+            );
         }
         // In and the first layer run again together.
         Recompute::Layer if turns.iter().any(|&place| place < 2) => turns.extend([0, 1]),
@@ -131,12 +137,15 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
 /// Cuts the half-open range `positions` before each of `cuts` that lies inside it (in any order).
 /// Returns the first and the last position (both inclusive) of each piece, in order.
 fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
-    let is_inside = |cut: &u32| (positions.start + 1..positions.end).contains(cut);
-    let mut ends: Vec<u32> = cuts.into_iter().filter(is_inside).collect();
+    let mut ends: Vec<u32> = cuts
+        .into_iter()
+        .filter(|cut| (positions.start + 1..positions.end).contains(cut))
+        .collect();
     ends.push(positions.end);
     ends.sort_unstable();
     ends.dedup();
     let mut first = positions.start;
-    let piece = |end| (std::mem::replace(&mut first, end), end - 1);
-    ends.into_iter().map(piece).collect()
+    ends.into_iter()
+        .map(|end| (std::mem::replace(&mut first, end), end - 1))
+        .collect()
 }

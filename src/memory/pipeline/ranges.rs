@@ -100,13 +100,14 @@ impl<const N: usize> RangeAdditions<N> {
         } = stretch;
         for (start, is_end) in [(starts.0, false), (starts.1 + 1, true)] {
             if let Some(events) = self.events.get_mut(start as usize) {
-                let event = |(last, is_end)| Event {
-                    quantity,
-                    last,
-                    is_end,
-                    flow,
-                };
-                events.extend([(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(event));
+                events.extend(
+                    [(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(|(last, is_end)| Event {
+                        quantity,
+                        last,
+                        is_end,
+                        flow,
+                    }),
+                );
             }
         }
     }

@@ -93,8 +93,10 @@ impl MemoryModel<'_> {
         };
         let tiles = model.model.variables.tiles();
         let task = progress.begin("computing ranges of layers", tiles.into());
-        let ranges = |&pipeline| PipelineRanges::new(pipeline, stages, &|_| true);
-        let pipelines = pipelines.iter().map(ranges).collect();
+        let pipelines = pipelines
+            .iter()
+            .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
+            .collect();
         Self::costs_on(model.in_groups(), pipelines, &task)
     }
 

@@ -250,13 +250,14 @@ impl<'a> PipelineRanges<'a> {
 
     /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
     pub fn into_costs(self) -> RangeCosts {
-        let row = |start: usize| {
-            let end = self.ends[start].load(Ordering::Relaxed).max(start);
-            (start..end)
-                .map(|last| self.peaks.of(start, last).get(0))
-                .collect()
-        };
-        let least = (0..self.ends.len()).map(row).collect();
+        let least = (0..self.ends.len())
+            .map(|start| {
+                let end = self.ends[start].load(Ordering::Relaxed).max(start);
+                (start..end)
+                    .map(|last| self.peaks.of(start, last).get(0))
+                    .collect()
+            })
+            .collect();
         match &self.patterns {
             None => RangeCosts::new(least),
             Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {

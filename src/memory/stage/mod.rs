@@ -139,8 +139,9 @@ impl MemoryModel<'_> {
     /// Computes for each position the memory of its own variables and code, without overhead and
     /// without additions of a pipeline.
     pub fn single_layers(&self) -> Vec<StageMemory> {
-        let stage = |layer| PlacedStage::anywhere(layer..layer + 1);
-        let layers: Vec<_> = (0..self.layers()).map(stage).collect();
+        let layers: Vec<_> = (0..self.layers())
+            .map(|layer| PlacedStage::anywhere(layer..layer + 1))
+            .collect();
         self.compute(&layers, Wanted::Layers)
     }
 
@@ -310,17 +311,19 @@ impl MemoryModel<'_> {
         let layered = self.code_sums(|set| meets(self.sets.places(set), range));
         let common = self.code_sums(is_common);
         let tiles = layered.into_iter().zip(common).enumerate();
-        let parts = |(tile, (layered, common)): (usize, ([u64; 4], [u64; 4]))| {
-            let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
-            let both = self.overhead.capped(tile, both);
-            let common = self.overhead.capped(tile, common);
-            let mut parts = Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));
-            if with_overhead {
-                parts.overhead = common.iter().sum::<u64>() + self.overhead.fixed(tile);
-            }
-            parts
-        };
-        tiles.map(parts).collect()
+        tiles
+            .map(|(tile, (layered, common))| {
+                let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
+                let both = self.overhead.capped(tile, both);
+                let common = self.overhead.capped(tile, common);
+                let mut parts =
+                    Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));
+                if with_overhead {
+                    parts.overhead = common.iter().sum::<u64>() + self.overhead.fixed(tile);
+                }
+                parts
+            })
+            .collect()
     }
 
     /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of

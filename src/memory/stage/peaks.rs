@@ -79,12 +79,11 @@ impl MemoryModel<'_> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
         let firsts = (0..tiles.div_ceil(at_once)).into_par_iter();
-        let of_neighbours = |scratches: &mut StageScratches, number: u32| {
-            let first = number * at_once;
-            self.peaks_on(first..tiles.min(first + at_once), plan, scratches)
-        };
         firsts
-            .map_init(StageScratches::default, of_neighbours)
+            .map_init(StageScratches::default, |scratches, number| {
+                let first = number * at_once;
+                self.peaks_on(first..tiles.min(first + at_once), plan, scratches)
+            })
             .flatten_iter()
             .collect()
     }
@@ -107,11 +106,13 @@ impl MemoryModel<'_> {
         {
             return peaks;
         }
-        let on = |tile| {
-            self.peaks_in_lanes(tile..tile + 1, plan, single)
-                .or_else(|| self.peaks_in_lanes(tile..tile + 1, plan, wide))
-        };
-        tiles.filter_map(on).flatten().collect()
+        tiles
+            .filter_map(|tile| {
+                self.peaks_in_lanes(tile..tile + 1, plan, single)
+                    .or_else(|| self.peaks_in_lanes(tile..tile + 1, plan, wide))
+            })
+            .flatten()
+            .collect()
     }
 
     /// Like [`MemoryModel::peaks_on`], for at most `N` tiles side by side. `None` if sums of type

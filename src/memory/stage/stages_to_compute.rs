@@ -80,10 +80,6 @@ impl<'a> StagesToCompute<'a> {
             .flows
             .as_ref()
             .filter(|_| is_whole && memory.rules == Rules::Full);
-        let in_flows = |flows: &'a Flows| {
-            let stages = stages.iter().cloned();
-            (flows, stages.map(|stage| flows.in_stage(stage)).collect())
-        };
         Self {
             stages,
             wanted,
@@ -92,7 +88,10 @@ impl<'a> StagesToCompute<'a> {
             phases: memory.phases.clone(),
             windows,
             starts,
-            flows: flows.map(in_flows),
+            flows: flows.map(|flows| {
+                let stages = stages.iter().cloned();
+                (flows, stages.map(|stage| flows.in_stage(stage)).collect())
+            }),
             update: memory.update.as_deref().filter(|_| is_whole),
             with_overhead: is_whole && memory.rules == Rules::Full,
         }
@@ -130,8 +129,11 @@ impl<'a> StagesToCompute<'a> {
             let stage = stage as usize;
             let is_late = row.kept_late.is_some_and(|flow| self.keeps(stage, flow));
             let positions = &self.stages[stage].positions;
-            let has = |position: u32| positions.contains(&(position as usize));
-            if !is_late && row.with.is_none_or(has) {
+            if !is_late
+                && row
+                    .with
+                    .is_none_or(|position| positions.contains(&(position as usize)))
+            {
                 visit(Some(stage));
             }
         }
@@ -186,14 +188,16 @@ impl MemoryModel<'_> {
     /// positions, end exclusive) that have any of these positions. The list of [`EVERYWHERE`] is
     /// empty.
     pub(crate) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
-        let of_set = |places: &[u32]| {
-            (0u32..)
-                .zip(stages)
-                .filter(|(_, stage)| meets(places, stage))
-                .map(|(number, _)| number)
-                .collect()
-        };
-        self.sets.iter().map(of_set).collect()
+        self.sets
+            .iter()
+            .map(|places| {
+                (0u32..)
+                    .zip(stages)
+                    .filter(|(_, stage)| meets(places, stage))
+                    .map(|(number, _)| number)
+                    .collect()
+            })
+            .collect()
     }
 
     /// Does `stage` keep copies of activations for micro-batches in flight, from which it restores

@@ -240,24 +240,25 @@ fn kinds(
         model.recording.framework,
         Framework::Popart | Framework::Poptorch | Framework::Popxl
     );
-    let of_set = |set: u32| {
-        let label = model.label_of(set);
-        let is_updated = !groups[set as usize].is_empty();
-        let is_of_updates = set != NO_USERS && is_updated && of_updates[set as usize];
-        let is_accumulator = label.is_accumulator();
-        let (forward, _) = by_pass.places(set);
-        let is_state = match has_names {
-            true => is_updated && has_mark(label, model.recording.accumulates),
-            false => is_of_updates && !is_accumulator && label.kind != TensorKind::Constant,
-        };
-        SetKind {
-            is_state,
-            is_accumulator,
-            is_weight: is_updated && !is_state && !is_accumulator && !forward.is_empty(),
-            is_of_updates,
-        }
-    };
-    (0..model.use_sets.len() as u32).map(of_set).collect()
+    (0..model.use_sets.len() as u32)
+        .map(|set| {
+            let label = model.label_of(set);
+            let is_updated = !groups[set as usize].is_empty();
+            let is_of_updates = set != NO_USERS && is_updated && of_updates[set as usize];
+            let is_accumulator = label.is_accumulator();
+            let (forward, _) = by_pass.places(set);
+            let is_state = match has_names {
+                true => is_updated && has_mark(label, model.recording.accumulates),
+                false => is_of_updates && !is_accumulator && label.kind != TensorKind::Constant,
+            };
+            SetKind {
+                is_state,
+                is_accumulator,
+                is_weight: is_updated && !is_state && !is_accumulator && !forward.is_empty(),
+                is_of_updates,
+            }
+        })
+        .collect()
 }
 
 /// Is `label` the name of optimizer state in PopART? `accumulates` says whether the profile has
@@ -281,11 +282,12 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
             of_label[label] = of_label[label].saturating_add(variable.bytes);
         }
     }
-    let of = |set: u32| match model.use_sets.label(set) {
-        0 => of_set[set as usize],
-        label => of_label[label as usize],
-    };
-    (0..model.use_sets.len() as u32).map(of).collect()
+    (0..model.use_sets.len() as u32)
+        .map(|set| match model.use_sets.label(set) {
+            0 => of_set[set as usize],
+            label => of_label[label as usize],
+        })
+        .collect()
 }
 
 /// Disjoint sets of operation groups (union-find). The entry of a group is itself, or an earlier

@@ -112,13 +112,14 @@ fn search(
     mut best: TimedSplit,
     max_slots: u64,
 ) -> Solution {
-    let of_number = |bounds| StageSearch::new(checked, times, bounds, &best);
-    let mut searches: Vec<StageSearch<'_>> = bounds.into_iter().filter_map(of_number).collect();
+    let mut searches: Vec<StageSearch<'_>> = bounds
+        .into_iter()
+        .filter_map(|bounds| StageSearch::new(checked, times, bounds, &best))
+        .collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
-    let may_be_best = |search: &&StageSearch<'_>| search.at_least.compare(best.rate).is_le();
     let mut paths: Vec<TimedSplit> = searches
         .iter()
-        .take_while(may_be_best)
+        .take_while(|search| search.at_least.compare(best.rate).is_le())
         .filter_map(|search| TimedSplit::new(checked, search.bounds.path()?))
         .collect();
     paths.sort_by(TimedSplit::compare);

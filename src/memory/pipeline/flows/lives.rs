@@ -191,16 +191,18 @@ impl Loading<'_> {
     fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
         let ranges = parts.iter().map(|part| part.steps.len()).sum();
         self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
-        let store = |part: PartInPlaces| {
-            let mut steps = part.steps;
-            steps.shrink_to_fit();
-            PartOfLife {
-                places: part.places.map(|places| self.sets.intern(&places)),
-                with: part.with,
-                steps,
-            }
-        };
-        let life = parts.into_iter().map(store).collect();
+        let life = parts
+            .into_iter()
+            .map(|part| {
+                let mut steps = part.steps;
+                steps.shrink_to_fit();
+                PartOfLife {
+                    places: part.places.map(|places| self.sets.intern(&places)),
+                    with: part.with,
+                    steps,
+                }
+            })
+            .collect();
         self.lives.push(life);
         Ok(self.lives.len() as u32 - 1)
     }
@@ -251,11 +253,10 @@ impl Flows {
         }
         let others = self.positions_of(others);
         // Additional steps count only in stages with a user of the tensor besides its maker.
-        let beside = |(places, steps): StepsOfPositions| {
+        let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)
-        };
-        let more = by_positions(&more).into_iter().map(beside);
+        });
         listed(by_positions(&always)).chain(more).collect()
     }
 }

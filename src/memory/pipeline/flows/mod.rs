@@ -82,8 +82,10 @@ impl Flows {
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
-        let is_summed = |of_use: &UseInPipeline| matches!(of_use, UseInPipeline::Accumulated(_));
-        let summed = match of_uses.iter().any(is_summed) {
+        let summed = match of_uses
+            .iter()
+            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)))
+        {
             true => SummedGradients::new(model, end),
             false => SummedGradients::default(),
         };
@@ -345,14 +347,14 @@ fn own_steps(
 ) -> FxHashMap<u32, Vec<StepsOfPosition>> {
     let own = OwnSteps::new(model, placement);
     let uses = model.variables.uses().par_iter().zip(of_uses).enumerate();
-    let of_use = |(number, (variable, of_use)): (usize, (&VariableUse, &UseInPipeline))| {
+    uses.filter_map(|(number, (variable, of_use))| {
         let &UseInPipeline::Flow(flow) = of_use else {
             return None;
         };
         let own = own.of(variable, &list[flow as usize]);
         (!own.is_empty()).then_some((number as u32, own))
-    };
-    uses.filter_map(of_use).collect()
+    })
+    .collect()
 }
 
 /// Does the host send the variables with this use set and class? If so, an operation that uses them

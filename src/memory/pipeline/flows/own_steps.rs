@@ -53,16 +53,19 @@ impl<'a> OwnSteps<'a> {
             return Vec::new();
         }
         let ends = self.ends(variable.set, ranges, positions);
-        let needs = |(at, &position): (usize, &u32)| {
-            let is_used = ends.iter().any(|ends| ends[at].is_some());
-            let steps = ranges.iter().zip(&ends).filter_map(|(&range, ends)| {
-                let is_elsewhere = is_used && ends[at].is_none();
-                let is_elsewhere = is_elsewhere && ends.iter().any(Option::is_some);
-                (!is_elsewhere).then(|| (range.0, self.end(range, (at, position), ends, flow)))
-            });
-            (position, steps.collect())
-        };
-        let own: Vec<StepsOfPosition> = positions.iter().enumerate().map(needs).collect();
+        let own: Vec<StepsOfPosition> = positions
+            .iter()
+            .enumerate()
+            .map(|(at, &position)| {
+                let is_used = ends.iter().any(|ends| ends[at].is_some());
+                let steps = ranges.iter().zip(&ends).filter_map(|(&range, ends)| {
+                    let is_elsewhere = is_used && ends[at].is_none();
+                    let is_elsewhere = is_elsewhere && ends.iter().any(Option::is_some);
+                    (!is_elsewhere).then(|| (range.0, self.end(range, (at, position), ends, flow)))
+                });
+                (position, steps.collect())
+            })
+            .collect();
         match own.iter().all(|(_, steps)| steps[..] == *ranges) {
             true => Vec::new(),
             false => own,

@@ -143,8 +143,12 @@ impl Segments {
         match flow.life {
             Life::Forward => {
                 let runs = |place: u32| self.first_step(place).is_some();
-                let again = |&&place: &&u32| Some(place) != maker && runs(place);
-                let others: Vec<u32> = flow.forward.iter().filter(again).copied().collect();
+                let others: Vec<u32> = flow
+                    .forward
+                    .iter()
+                    .filter(|&&place| Some(place) != maker && runs(place))
+                    .copied()
+                    .collect();
                 let until = others
                     .iter()
                     .filter_map(|&place| self.first_step(place))
