@@ -125,15 +125,17 @@ impl<'a> CheckedProblem<'a> {
 
     /// Does `plan` obey all limits and constraints, and has it an allowed number of stages?
     pub fn allows(&self, plan: &Plan) -> bool {
-        let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
-            let peak = self.problem.costs.peak(range.clone(), after);
-            let limit = self.problem.limits.of(stage);
-            peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-        };
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();
         plan.stages().len() <= self.stages
-            && plan.with_after().enumerate().all(fits)
+            && plan
+                .with_after()
+                .enumerate()
+                .all(|(stage, (range, after))| {
+                    let peak = self.problem.costs.peak(range.clone(), after);
+                    let limit = self.problem.limits.of(stage);
+                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
+                })
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 

@@ -168,16 +168,18 @@ fn too_many(
     if required.len() <= allowed {
         return None;
     }
-    let asks = |&position: &usize| {
-        constraints
-            .iter()
-            .find(|constraint| constraint.rule == Rule::CutBefore { position })
-    };
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
     // Pins come first, then the required cuts, the last one first: that cut is the one too many.
     let pins = pins.into_iter().flatten();
-    conflict(reason, pins.chain(required.iter().rev().filter_map(asks)))
+    conflict(
+        reason,
+        pins.chain(required.iter().rev().filter_map(|&position| {
+            constraints
+                .iter()
+                .find(|constraint| constraint.rule == Rule::CutBefore { position })
+        })),
+    )
 }
 
 /// Makes a [`Conflict`] of `all` constraints, of which the first two contradict each other;

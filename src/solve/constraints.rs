@@ -205,11 +205,10 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
     // A constraint that was added later may make an earlier one redundant.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
-        let by_others = |position| found.iter().any(|other| other.forbids(position));
         let mut forbidden = positions
             .clone()
             .filter(|&position| constraint.forbids(position));
-        if !forbidden.all(by_others) {
+        if !forbidden.all(|position| found.iter().any(|other| other.forbids(position))) {
             found.insert(place, constraint);
         }
     }

@@ -47,8 +47,9 @@ impl Plan {
 
     /// Returns for each position the number of its stage, from 0.
     pub(super) fn stage_of(&self) -> Vec<usize> {
-        let stages = self.stages.iter().enumerate();
-        stages
+        self.stages
+            .iter()
+            .enumerate()
             .flat_map(|(stage, range)| range.clone().map(move |_| stage))
             .collect()
     }

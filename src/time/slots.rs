@@ -100,12 +100,11 @@ impl Slots {
         };
         // In this slot, all passes have begun and none has ended.
         let full = (passes.len() as u64).saturating_sub(1);
-        let of_turn = |slot| {
+        let is_none = passes.is_empty();
+        let turns = (full..full + every).filter(|_| !is_none).map(|slot| {
             let active = active_passes(&passes, slot, (every, u64::MAX));
             SlotKind::new(1, stages, active)
-        };
-        let is_none = passes.is_empty();
-        let turns = (full..full + every).filter(|_| !is_none).map(of_turn);
+        });
         Self {
             kinds: turns.collect(),
         }

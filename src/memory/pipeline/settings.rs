@@ -277,15 +277,14 @@ impl Pipeline {
             Some(_) => &[self.recompute],
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
-        let of_schedule = |&schedule: &Schedule| {
+        let own = [self.schedule];
+        let all = own.iter().chain(others).flat_map(|&schedule| {
             recomputations.iter().map(move |&recompute| Self {
                 schedule,
                 recompute,
                 ..self
             })
-        };
-        let own = [self.schedule];
-        let all = own.iter().chain(others).flat_map(of_schedule);
+        });
         [self]
             .into_iter()
             .chain(all.filter(|&other| other != self))

@@ -307,11 +307,12 @@ impl MemoryModel<'_> {
     /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
     /// exclusive). If `with_overhead`, the code that every stage has is included, as overhead.
     pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
-        let is_common = |set| set == EVERYWHERE && with_overhead;
         let layered = self.code_sums(|set| meets(self.sets.places(set), range));
-        let common = self.code_sums(is_common);
-        let tiles = layered.into_iter().zip(common).enumerate();
-        tiles
+        let common = self.code_sums(|set| set == EVERYWHERE && with_overhead);
+        layered
+            .into_iter()
+            .zip(common)
+            .enumerate()
             .map(|(tile, (layered, common))| {
                 let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
                 let both = self.overhead.capped(tile, both);

@@ -78,8 +78,8 @@ impl MemoryModel<'_> {
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
-        let firsts = (0..tiles.div_ceil(at_once)).into_par_iter();
-        firsts
+        (0..tiles.div_ceil(at_once))
+            .into_par_iter()
             .map_init(StageScratches::default, |scratches, number| {
                 let first = number * at_once;
                 self.peaks_on(first..tiles.min(first + at_once), plan, scratches)

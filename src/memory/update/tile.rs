@@ -90,7 +90,7 @@ impl UpdatePhase {
         amounts: &Amounts<N>,
     ) -> ([u64; N], [u64; N]) {
         let is_shared_out = self.is_shared_out[update as usize];
-        let taken = |lane: usize| {
+        let both: [(u64, u64); N] = std::array::from_fn(|lane| {
             let loaded = amounts.loaded[lane];
             let made = match is_shared_out {
                 false => amounts.temporaries[lane],
@@ -99,8 +99,7 @@ impl UpdatePhase {
             };
             let with = |pads: u64| loaded + pads.max(made);
             (with(loaded), with(amounts.largest[lane].min(loaded)))
-        };
-        let both: [(u64, u64); N] = std::array::from_fn(taken);
+        });
         (both.map(|bounds| bounds.0), both.map(|bounds| bounds.1))
     }
 }

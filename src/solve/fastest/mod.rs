@@ -13,7 +13,7 @@ use super::checked_problem::CheckedProblem;
 use super::objectives::Goal;
 use super::plan::{Plan, Score};
 use super::solution::Solution;
-use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes};
+use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -204,13 +204,6 @@ impl<'a> StageSearch<'a> {
         let stages = bounds.stages();
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
-        let of_rest = |stage: usize| {
-            slots
-                .kinds
-                .iter()
-                .map(|kind| RestActivity::new(kind, stage))
-                .collect()
-        };
         let whole = times.stage(&(0..checked.layers()), 0)?;
         let at_first = CostsSoFar {
             busiest: vec![0; slots.kinds.len()],
@@ -224,7 +217,15 @@ impl<'a> StageSearch<'a> {
             taken: vec![at_first; stages + 1],
             micro_batches,
             slots: slots.count(),
-            rests: (0..=stages).map(of_rest).collect(),
+            rests: (0..=stages)
+                .map(|stage| {
+                    slots
+                        .kinds
+                        .iter()
+                        .map(|kind| RestActivity::new(kind, stage))
+                        .collect()
+                })
+                .collect(),
             kinds: slots.kinds,
             update: whole.update,
             bounds,
@@ -292,12 +293,14 @@ impl<'a> StageSearch<'a> {
         let (before, next) = (taken.last()?, left.first_mut()?);
         let slots = self.kinds.iter().zip(&before.busiest);
         for (busiest, (kind, &before)) in next.busiest.iter_mut().zip(slots) {
-            let of_out = |out: Passes| {
-                let last = kind.forward.len() - 1;
-                out.active(kind.forward[last], kind.backward[last])
-            };
             let active = parts.active(kind.forward[stage], kind.backward[stage]);
-            *busiest = before.max(active + out.map_or(0, of_out));
+            *busiest = before.max(
+                active
+                    + out.map_or(0, |out| {
+                        let last = kind.forward.len() - 1;
+                        out.active(kind.forward[last], kind.backward[last])
+                    }),
+            );
         }
         next.sent = self.times.with_copies_of(before.sent, (stage, &range));
         let update = parts.update + out.map_or(0, |out| out.update);

@@ -346,15 +346,20 @@ fn own_steps(
     (list, of_uses): (&[Flow], &[UseInPipeline]),
 ) -> FxHashMap<u32, Vec<StepsOfPosition>> {
     let own = OwnSteps::new(model, placement);
-    let uses = model.variables.uses().par_iter().zip(of_uses).enumerate();
-    uses.filter_map(|(number, (variable, of_use))| {
-        let &UseInPipeline::Flow(flow) = of_use else {
-            return None;
-        };
-        let own = own.of(variable, &list[flow as usize]);
-        (!own.is_empty()).then_some((number as u32, own))
-    })
-    .collect()
+    model
+        .variables
+        .uses()
+        .par_iter()
+        .zip(of_uses)
+        .enumerate()
+        .filter_map(|(number, (variable, of_use))| {
+            let &UseInPipeline::Flow(flow) = of_use else {
+                return None;
+            };
+            let own = own.of(variable, &list[flow as usize]);
+            (!own.is_empty()).then_some((number as u32, own))
+        })
+        .collect()
 }
 
 /// Does the host send the variables with this use set and class? If so, an operation that uses them

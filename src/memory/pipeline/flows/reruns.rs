@@ -68,22 +68,6 @@ impl Segments {
         };
         let own = (0..layers).filter_map(|place| runs(place, place));
         let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
-        let gap = |place: u32| {
-            let ends = (place == 0 && layers > 1).then_some(1);
-            let places = || [Some(place), ends].into_iter().flatten();
-            let found: Vec<_> = places().filter_map(known).collect();
-            known(place)?;
-            let last = found.iter().map(|((_, last), _)| last + 1).max()?;
-            let first = found.iter().map(|(_, (first, _))| *first).min()?;
-            let next = ends.unwrap_or(place) + 1;
-            let ends = windows
-                .at(next)
-                .backward
-                .map_or(first, |(_, last)| last + 1);
-            let gap = (starts(next).max(last), first.min(ends));
-            let bodies = places().flat_map(|place| &windows.at(place).bodies);
-            Some(without(&[gap], &merged(bodies.copied())))
-        };
         let reruns: Vec<Rerun> = own.chain(of_in).collect();
         let mut first_steps = vec![None; layers as usize];
         for rerun in &reruns {
@@ -93,7 +77,24 @@ impl Segments {
             }));
         }
         Self {
-            gaps: (0..layers).map(gap).collect(),
+            gaps: (0..layers)
+                .map(|place| {
+                    let ends = (place == 0 && layers > 1).then_some(1);
+                    let places = || [Some(place), ends].into_iter().flatten();
+                    let found: Vec<_> = places().filter_map(known).collect();
+                    known(place)?;
+                    let last = found.iter().map(|((_, last), _)| last + 1).max()?;
+                    let first = found.iter().map(|(_, (first, _))| *first).min()?;
+                    let next = ends.unwrap_or(place) + 1;
+                    let ends = windows
+                        .at(next)
+                        .backward
+                        .map_or(first, |(_, last)| last + 1);
+                    let gap = (starts(next).max(last), first.min(ends));
+                    let bodies = places().flat_map(|place| &windows.at(place).bodies);
+                    Some(without(&[gap], &merged(bodies.copied())))
+                })
+                .collect(),
             first_steps,
             reruns,
         }
