@@ -87,12 +87,12 @@ from ._values import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "FitComparison",
     "BestSplit",
     "Bytes",
     "Completed",
     "Cut",
     "Error",
+    "FitComparison",
     "FitOptions",
     "FitReport",
     "FullestTile",

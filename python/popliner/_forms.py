@@ -120,13 +120,13 @@ def _split(stages: Sequence[Layers], first: str) -> str:
 
 def plan(found: Plan, first: str) -> str:
     """The table of a plan; ``first`` is what is before the layers."""
-    heads = ["IPUs", "Replicas", "Schedule", "Recompute", "Peak memory"]
+    heads = ["IPUs", "Replicas", "Optimizer state", "Schedule", "Recompute", "Peak memory"]
     heads += ["Micro-batch (ms)", "Layers of each stage"]
     return _table(heads, [_plan_row(row, first) for row in found.rows])
 
 
 def _plan_row(row: BestSplit, first: str) -> List[str]:
-    pipeline = [f"{row.ipus}", f"{row.replicas}", row.schedule, row.recompute]
+    pipeline = [f"{row.ipus}", f"{row.replicas}", row.state, row.schedule, row.recompute]
     return [*pipeline, f"{row.fullest_tile_bytes:,}", _of_micro_batch(row), _stages(row, first)]
 
 

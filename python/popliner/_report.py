@@ -116,7 +116,8 @@ class Report:
 class SplitReport(Report):
     """The best split, or the one that was given.
 
-    - ``max_stages``: how many stages there may be, one for each IPU
+    - ``max_stages``: how many stages there may be, one for each IPU of a replica
+    - ``replicas``: how many replicas of the pipeline run side by side
     - ``stages``: the stages, in order
     - ``cuts``: what is between the stages
     - ``layers``: every layer by itself, in order, In and Out among them
@@ -130,6 +131,7 @@ class SplitReport(Report):
     """
 
     max_stages: int
+    replicas: int
     stages: Tuple[Stage, ...]
     cuts: Tuple[Cut, ...]
     layers: Tuple[LayerMemory, ...]
@@ -141,13 +143,14 @@ class SplitReport(Report):
     plan: Optional[Plan] = None
 
     def _verdict(self) -> str:
-        stages, most = len(self.stages), ipus(self.max_stages)
+        used, there = len(self.stages) * self.replicas, self.max_stages * self.replicas
+        most = ipus(there)
         if self.fits:
-            return f"The model fits on {ipus(stages)}"
+            return f"The model fits on {ipus(used)}"
         if self.unplaced:
             return f"The search found no room on {most} for {len(self.unplaced)} of the layers"
-        if stages > self.max_stages:
-            return f"The split needs {ipus(stages)}, and there are {self.max_stages}"
+        if used > there:
+            return f"The split needs {ipus(used)}, and there are {there}"
         return f"The model does not fit on {most}"
 
     def _first(self) -> str:

@@ -212,22 +212,21 @@ class Step:
 
 @dataclass(frozen=True)
 class BestSplit:
-    """The best split of one pipeline on a number of IPUs: a row of a sweep or a plan.
+    """The answer to a changed request: a row of a sweep or a plan, or a way out.
 
-    - ``ipus``: the IPUs of one replica
-    - ``replicas``: the number of replicas; in a plan, the replicas that the IPUs are enough for
+    - ``ipus``: the IPUs of all replicas
+    - ``replicas``: the number of replicas of the pipeline, at least 1
     - ``schedule``, ``recompute``, ``state``: the pipeline, and the place of the optimizer state, in
       the words of ``schedule``, ``recompute`` and ``optimizer_state``
     - ``fits``: whether the split fits; if none fits, the row has the one with the lowest peak
-    - ``limit``: bytes that a stage may take on each tile: the lowest of the IPUs
+    - ``limit``: bytes that the stage with the fewest free bytes may take on each tile
     - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
     - ``free``: the fewest free bytes of any stage; below 0 if the split does not fit
     - ``cut_bytes``: bytes over all cuts
     - ``lacks_time``: whether the step lacks time that is unknown, for state that is loaded
       or gathered
-    - ``is_shortest``: whether no split with at most as much memory has a shorter step
     - ``stages``: the layers of each stage
-    - ``command``: the command that prints only this split, in a plan
+    - ``command``: the command that gives this answer
     - ``slowest_stage_cycles``: cycles of the slowest stage, if the profile has cycles
     - ``step``: the time of a step and its number of micro-batches, if the profile has cycles
     - ``hint``: why this number of IPUs is practical, such as ``one machine``
@@ -244,7 +243,6 @@ class BestSplit:
     free: Bytes
     cut_bytes: Bytes
     lacks_time: bool
-    is_shortest: bool
     stages: Tuple[Layers, ...]
     command: str
     slowest_stage_cycles: Optional[int] = None
@@ -275,8 +273,8 @@ class Plan:
 
     - ``max_ipus``: how many IPUs there are
     - ``ipus_tried``: the numbers of IPUs that were tried
-    - ``rows``: the configurations, of which none is better than another in all of IPUs,
-      time and memory: the recommended one first; none where nothing fits
+    - ``rows``: at most eight configurations, of which none is better than another in all of
+      IPUs, time and memory: the recommended one first; none where nothing fits
     """
 
     max_ipus: int
@@ -291,27 +289,29 @@ class OverLimit:
     - ``layers``: their names, in order
     - ``tile``: the number of their fullest tile as one stage, from 0
     - ``bytes``: bytes there
+    - ``limit``: bytes that the stage may take on each tile
     - ``step``: the number of the program's step at which they are most
     """
 
     layers: Layers
     tile: int
     bytes: Bytes
+    limit: Bytes
     step: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """Constraints and tied weights that prevent every split.
+    """Constraints and tied weights without which the model fits.
 
     - ``constraints``: as they were given
     - ``weights``: the names of the weights
-    - ``stages``: the layers of each stage of the best split without them
+    - ``answer``: the answer without them
     """
 
     constraints: Tuple[str, ...]
     weights: Tuple[str, ...]
-    stages: Tuple[Layers, ...]
+    answer: BestSplit
 
 
 @dataclass(frozen=True)
@@ -321,12 +321,15 @@ class Refusal:
     - ``reason``: ``too-large``, ``too-few-ipus``, ``pins-or-limits`` or ``pipeline``
     - ``limit``: bytes that a stage may take on each tile
     - ``ranges``: ranges of layers that are each over the limit: a proof
-    - ``relaxations``: what would fit without some constraints or tied weights
-    - ``stages_needed``: how many stages would be needed
+    - ``relaxations``: what fits without some constraints or tied weights
+    - ``stages_needed``: a lower bound on the number of stages
     - ``smallest_limit``: the fewest bytes for a stage on each tile with which the model
-      would fit on these IPUs
-    - ``smallest_tile_memory``: the same in bytes of a tile, with what is reserved
-    - ``fewest_ipus``: the fewest IPUs on which it would fit with this limit
+      fits on these IPUs
+    - ``smallest_tile_memory``: the memory of a tile in bytes for that, with what is reserved
+    - ``with_memory``: the answer with that memory
+    - ``fewest_ipus``: the fewest IPUs of all replicas on which the model fits with this limit
+    - ``on_more_ipus``: the answer on these IPUs
+    - ``most_over``: the stage of the shown split that is most over its limit
     """
 
     reason: str
@@ -336,4 +339,7 @@ class Refusal:
     stages_needed: Optional[int] = None
     smallest_limit: Optional[Bytes] = None
     smallest_tile_memory: Optional[Bytes] = None
+    with_memory: Optional[BestSplit] = None
     fewest_ipus: Optional[int] = None
+    on_more_ipus: Optional[BestSplit] = None
+    most_over: Optional[OverLimit] = None

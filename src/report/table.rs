@@ -53,6 +53,8 @@ pub enum When {
     /// Show the column only to people, and only if some value is neither 0 nor empty. Programs can
     /// compute its values.
     ForPeople,
+    /// Show the column only in CSV. People see its values in another column.
+    ForPrograms,
     /// Show the column always in CSV, but to people only if some value is neither 0 nor empty.
     NotZero,
     /// Show the column in any form only if some value is neither 0 nor empty.
@@ -212,7 +214,7 @@ impl Table {
             Form::Csv => self.kept(|column, max| match column.when {
                 When::ForPeople => false,
                 When::NotZeroAnywhere => max > 0,
-                When::Always | When::NotZero | When::OnePercent => true,
+                _ => true,
             }),
             _ if columns.is_empty() || form == Form::Page => self.without_zeros(),
             _ => {
@@ -232,6 +234,7 @@ impl Table {
         let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
         self.kept(|column, max| match column.when {
             When::Always => true,
+            When::ForPrograms => false,
             When::NotZero | When::NotZeroAnywhere | When::ForPeople => max > 0,
             When::OnePercent => max >= one_percent,
         })

@@ -204,11 +204,11 @@ const PLAN: [FilledColumn<BestSplit>; 18] = fields![BestSplit;
     Always "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
     Always "Layers of each stage" Layers (.stages),
     Always "Command" Text (.command),
-    Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
+    ForPrograms "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
     Always "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes).into()),
     ForPeople "Micro-batch" Count (|row, _, _| time_of_micro_batch(row).into()),
     ForPeople "State" Text (|row, _, _| elsewhere(row).into()),
-    Always "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
+    ForPrograms "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
 ];
 
 /// Makes the table of a plan: a row for each configuration that fits, in the plan's order. No rows

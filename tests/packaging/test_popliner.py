@@ -57,7 +57,7 @@ class Split(unittest.TestCase):
         profile = FIXTURES / "training-pipeline"
         report = popliner.split(profile, num_ipus=4, plan=True)
         self.assertEqual(report.plan.max_ipus, 4)
-        self.assertGreater(len(report.plan.rows), 1)
+        self.assertIn(len(report.plan.rows), range(2, 9))
         for row, wanted in zip(report.plan.rows, report.json["plan"]["rows"]):
             self.assertEqual(row.command, wanted["command"])
             self.assertEqual(row.step.milliseconds, wanted["step"]["milliseconds"])
@@ -96,8 +96,9 @@ class Split(unittest.TestCase):
         self.assertFalse(report.fits)
         (without,) = report.refusal.relaxations
         self.assertEqual(without.constraints, ("--together 0,7",))
-        self.assertEqual(len(without.stages), 4)
-        self.assertEqual(without.stages[0][0], None)
+        self.assertTrue(without.answer.fits)
+        self.assertEqual(len(without.answer.stages), 4)
+        self.assertEqual(without.answer.stages[0][0], None)
 
     def test_a_report_is_taken_for_a_file(self):
         before = popliner.split(BERT, num_ipus=4)

@@ -236,5 +236,6 @@ const commandOf = (known, now) => {
     ? [`--mem-per-tile=${known.limitsOf(now)}`]
     : [`--mem-per-tile=${ofIpus(now.memories)}`, ...(now.reserves[0] ? [`--reserve=${now.reserves[0]}`] : [])];
   const splits = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]).join(',');
-  return ['popliner', ...words, `--num-ipus=${now.ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
+  const ipus = now.ipus * (report.split?.replicas ?? 1);
+  return ['popliner', ...words, `--num-ipus=${ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
 };

@@ -14,20 +14,26 @@ const VIEWS = [
   ['details', 'Details', () => true, (parent) => buildDetails(parent)],
 ];
 
+/** The positions at which the stages of a row begin, but for the first stage. An Out that runs on the first
+ * IPU is named there, but has no position of its own. @param {Json.BestSplit} row */
+const startsOf = ({ stages }) => {
+  let position = report.pseudo_layers === 'out-with-in' ? -1 : 0;
+  return stages.slice(0, -1).map((layers) => position += layers.length);
+};
+
 /** Draws the stages of a row of the plan or the sweep below their names. @param {Element} own @param {Column} column @param {Row} row */
 const drawStages = (own, column, row) => {
   if (column.kind !== 'layers' || isHuge) return;
-  const { stage_bytes: bytes, limit, ipus, cuts: starts } = at(row.at);
-  const cuts = known?.cutsOf(starts);
-  if (bytes?.length) {
-    addStrip(own, bytes.map((/** @type {number} */ its, /** @type {number} */ stage) => ({ range: [starts[stage - 1] ?? 0, starts[stage] ?? report.layers.length], bytes: its, limit: report.split?.limits?.[stage] ?? limit })));
-  } else if (known && cuts && !cuts.includes(-1) && cuts.length < known.data.max_stages) {
-    addStrip(own, known.computed({ ...known.start, ipus, cuts }).stages);
-  }
+  /** @type {Json.BestSplit} */
+  const split = at(row.at);
+  const starts = startsOf(split);
+  addStrip(own, split.stage_bytes.map((bytes, stage) => ({
+    range: [starts[stage - 1] ?? 0, starts[stage] ?? report.layers.length], bytes, limit: report.split?.limits?.[stage] ?? split.limit,
+  })));
 };
 
 /** The columns that come first, so that a narrow screen shows them. */
-const FIRST = ['IPUs', 'Layers of each stage', 'Peak memory', 'Of the limit', ''];
+const FIRST = ['IPUs', 'State', 'Layers of each stage', 'Peak memory', 'Of the limit', 'Micro-batch', ''];
 
 /** @param {HTMLElement} parent */
 const buildPlan = (parent) => {
@@ -43,7 +49,7 @@ const buildPlan = (parent) => {
     const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
     add(sweep, 'p', 'The best split for each number of IPUs; if none fits, the one that needs the least memory.', 'soft');
     addTablesOf(sweep, 'sweep', FIRST, known ? {
-      drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: at(row.at).cuts.join(',') || 'none' }),
+      drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: at(row.at).ipus / at(row.at).replicas, cuts: startsOf(at(row.at)).join(',') || 'none' }),
     } : {});
     if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');
   }

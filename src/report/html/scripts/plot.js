@@ -43,17 +43,25 @@ const ticks = (low, high, most) => {
 /** The width of a letter of a label, in pixels. */
 const LETTER = 6.9;
 
-/** Writes labels, without those that would overlap an earlier one. @param {Element} svg
- * @param {{x: number, text: string}[]} labels the most important first, each with its middle
- * @param {number} width of the drawing @param {number} y */
-const drawLabels = (svg, labels, width, y) => {
-  /** @type {{x: number, half: number}[]} */
+/** @typedef {{x: number, text: string}} Label with its middle */
+
+/** The labels that do not overlap an earlier one, moved into the drawing.
+ * @param {Label[]} labels the most important first @param {number} width of the drawing */
+const withoutOverlaps = (labels, width) => {
+  /** @type {(Label & {half: number})[]} */
   const kept = [];
   for (const { x: middle, text } of labels) {
     const half = text.length * LETTER / 2;
     const x = Math.min(Math.max(middle, half), Math.max(width - half, half));
-    if (kept.some((own) => Math.abs(own.x - x) < half + own.half + 8)) continue;
-    kept.push({ x, half });
+    if (!kept.some((own) => Math.abs(own.x - x) < half + own.half + 8)) kept.push({ x, text, half });
+  }
+  return kept;
+};
+
+/** Writes labels, without those that would overlap an earlier one. @param {Element} svg
+ * @param {Label[]} labels the most important first @param {number} width of the drawing @param {number} y */
+const drawLabels = (svg, labels, width, y) => {
+  for (const { x, text } of withoutOverlaps(labels, width)) {
     draw(svg, 'text', { class: 'axis', x: `${x / width * 100}%`, y, 'text-anchor': 'middle' }, text);
   }
 };
@@ -177,10 +185,13 @@ const addPlot = (parent, plot) => {
 
   const drawPlaces = () => {
     const named = plot.named ?? grouped;
-    const all = ticks(from, to, Math.max(Math.floor(now.width / 70), 2)).filter(Number.isInteger);
-    drawLabels(svg, all.map((place, number) => ({
+    const labels = (/** @type {number} */ most) => ticks(from, to, most).filter(Number.isInteger).map((place, number) => ({
       x: now.x(place + .5), text: number ? named(place) : `${plot.unit} ${named(place)}`,
-    })), now.width, plot.height - 2);
+    }));
+    // As many ticks as have room for a label each, so that all distances are equal.
+    let most = Math.max(Math.floor(now.width / 70), 2);
+    while (most > 1 && withoutOverlaps(labels(most), now.width).length < labels(most).length) most--;
+    drawLabels(svg, labels(most), now.width, plot.height - 2);
   };
 
   const showCursor = () => {

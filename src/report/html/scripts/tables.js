@@ -169,18 +169,23 @@ const edgeOf = (scroll) => {
  * @param {string[]} [only] names of columns, in order; an empty name stands for all others @param {Manner} [manner] */
 const addTablesOf = (parent, id, only = [''], manner) => {
   for (const own of tablesOf(id)) {
-    const all = [...own.columns.keys()];
+    const all = [...own.columns.keys()].filter((place) => isTelling(own.rows, place));
     const places = only.flatMap((name) => all.filter((place) => name ? own.columns[place].name === name : !only.includes(own.columns[place].name)));
     const rows = own.rows.map((/** @type {Row} */ row) => ({ at: row.at, cells: places.map((place) => row.cells[place]) }));
     addTable(parent, sectionOf(id)?.title ?? '', places.map((place) => own.columns[place]), rows, manner);
   }
 };
 
+/** Does a column tell anything? Not if all its cells are empty, or all are yes. @param {Row[]} rows @param {number} place */
+const isTelling = (rows, place) => rows.some(({ cells }) => cells[place] !== null && cells[place] !== undefined)
+  && rows.some(({ cells }) => cells[place] !== true);
+
 /** Adds a table of a list of the report. @param {Element} parent @param {string} name
  * @param {string} pointer @param {Parameters<columnsOf>[0]} columns @param {Manner} [manner]
  * @param {(own: any) => boolean} [isMeant] */
 const addTableAt = (parent, name, pointer, columns, manner, isMeant) => {
-  const all = columnsOf(columns);
-  const rows = rowsAt(pointer, all, isMeant);
-  if (rows.length) addTable(parent, name, all, rows, manner);
+  const given = columnsOf(columns);
+  const rows = rowsAt(pointer, given, isMeant);
+  const all = given.filter((_, place) => isTelling(rows, place));
+  if (rows.length) addTable(parent, name, all, rowsAt(pointer, all, isMeant), manner);
 };

@@ -335,6 +335,7 @@ const addLayerColumns = (parent) => {
   const { layers } = report;
   const HEIGHT = 74, BASE = 54;
   const svg = draw(parent, 'svg', { class: 'layer-columns', height: HEIGHT, role: 'img', 'aria-label': 'Bytes of each layer over all tiles' });
+  addLegend(parent, [['always', 'Bytes of each layer, over all tiles']]);
   const highest = Math.max(...layers.map((own) => own.total), 1);
   const show = () => {
     svg.replaceChildren();
