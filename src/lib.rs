@@ -25,10 +25,9 @@
 //! * [`solve`] finds the best split into stages, by an integer program and by a dynamic program
 //!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If
 //!   nothing fits, it returns a certificate.
-//! * [`search`] computes the costs of ranges in each pipeline, and has the solver find the
-//!   [`Candidate`](search::Candidate)s: the best split of a pipeline on a number of IPUs. It
-//!   answers with the best one, or says why none fits, and computes the stages of its split in
-//!   full.
+//! * [`search`] keeps the costs of ranges in each pipeline for one choice of layers (a
+//!   [`Space`](search::Space)), and has the solver find [`Candidate`](search::Candidate)s: the
+//!   best split of a pipeline on a number of IPUs. It computes the stages of the answer in full.
 //! * [`report`] builds one [`Report`](report::Report) from all results, and writes it in the forms
 //!   that people and programs read: JSON, tables, Markdown, a page for the browser, configuration,
 //!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of
@@ -36,7 +35,9 @@
 //!   prediction, and the reserve that would have been enough.
 //! * [`analysis`] takes these steps for a [`Request`](analysis::Request):
 //!   [`Analysis`](analysis::Analysis) leads to a split, [`Compilation`](analysis::Compilation) to
-//!   whether a compiled model fits.
+//!   whether a compiled model fits. One function, `answer` in `analysis/answer.rs`, chooses layers,
+//!   place of optimizer state, pipeline and split. Whatever the report says about other options,
+//!   limits and numbers of IPUs is its answer to a changed request (`analysis/claims.rs`).
 //! * [`app`] is the command: options, which become a request, files, messages, exit codes.
 //! * Shared modules: `escape` escapes names for each output language; [`limits`] has all bounds on
 //!   input files; [`message`] has the common parts of errors and warnings;
@@ -47,6 +48,8 @@
 //!
 //! | what | where in `src` |
 //! |---|---|
+//! | which layers and places of optimizer state are tried, in which order | `analysis/answer.rs` |
+//! | a way out, a row of a plan, or another statement about a changed request | `analysis/claims.rs`; the words that such a change adds to the command line, `analysis/changed.rs` |
 //! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/request.rs` puts the options into a [`Request`](analysis::Request) |
 //! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which they count | `solve/objectives.rs` |
 //! | a column of a table | `report/tables.rs` |
@@ -73,10 +76,10 @@
 //!     goal: Some(Goal::Peak),
 //!     ..Request::default()
 //! };
-//! let layers = analysis.layers(&request)?;
-//! assert_eq!(layers.layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
-//!
 //! let report = analysis.split(&request)?;
+//! let names: Vec<_> = report.layers.iter().flat_map(|layer| &layer.name).collect();
+//! assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6", "7", "Out"]);
+//!
 //! let split = report.split.expect("a split was asked for");
 //! assert!(split.fits);
 //! // Position 0 is In, what runs before the layers, and position 9 Out.

@@ -22,7 +22,7 @@ fn main() -> Result<()> {
         constraints: vec![LayerConstraint::CutBefore("0".into())],
         ..Request::default()
     };
-    let report = analysis.layers(&request)?.split(&request)?;
+    let report = analysis.split(&request)?;
 
     let split = report.split.context("a split was asked for")?;
     for stage in &split.stages {

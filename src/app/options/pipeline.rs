@@ -36,10 +36,11 @@ pub struct PipelineArgs {
     #[arg(long, value_name = "ELEMENTS", default_value = "as-weight", group = ON_SPLITS)]
     pub accumulator: Accumulator,
 
-    /// Where the optimizer state is kept between two updates: on the chip, off-chip in the host's
-    /// memory, sharded over replicas, or both. auto takes the first that fits of on-chip,
-    /// off-chip, sharded and sharded-off-chip; with --streaming-bandwidth, the faster one of
-    /// on-chip and off-chip
+    /// Where the optimizer state is kept between two updates: on the chip, in memory outside the
+    /// IPUs (off-chip), sharded over replicas, or both. auto tries on-chip, off-chip, sharded and
+    /// sharded-off-chip in this order, and takes the first with which the model fits; with
+    /// --streaming-bandwidth, the faster one of on-chip and off-chip. Without --replicas, sharded
+    /// tries 2, 4, 8 and so on, as far as there are IPUs
     #[arg(long, value_name = "STATE", default_value = "auto",
           value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
     pub optimizer_state: OrAuto<StatePlace>,
@@ -60,8 +61,8 @@ pub struct TimeArgs {
           group = ON_STAGES)]
     pub micro_batch: Option<u64>,
 
-    /// How many replicas of the model run side by side: for samples a second, and to shard the
-    /// optimizer state
+    /// How many replicas of the pipeline run side by side, each on its part of the IPUs: for
+    /// samples a second, and to shard the optimizer state
     #[arg(long, value_name = "R", default_value = "1",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_SPLITS)]
     pub replicas: u64,

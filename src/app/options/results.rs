@@ -12,11 +12,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Results")]
 pub struct ResultArgs {
-    /// Print every configuration worth considering that fits on up to --num-ipus IPUs: how many
-    /// IPUs, which schedule, what to recompute and where to split. Each is better than every
-    /// other in IPUs, step time or memory, and comes with the command that prints only this one.
-    /// The recommended configuration, which is also the split of --solve, comes first. The exit
-    /// code says whether the model fits
+    /// Print at most eight configurations that fit on up to --num-ipus IPUs: how many IPUs, which
+    /// schedule, what to recompute and where to split. None is worse than another in IPUs, time
+    /// and memory at once. The first one is recommended, and is the answer of --solve. As TSV, CSV
+    /// or JSON, each comes with the command that gives it. The exit code says whether the model
+    /// fits
     #[arg(long, short_help = "The configurations to consider, best first")]
     pub plan: bool,
 
@@ -76,8 +76,8 @@ pub struct ResultArgs {
     pub format: Format,
 
     /// Show as much as possible of a profile that contradicts itself, for example because rows
-    /// are missing, or with a DEBUG that is damaged or from another compilation. There is no
-    /// verdict: the exit code is 3
+    /// are missing, or with a DEBUG that is damaged or from another compilation. If the bytes in
+    /// doubt could turn the verdict, there is none, and the exit code is 3
     #[arg(long)]
     pub allow_incomplete: bool,
 }

@@ -12,9 +12,9 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// How many IPUs you have: the maximum number of stages in a split; or auto for the fewest on
-    /// which the model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or
-    /// the number of IPUs of a given split; 16 with --solver greedy and --memory-model classic
+    /// How many IPUs you have, for all replicas together; or auto for the fewest on which the
+    /// model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or the number of
+    /// IPUs of a given split; 16 with --solver greedy or --memory-model classic
     #[arg(long, value_name = "N", allow_negative_numbers = true, group = ON_SPLITS,
           short_help = "How many IPUs you have, or auto")]
     pub num_ipus: Option<IpuCount>,
