@@ -90,14 +90,14 @@ def _milliseconds(value: Optional[float]) -> str:
 
 def sweep(found: Sweep, first: str) -> str:
     """The table of a sweep; ``first`` is what is before the layers."""
-    heads = ["IPUs", "Fits", "Schedule", "Recompute", "Peak memory", "Free"]
+    heads = ["IPUs", "Fits", "Optimizer state", "Schedule", "Recompute", "Peak memory", "Free"]
     heads += ["Micro-batch (ms)", "Layers of each stage"]
     return _table(heads, [_sweep_row(row, first) for row in found.rows])
 
 
 def _sweep_row(row: BestSplit, first: str) -> List[str]:
     fits = "yes" if row.fits else "no"
-    pipeline = [row.schedule, row.recompute]
+    pipeline = [row.state, row.schedule, row.recompute]
     bytes_ = [f"{row.fullest_tile_bytes:,}", f"{row.free:,}"]
     return [f"{row.ipus}", fits, *pipeline, *bytes_, _of_micro_batch(row), _stages(row, first)]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, 
 
 from . import _forms
 from ._compiled import FitComparison, IpuFit, StageComparison
-from ._texts import ipus, layers, of_limit
+from ._texts import layers, of_limit
 from ._values import (
     BestSplit,
     Bytes,
@@ -86,7 +86,7 @@ class Report:
 
     def _verdict(self) -> str:
         """Does the model fit? As the heading of the report in Markdown."""
-        raise NotImplementedError
+        return str(self.json["heading"])
 
     def _rows(self) -> List[_forms.Row]:
         """The number, layers, fullest tile and milliseconds of each stage or IPU."""
@@ -142,17 +142,6 @@ class SplitReport(Report):
     sweep: Optional[Sweep] = None
     plan: Optional[Plan] = None
 
-    def _verdict(self) -> str:
-        used, there = len(self.stages) * self.replicas, self.max_stages * self.replicas
-        most = ipus(there)
-        if self.fits:
-            return f"The model fits on {ipus(used)}"
-        if self.unplaced:
-            return f"The search found no room on {most} for {len(self.unplaced)} of the layers"
-        if used > there:
-            return f"The split needs {ipus(used)}, and there are {there}"
-        return f"The model does not fit on {most}"
-
     def _first(self) -> str:
         """What is before the layers: all without a layer, in the classic memory model."""
         return "None" if self.json.get("pseudo_layers") == "none-first" else "In"
@@ -207,14 +196,6 @@ class FitReport(Report):
     replicas: int
     ipus: Tuple[IpuFit, ...]
     comparison: Optional[FitComparison] = None
-
-    def _verdict(self) -> str:
-        count, over = len(self.ipus), sum(not ipu.fits for ipu in self.ipus)
-        if not over:
-            return f"The compiled model fits on {ipus(count)}"
-        if count == 1:
-            return "The compiled model does not fit on its IPU"
-        return f"The compiled model does not fit on {over} of {ipus(count)}"
 
     def _rows(self) -> List[_forms.Row]:
         return [(ipu.ipu, layers(ipu.layers), ipu.fullest_tile, None) for ipu in self.ipus]

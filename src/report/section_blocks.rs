@@ -140,7 +140,7 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
     blocks.extend(lines(sentences::help(report, refusal)));
     let changes = sentences::advice(report);
     if !changes.is_empty() {
-        let head = "each of these frees memory where the most is missing, but may not be enough";
+        let head = "changes that free memory where the most is missing, but may not be enough";
         blocks.extend(each(Block::Paragraph, [head.to_string()]));
         blocks.extend(each(Block::Under, changes));
     }

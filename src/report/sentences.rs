@@ -27,15 +27,15 @@ pub(super) fn verdict(report: &Report) -> String {
         return "Memory of the model".to_string();
     };
     let stages = split.stages.len() as u64;
-    let max_ipus = counted(split.max_stages, "IPU");
+    let ipus = |stages| on_ipus(stages, split.replicas);
+    let max_ipus = ipus(split.max_stages.into());
     if split.fits {
-        format!("The model fits on {}", counted(stages, "IPU"))
+        format!("The model fits on {}", ipus(stages))
     } else if !split.unplaced.is_empty() {
         let unplaced = split.unplaced.len();
         format!("The search found no room on {max_ipus} for {unplaced} of the layers")
     } else if stages > u64::from(split.max_stages) {
-        let ipus = counted(stages, "IPU");
-        format!("The split needs {ipus}, and there are {}", split.max_stages)
+        format!("The split needs {}, and there are {max_ipus}", ipus(stages))
     } else {
         format!("The model does not fit on {max_ipus}")
     }
@@ -111,7 +111,7 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> String {
     }
     let count = split.stages.len();
     if count > split.max_stages as usize {
-        let max_ipus = counted(split.max_stages, "IPU");
+        let max_ipus = on_ipus(split.max_stages.into(), split.replicas);
         return format!("has {} for {max_ipus}", counted(count, "stage"));
     }
     let broken = report.given.as_ref().map(|given| &given.broken_constraints);
@@ -219,20 +219,19 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows = || plan.rows.iter().filter(|row| row.lacks_time);
     let is_sharded = rows().any(|row| row.state.is_sharded());
     let is_streamed = (rows().flat_map(|row| &row.step)).any(|step| step.streamed_bytes.is_some());
-    let times = match (is_streamed, is_sharded) {
+    let what = match (is_streamed, is_sharded) {
         (false, false) => return None,
-        (true, false) => "to load and store state (give --streaming-bandwidth)",
-        (false, true) => "to gather state from replicas",
+        (true, false) => "loading and storing optimizer state (give --streaming-bandwidth)",
+        (false, true) => "gathering optimizer state from replicas",
         (true, true) => {
-            "to load and store state (give --streaming-bandwidth) and to gather state from replicas"
+            "loading and storing optimizer state (give --streaming-bandwidth) and gathering it from \
+             replicas"
         }
     };
-    let count = rows().count();
-    let (rows, are) = (counted(count, "row"), if count == 1 { "is" } else { "are" });
-    Some(format!(
-        "the last {rows} with optimizer state elsewhere {are} not compared with the others: the \
-         step does not include the time {times}"
-    ))
+    Some(match rows().count() {
+        1 => format!("the time of the last row does not include {what}"),
+        count => format!("the times of the last {count} rows do not include {what}"),
+    })
 }
 
 /// Says which stage of a split needs the most memory, which stage is the slowest, and how long a
@@ -278,8 +277,7 @@ pub(super) fn tried(report: &Report) -> Option<String> {
     let recompute = tried(|pipeline| pipeline.recompute.to_string());
     let state = tried(|pipeline| pipeline.state.to_string());
     Some(format!(
-        "tried: {numbers} IPUs, schedule {schedules}, recompute {recompute}, optimizer state \
-         {state}; not tried: other numbers of micro-batches"
+        "tried: {numbers} IPUs, schedule {schedules}, recompute {recompute}, optimizer state {state}"
     ))
 }
 
@@ -297,11 +295,7 @@ pub(super) fn recommended(report: &Report) -> Option<String> {
     };
     let most = counted(plan.max_ipus, "IPU");
     let why = match report.proof.as_ref().map(|proof| proof.objective.as_str()) {
-        _ if row.lacks_time => {
-            "part of the time of a step is unknown, so other places of optimizer state come first \
-             if the model fits there"
-                .to_string()
-        }
+        Some("time") if row.lacks_time => format!("the fastest such pipeline on up to {most}"),
         Some("time") => format!("the fastest pipeline on up to {most}"),
         Some("fewest") | None => "the fewest IPUs".to_string(),
         Some(objective) => format!("the best by {}", code(format!("--objective {objective}"))),

@@ -153,7 +153,7 @@ impl Report {
     }
 }
 
-const SWEEP: [FilledColumn<BestSplit>; 16] = fields![BestSplit;
+const SWEEP: [FilledColumn<BestSplit>; 17] = fields![BestSplit;
     Always "IPUs" Count (.ipus),
     Always "Fits" Text (.fits),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
@@ -169,6 +169,7 @@ const SWEEP: [FilledColumn<BestSplit>; 16] = fields![BestSplit;
     NotZeroAnywhere "Schedule" Text (|row, report, _| if_open(report, &row.schedule)),
     NotZeroAnywhere "Recompute" Text (|row, report, _| if_open(report, &row.recompute)),
     NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
+    NotZeroAnywhere "State" Text (|row, _, _| elsewhere(row).into()),
     ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report)).into()),
 ];
 
@@ -176,7 +177,7 @@ const SWEEP: [FilledColumn<BestSplit>; 16] = fields![BestSplit;
 /// with the split that needs the least memory. No rows without a sweep.
 pub fn sweep_table(report: &Report) -> Table {
     Table {
-        for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+        for_people: "IPUs, Fits, State, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
          Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
         ..Table::of("sweep", &SWEEP, report, items!(report, sweep?.rows))
     }
@@ -227,7 +228,12 @@ fn time_of_micro_batch(row: &BestSplit) -> Option<String> {
     Some(format!("{milliseconds:.3} ms"))
 }
 
-/// Names the place of the optimizer state; `None` if it is on the chip.
+/// Names the place of the optimizer state and the replicas that share it; `None` if it is on the
+/// chip.
 fn elsewhere(row: &BestSplit) -> Option<String> {
-    (row.state != StatePlace::OnChip).then(|| row.state.to_string())
+    match row.state {
+        StatePlace::OnChip => None,
+        state if state.is_sharded() => Some(format!("{state}, {} replicas", row.replicas)),
+        state => Some(state.to_string()),
+    }
 }

@@ -1,5 +1,5 @@
 //! Sentences about the pipeline of the stages and the time of its step, about the memory that other
-//! pipelines would need, and about another micro-batch.
+//! pipelines would need.
 
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
@@ -219,7 +219,7 @@ pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
 
 /// Says how many bytes the best split with other options needs on its fullest tile, and how long a
 /// step takes. `verdict` is put in after the options.
-fn needing(alternative: &BestSplit, verdict: &str) -> String {
+pub(super) fn needing(alternative: &BestSplit, verdict: &str) -> String {
     let options = code(&*alternative.options);
     let (split, bytes) = (
         stages(&alternative.stages),

@@ -1,6 +1,7 @@
 //! Why nothing fits and what would help, and how a given split compares.
 
 use super::other_split;
+use super::pipeline::needing;
 use crate::report::phrases::{Amount, Bytes, Phrase, code, layers, name, stages, with_commas};
 use crate::report::step::three_digits;
 use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
@@ -97,8 +98,8 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
     };
     let needed = counted(split.ipus, "IPU");
     Some(format!(
-        "at least {needed} are needed: {}",
-        other_split(split)
+        "at least {needed} are needed; {}",
+        needing(split, "")
     ))
 }
 
@@ -110,7 +111,7 @@ pub(in crate::report) fn missing_memory(report: &Report) -> Option<String> {
     let (own, bytes, tile) = (layers(&stage.layers), Amount(stage.bytes), stage.tile);
     let (limit, largest) = (Bytes(stage.limit), largest(report, refusal));
     Some(format!(
-        "the most memory is missing in {own}: {bytes} on tile {tile} of {limit}{largest}"
+        "the most memory is missing in {own}: {bytes} of {limit} on tile {tile}{largest}"
     ))
 }
 
