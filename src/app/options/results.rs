@@ -36,13 +36,13 @@ pub struct ResultArgs {
     )]
     pub emit: Vec<EmitForm>,
 
-    /// Print a row for each number of IPUs up to --num-ipus: whether the model fits, and the
-    /// memory, schedule and recomputation of its best split
+    /// Print a row for each number of IPUs up to --num-ipus: whether the model fits, and the memory
+    /// and pipeline of its best split
     #[arg(long, short_help = "The best split for each number of IPUs")]
     pub sweep: bool,
 
-    /// Explain on standard error what takes each stage's memory, and what would change if you
-    /// moved a layer over a cut
+    /// Explain on standard error what takes each stage's memory, and what changes if you move a
+    /// layer over a cut or compile another pipeline
     #[arg(long, short_help = "What takes each stage's memory")]
     pub explain: bool,
 
