@@ -67,15 +67,13 @@ pub(super) fn collect(
         let key = (CodeKind::VertexCode, *set);
         parts.entry(key).or_default().push(runs);
     }
-    let tiles = model.target.num_tiles;
-    let item = |((kind, set), runs): ((CodeKind, PlaceSet), Vec<&[TileRun]>)| CodeItem {
-        kind,
-        set,
-        bytes: add_up(&runs, tiles),
-    };
     let mut items: Vec<CodeItem> = parts
         .into_par_iter()
-        .map(item)
+        .map(|((kind, set), runs)| CodeItem {
+            kind,
+            set,
+            bytes: add_up(runs.into_iter().flatten()),
+        })
         .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
@@ -194,27 +192,9 @@ fn places_by_tile(
     stretches
 }
 
-/// Merges `lists` of runs of tiles into one ascending list of disjoint runs. Where runs overlap,
-/// their bytes are added. `tiles` is the number of tiles of the target.
-fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
-    let runs = lists.iter().copied().flatten();
-    // Most items have few runs, and sorting these is faster than a pass over all tiles.
-    if lists.iter().map(|runs| runs.len()).sum::<usize>() < tiles as usize / 16 {
-        return sums(sorted_changes(runs));
-    }
-    let mut changes = vec![0i64; tiles as usize + 1];
-    for run in runs {
-        changes[run.from as usize] += i64::from(run.value);
-        changes[run.to as usize] -= i64::from(run.value);
-    }
-    let changes = (0u32..).zip(changes).filter(|&(_, change)| change != 0);
-    sums(changes)
-}
-
-/// Returns pairs of a tile and the difference between its bytes and those of the tile before, in
-/// ascending order of tiles. `runs` may overlap: their bytes are added. Tiles without a difference
-/// are left out.
-fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<Item = (u32, i64)> {
+/// Merges runs of tiles into one ascending list of disjoint runs. Where `runs` overlap, their bytes
+/// are added. Tiles without bytes are in no run.
+fn add_up<'a>(runs: impl Iterator<Item = &'a TileRun>) -> Vec<TileSum> {
     let mut changes: Vec<(u32, i64)> = runs
         .flat_map(|run| {
             let value = i64::from(run.value);
@@ -222,26 +202,19 @@ fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<
         })
         .collect();
     changes.sort_unstable_by_key(|&(tile, _)| tile);
-    changes.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        kept.1 += if is_same { next.1 } else { 0 };
-        is_same
-    });
-    changes.into_iter().filter(|&(_, change)| change != 0)
-}
-
-/// Turns ascending pairs of a tile and the change of bytes at it into runs of tiles with equal
-/// bytes. Tiles without bytes are in no run.
-fn sums(changes: impl Iterator<Item = (u32, i64)>) -> Vec<TileSum> {
     let mut sums: Vec<TileSum> = Vec::new();
-    let (mut bytes, mut from) = (0i64, 0);
-    for (to, change) in changes {
-        if bytes > 0 {
-            let bytes = bytes as u64;
-            sums.push(TileSum { from, to, bytes });
+    let (mut bytes, mut from) = (0, 0);
+    for at in changes.chunk_by(|a, b| a.0 == b.0) {
+        let change: i64 = at.iter().map(|(_, change)| change).sum();
+        if change != 0 {
+            let to = at[0].0;
+            if bytes > 0 {
+                let bytes = bytes as u64;
+                sums.push(TileSum { from, to, bytes });
+            }
+            bytes += change;
+            from = to;
         }
-        bytes += change;
-        from = to;
     }
     sums
 }
@@ -253,14 +226,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn few_runs_and_many_are_added_up_alike(
+        fn a_tile_has_the_bytes_of_all_runs_on_it(
             runs in proptest::collection::vec((0u32..40, 1u32..10, 1u32..4), 0..12),
         ) {
             let run = |(from, length, value)| TileRun { from, to: from + length, value };
             let runs: Vec<TileRun> = runs.into_iter().map(run).collect();
-            let lists = runs.split_at(runs.len() / 2);
-            let found = add_up(&[lists.0, lists.1], 50);
-            prop_assert_eq!(&found, &sums(sorted_changes(runs.iter())));
+            let found = add_up(runs.iter());
             for tile in 0..50 {
                 let here = runs.iter().filter(|run| (run.from..run.to).contains(&tile));
                 let expected: u64 = here.map(|run| u64::from(run.value)).sum();

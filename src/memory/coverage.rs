@@ -78,18 +78,25 @@ impl Coverage {
 impl MemoryModel<'_> {
     /// Does `program` belong to an operation that counts by `explaining`?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
-        let group = program.group;
-        group.is_some_and(|group| self.explains_by(explaining, group as usize))
+        program
+            .group
+            .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
     /// Is `variable` used by an operation that counts by `explaining`? Always true for variables
     /// with code, since code is compared by kind ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
+        self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
+    }
+
+    /// Returns the first category of the kind of code that `category` belongs to; `None` if it has
+    /// data.
+    fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
-            .iter()
-            .flat_map(|&kind| self.categories(kind))
-            .any(|&name| *variable.category == *name)
-            || self.explains(explaining, variable.set)
+            .into_iter()
+            .map(|kind| self.categories(kind))
+            .find(|names| names.contains(&category))
+            .map(|names| names[0])
     }
 
     /// Does an operation that counts by `explaining` use the variables of the use set `set`?
@@ -197,19 +204,14 @@ impl MemoryModel<'_> {
     /// them. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
-        for (kind, code) in CodeKind::ALL
-            .into_iter()
-            .zip(self.code_coverage(memory_peak.tile))
-        {
+        let codes = self.code_coverage(memory_peak.tile);
+        for (kind, code) in CodeKind::ALL.into_iter().zip(codes) {
             by_category.insert(self.categories(kind)[0].to_string(), code);
         }
         for variable in &memory_peak.variables {
-            let names = CodeKind::ALL.map(|kind| self.categories(kind));
-            let code = names
-                .iter()
-                .find(|names| names.contains(&&*variable.category));
-            let category = code.map_or(&*variable.category, |names| names[0]);
-            let coverage = by_category.entry(category.to_string()).or_default();
+            let code = self.code_category(&variable.category);
+            let category = code.unwrap_or(&variable.category).to_string();
+            let coverage = by_category.entry(category).or_default();
             coverage.recorded += u64::from(variable.bytes);
             if let Some(part) = self.part_of(variable.set).filter(|_| code.is_none()) {
                 *part(coverage) += u64::from(variable.bytes);
@@ -242,11 +244,10 @@ impl MemoryModel<'_> {
             let bytes = explained((self.model, self.rules), tile..tile + 1, is_wanted);
             self.overhead.capped(index, bytes[0])
         };
-        let is_placed =
-            |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);
+        let of_group = &self.placement.of_group;
         let layers = capped(&|group| self.placement.layered_groups[group]);
-        let placed = capped(&is_placed);
-        let all = capped(&|group| self.placement.of_group[group] != NOWHERE);
+        let placed = capped(&|group| !matches!(of_group[group], NOWHERE | EVERYWHERE));
+        let all = capped(&|group| of_group[group] != NOWHERE);
         std::array::from_fn(|kind| Coverage {
             tile,
             layers: layers[kind],

@@ -3,7 +3,7 @@
 use super::pipeline::PHASES;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::EVERYWHERE;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -54,17 +54,9 @@ impl MemoryModel<'_> {
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
-        let windows: Vec<_> = ranges
-            .iter()
-            .map(|range| self.window(range.clone()))
-            .collect();
-        let counts = |stage: u32, (counted, with): (PlaceSet, Option<u32>)| {
-            let counts = counted == EVERYWHERE || stages_of[counted.index()].contains(&stage);
-            counts && with.is_none_or(|with| ranges[stage as usize].contains(&(with as usize)))
-        };
-        let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
-            let window = (*window)?;
-            let (range, memory, tile) = &stages[stage as usize];
+        let curves = |stage: usize| {
+            let (range, memory, tile) = &stages[stage];
+            let window = self.window(range.clone())?;
             let fixed = self.fixed(range, memory);
             let [mut all_tiles, mut on_tile] = [(); 2].map(|()| CurveSums::new(window));
             for (phase, steps) in self.phases.iter().enumerate() {
@@ -75,8 +67,10 @@ impl MemoryModel<'_> {
                 on_tile.add(steps, of_tile.map_or(0, in_phase));
             }
             let add = |sums: &mut CurveSums, number, bytes| {
-                self.each_life(number, |counted, live| {
-                    if counts(stage, counted) {
+                self.each_life(number, |(counted, with), live| {
+                    let counts = counted == EVERYWHERE
+                        || stages_of[counted.index()].contains(&(stage as u32));
+                    if counts && with.is_none_or(|with| range.contains(&(with as usize))) {
                         sums.add(live, bytes);
                     }
                 });
@@ -92,8 +86,7 @@ impl MemoryModel<'_> {
                 on_tile: on_tile.curve(window, fixed[*tile as usize]),
             })
         };
-        let numbered: Vec<_> = (0u32..).zip(&windows).collect();
-        numbered.into_par_iter().map(curves).collect()
+        (0..stages.len()).into_par_iter().map(curves).collect()
     }
 
     /// Computes the live bytes of all variables of the profile at each step, whichever operations
@@ -147,11 +140,10 @@ impl MemoryModel<'_> {
         };
         let mut is_live = false;
         self.each_life(number, |(counted, with), live| {
-            let has = |&(from, to): &(u32, u32)| from <= step && step < to;
-            let has_other = with.is_none_or(|with| stage.contains(&(with as usize)));
-            is_live |= has_other
+            is_live |= with.is_none_or(|with| stage.contains(&(with as usize)))
                 && self.counts_in(counted, stage)
-                && live.is_none_or(|live| live.iter().any(has));
+                && live
+                    .is_none_or(|live| live.iter().any(|&(from, to)| (from..to).contains(&step)));
         });
         is_live
     }

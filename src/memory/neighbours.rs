@@ -22,15 +22,6 @@ pub(super) fn at_once(tiles: u32) -> u32 {
     enough.clamp(1, LANES as u32)
 }
 
-/// Buffers of a thread, reused from tile to tile: for neighbouring tiles side by side, for a single
-/// tile with sums of 32 bits, and for a single tile whose sums need 64 bits.
-#[derive(Default)]
-pub(super) struct BuffersByWidth<SideBySide, Single, Wide> {
-    pub side_by_side: SideBySide,
-    pub single: Single,
-    pub wide: Wide,
-}
-
 /// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a
 /// row is one use with its bytes on each of the tiles.
 #[derive(Debug, Default)]

@@ -29,7 +29,7 @@ mod tiles;
 mod variables;
 
 use super::lanes::{Bytes, LANES};
-use super::neighbours::{self, BuffersByWidth, NeighbourUses};
+use super::neighbours::{self, NeighbourUses};
 use super::pipeline::TileFlows;
 use super::update::{TileUpdates, UpdatePhase};
 use super::{MemoryModel, RangeCosts};
@@ -229,9 +229,14 @@ fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     found
 }
 
-/// The buffers of one thread.
-type RangeScratches =
-    BuffersByWidth<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<u64, 1>>;
+/// The buffers of one thread, reused from tile to tile: for neighbouring tiles side by side, for a
+/// single tile with sums of 32 bits, and for a single tile whose sums need 64 bits.
+#[derive(Default)]
+struct RangeScratches {
+    side_by_side: RangeScratch<i32, LANES>,
+    single: RangeScratch<i32, 1>,
+    wide: RangeScratch<u64, 1>,
+}
 
 /// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
 #[derive(Default)]
@@ -270,21 +275,19 @@ impl RangePass<'_> {
         tiles: Range<u32>,
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
-        let BuffersByWidth {
-            side_by_side,
-            single,
-            wide,
-        } = scratches;
         if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
             // Too much for the group may not be too much for each tile.
-            if matches!(self.tiles(tiles.clone(), side_by_side), Ok(true)) {
+            if matches!(
+                self.tiles(tiles.clone(), &mut scratches.side_by_side),
+                Ok(true)
+            ) {
                 return Ok(());
             }
             self.are_apart.store(true, Ordering::Relaxed);
         }
         for tile in tiles {
-            if !self.tiles(tile..tile + 1, single)? {
-                self.tiles(tile..tile + 1, wide)?;
+            if !self.tiles(tile..tile + 1, &mut scratches.single)? {
+                self.tiles(tile..tile + 1, &mut scratches.wide)?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES};
-use crate::memory::neighbours::{self, BuffersByWidth, NeighbourUses};
+use crate::memory::neighbours::{self, NeighbourUses};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
@@ -47,9 +47,9 @@ impl StagePeak {
     }
 }
 
-/// The buffers of one thread.
-type StageScratches =
-    BuffersByWidth<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<u64, 1>>;
+/// The buffers of one thread: for neighbouring tiles side by side with sums of 32 bits, and for a
+/// single tile whose sums need 64 bits.
+type StageScratches = (StageScratch<i32, LANES>, StageScratch<u64, 1>);
 
 /// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
 #[derive(Default)]
@@ -94,25 +94,15 @@ impl MemoryModel<'_> {
         &self,
         tiles: Range<u32>,
         plan: &StagesToCompute<'_>,
-        scratches: &mut StageScratches,
+        (side_by_side, wide): &mut StageScratches,
     ) -> Vec<Vec<StagePeak>> {
-        let BuffersByWidth {
-            side_by_side,
-            single,
-            wide,
-        } = scratches;
-        if tiles.len() > 1
-            && let Some(peaks) = self.peaks_in_lanes(tiles.clone(), plan, side_by_side)
-        {
-            return peaks;
-        }
-        tiles
-            .filter_map(|tile| {
-                self.peaks_in_lanes(tile..tile + 1, plan, single)
-                    .or_else(|| self.peaks_in_lanes(tile..tile + 1, plan, wide))
+        self.peaks_in_lanes(tiles.clone(), plan, side_by_side)
+            .unwrap_or_else(|| {
+                tiles
+                    .filter_map(|tile| self.peaks_in_lanes(tile..tile + 1, plan, wide))
+                    .flatten()
+                    .collect()
             })
-            .flatten()
-            .collect()
     }
 
     /// Like [`MemoryModel::peaks_on`], for at most `N` tiles side by side. `None` if sums of type
