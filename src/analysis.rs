@@ -24,6 +24,7 @@ pub use request::Request;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;
+use crate::message::about;
 pub(crate) use crate::message::{FileWarnings, displayed};
 use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
@@ -95,9 +96,7 @@ impl Analysis {
             || DebugInfo::read_with(debug, progress).with_context(|| displayed(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
-        let of_debug = (debug, &debug_info);
-        let with_profile = (&read.programs, Some(&read));
-        let (of_debug, lacking) = check_debug(with_profile, of_debug)?;
+        let (of_debug, lacking) = check_debug((&read.programs, Some(&read)), (debug, &debug_info))?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
         let (mut model, lookup) = Model::build_with_lookup(read, debug_info, options.memory_peak)
@@ -168,12 +167,7 @@ fn warnings_of(
 ) -> Result<FileWarnings> {
     let files = [displayed(profile), displayed(debug)];
     check(&model.contradictions, &files, allow_incomplete)?;
-    Ok(model
-        .warnings
-        .iter()
-        .cloned()
-        .map(|warning| (displayed(profile), warning))
-        .collect())
+    Ok(about(profile, &model.warnings))
 }
 
 #[cfg(test)]

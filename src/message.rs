@@ -105,6 +105,17 @@ impl Warning {
 /// Warnings about files. Each pair has the path of the file as a message shows it, and the warning.
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
+/// Returns copies of `warnings`, which are about the file at `path`.
+pub(crate) fn about<'w>(
+    path: &Path,
+    warnings: impl IntoIterator<Item = &'w Warning>,
+) -> FileWarnings {
+    warnings
+        .into_iter()
+        .map(|warning| (displayed(path), warning.clone()))
+        .collect()
+}
+
 /// Returns the path as a message shows it, with characters escaped that a terminal would act on.
 pub(crate) fn displayed(path: &Path) -> String {
     printable(&path.to_string_lossy())

@@ -2,18 +2,11 @@
 
 use crate::escape::printable;
 use clap::ValueEnum;
+use indicatif::HumanCount;
 
 /// Writes a number with its digits in groups of three: `638,976`.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    HumanCount(number).to_string()
 }
 
 /// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,

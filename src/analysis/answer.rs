@@ -25,12 +25,12 @@ use std::sync::Arc;
 /// All choices of layers that requests about a model led to so far, each with the costs of its
 /// ranges.
 pub(crate) struct Answers<'s, 'p> {
-    pub(super) analysis: &'s Analysis,
+    pub analysis: &'s Analysis,
     layers: &'s List<Layers<'s>>,
     levels: List<Level<'s>>,
     /// The choices of layers of requests, as indices into `levels`.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
-    pub(super) progress: &'p Progress,
+    pub progress: &'p Progress,
 }
 
 /// Everything about a request that its choice of layers depends on, and the number of the choice.
@@ -44,21 +44,21 @@ struct Choice {
 /// One choice of layers, with the costs of its ranges.
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
-    pub(crate) layers: &'s Layers<'s>,
-    pub(crate) space: Space<'s>,
+    pub layers: &'s Layers<'s>,
+    pub space: Space<'s>,
 }
 
 /// The answer to a request: the best split or, if none fits, the one with the lowest peak.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer<'l, 's> {
-    pub(crate) level: &'l Level<'s>,
-    pub(crate) question: Arc<Question>,
-    pub(crate) best: Candidate,
+    pub level: &'l Level<'s>,
+    pub question: Arc<Question>,
+    pub best: Candidate,
 }
 
 impl<'s, 'p> Answers<'s, 'p> {
     /// Prepares answers about the model of `analysis`. `layers` is a list without entries.
-    pub(crate) fn new(
+    pub fn new(
         analysis: &'s Analysis,
         layers: &'s List<Layers<'s>>,
         progress: &'p Progress,
@@ -73,13 +73,13 @@ impl<'s, 'p> Answers<'s, 'p> {
     }
 
     /// Returns the layers of `request`, whole.
-    pub(crate) fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
+    pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
         let whole = self.choice(request, 0, || self.analysis.layers(request).map(Some))?;
         Ok(whole.expect("there are always whole layers"))
     }
 
     /// Answers `request`. `None` if no split keeps the constraints.
-    pub(crate) fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+    pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         if request.judged.is_some() {
             return self.judged(request);
         }
@@ -90,7 +90,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     }
 
     /// Returns the answer to `request` if it fits, otherwise `None`.
-    pub(super) fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+    pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         for pipelines in self.pipelines(request)? {
             for level in self.levels(request) {
                 if let Some(answer) = level?.best(request, &pipelines, self.progress)? {
@@ -167,17 +167,14 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the pipelines that `request` leaves open, in groups that are tried one after the
     /// other.
-    pub(super) fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
+    pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let has_state = self.whole_layers(request)?.space.has_state()?;
         request.pipelines(&self.analysis.model, has_state)
     }
 
     /// Returns the choices of the layers that `request` leaves open, the coarsest first. There is
     /// only one if there is only one IPU.
-    pub(super) fn levels<'l>(
-        &'l self,
-        request: &Request,
-    ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
+    pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
         (0..).map_while(|number| self.nth_level(request, number).transpose())
     }
 
@@ -253,7 +250,7 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Turns an error of a search into an error of the command. Constraints or tied weights that
     /// contradict each other count as wrong usage (exit code 2).
-    pub(super) fn explained(&self, error: Error) -> Error {
+    pub fn explained(&self, error: Error) -> Error {
         match error.downcast_ref() {
             Some(SearchError::Solve(
                 error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..)),
@@ -265,7 +262,7 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges at
     /// least as far as `reach`.
-    pub(super) fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
+    pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
         let Answer {
             level,
             question,
@@ -280,26 +277,25 @@ impl<'s, 'p> Answers<'s, 'p> {
     }
 
     /// Returns `answer` to a request with the changes `change` as a claim.
-    pub(super) fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
+    pub fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
         Ok(Claim {
             change,
             costs: self.costs(answer, Reach::default())?,
             best: answer.best.clone(),
-            is_by_modules: answer.level.layers.are_switched,
         })
     }
 }
 
 impl<'s> Level<'s> {
     /// Translates `request` into a request about these layers.
-    pub(super) fn question(&self, request: &Request) -> Result<Arc<Question>> {
+    pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let request = request.search(self.layers.model(), &self.layers.placement)?;
         Ok(self.space.question(request))
     }
 
     /// Returns the best split that `request` allows with these layers, in one of `pipelines`;
     /// `None` if none fits.
-    pub(super) fn best(
+    pub fn best(
         &self,
         request: &Request,
         pipelines: &[Pipeline],
@@ -316,7 +312,7 @@ impl<'s> Level<'s> {
 
     /// Returns the split with the lowest peak in one of `pipelines`, whatever the limits of
     /// `request`; `None` if none is `below` a number of bytes.
-    pub(super) fn lowest(
+    pub fn lowest(
         &self,
         request: &Request,
         (pipelines, below): (&[Pipeline], Option<u64>),
@@ -334,7 +330,7 @@ impl<'s> Level<'s> {
 
 impl Answer<'_, '_> {
     /// Returns the name of the first layer of each stage but stage 0.
-    pub(crate) fn starts(&self) -> Vec<String> {
+    pub fn starts(&self) -> Vec<String> {
         let positions = &self.level.layers.placement.positions;
         self.best
             .solution

@@ -8,8 +8,8 @@ use crate::search::{IpuCount, Word};
 /// A request that differs from that of the run, with the options that make the difference.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
-    pub(super) request: Request,
-    pub(super) change: Vec<Word>,
+    pub request: Request,
+    pub change: Vec<Word>,
 }
 
 impl Request {
@@ -29,7 +29,7 @@ impl Changed {
     }
 
     /// Asks for `ipus` IPUs over all replicas. Of a list of memories, those of the first IPUs stay.
-    pub(super) fn with_ipus(mut self, ipus: usize) -> Self {
+    pub fn with_ipus(mut self, ipus: usize) -> Self {
         self.request.ipus = Some(IpuCount::Exactly(ipus));
         let of_replica = ipus / self.request.options.replicas().max(1) as usize;
         let memories = &mut self.request.memory_per_tile;
@@ -42,36 +42,36 @@ impl Changed {
     }
 
     /// Gives each tile `bytes` of memory, on every IPU.
-    pub(super) fn with_memory(mut self, bytes: u64) -> Self {
+    pub fn with_memory(mut self, bytes: u64) -> Self {
         self.request.memory_per_tile = vec![bytes];
         self.set("--mem-per-tile", bytes)
     }
 
-    pub(super) fn with_schedule(mut self, schedule: Schedule) -> Self {
+    pub fn with_schedule(mut self, schedule: Schedule) -> Self {
         self.request.options.pipeline.schedule = Some(schedule);
         self.set("--schedule", schedule)
     }
 
-    pub(super) fn with_recompute(mut self, recompute: Recompute) -> Self {
+    pub fn with_recompute(mut self, recompute: Recompute) -> Self {
         self.request.options.pipeline.recompute = Some(recompute);
         self.set("--recompute", recompute)
     }
 
     /// Keeps optimizer state in the place `state`.
-    pub(super) fn with_state(mut self, state: StatePlace) -> Self {
+    pub fn with_state(mut self, state: StatePlace) -> Self {
         self.request.options.pipeline.state = Some(state);
         self.set("--optimizer-state", state)
     }
 
     /// Asks for `replicas` replicas of the pipeline.
-    pub(super) fn with_replicas(mut self, replicas: usize) -> Self {
+    pub fn with_replicas(mut self, replicas: usize) -> Self {
         self.request.options.pipeline.replicas = replicas as u64;
         self.request.options.step.replicas = replicas as u64;
         self.set("--replicas", replicas)
     }
 
     /// Leaves the split out that the user gave.
-    pub(super) fn without_given(mut self) -> Self {
+    pub fn without_given(mut self) -> Self {
         self.request.judged = None;
         self.change.push(Word::Without("--splits"));
         self.change.push(Word::Without("--layers-per-ipu"));
@@ -79,7 +79,7 @@ impl Changed {
     }
 
     /// Leaves out the constraints of the user that `is_dropped` accepts, by their index.
-    pub(super) fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
+    pub fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
         let all = std::mem::take(&mut self.request.constraints);
         for (index, constraint) in all.into_iter().enumerate() {
             if is_dropped(index) {
@@ -92,7 +92,7 @@ impl Changed {
     }
 
     /// Unties `weights` as well.
-    pub(super) fn with_untied(mut self, weights: &[String]) -> Self {
+    pub fn with_untied(mut self, weights: &[String]) -> Self {
         let untie = &mut self.request.placement.untie;
         match untie {
             Untied::Weights(names) => names.extend(weights.iter().cloned()),

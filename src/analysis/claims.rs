@@ -27,7 +27,7 @@ const MAX_ROWS: usize = 8;
 impl<'s> Answers<'s, '_> {
     /// Returns the answers to changed requests that the run asks for. `answer` is the answer to
     /// `request`, that of the run.
-    pub(super) fn claims(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Claims<'s>> {
+    pub fn claims(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Claims<'s>> {
         let options = &request.options;
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
         let mut claims = Claims {
@@ -41,7 +41,8 @@ impl<'s> Answers<'s, '_> {
                 .with_ipus(request.all_ipus()?.highest());
             claims.without_given = self.answered(changed)?;
         } else if is_refused {
-            claims.ipus_tried = ipus_tried(request)?;
+            claims.ipus_tried = (request.memory_per_tile.len() <= 1)
+                .then_some(request.all_ipus()?.highest().max(MOST_IPUS));
             claims.on_more_ipus = self.on_more_ipus(request)?;
             claims.with_memory = self.with_memory(request, answer)?;
             claims.relaxed = self.relaxed(request, answer)?;
@@ -108,8 +109,7 @@ impl<'s> Answers<'s, '_> {
             return Ok(None);
         }
         let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
-        let is_alike = |claim: &Claim<'_>| claim.best.pipeline.state == best.pipeline.state;
-        Ok(claim.filter(is_alike))
+        Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
 
     /// Returns the answer on the fewest IPUs, more than those of `request`, on which the model
@@ -420,20 +420,13 @@ impl<'s> Answers<'s, '_> {
     }
 }
 
-/// Returns the highest number of IPUs that is tried if `request` does not fit; `None` if each IPU
-/// has a memory of its own.
-fn ipus_tried(request: &Request) -> Result<Option<usize>> {
-    let is_open = request.memory_per_tile.len() <= 1;
-    let asked = request.all_ipus()?.highest();
-    Ok(is_open.then_some(asked.max(MOST_IPUS)))
-}
-
 /// Returns the number of replicas of `pipeline`: those that share optimizer state, else those of
 /// the request.
 fn replicas_of(request: &Request, pipeline: Pipeline) -> usize {
-    match pipeline.state.is_sharded() {
-        true => pipeline.replicas as usize,
-        false => request.options.replicas() as usize,
+    if pipeline.state.is_sharded() {
+        pipeline.replicas as usize
+    } else {
+        request.options.replicas() as usize
     }
 }
 

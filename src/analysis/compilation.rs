@@ -2,7 +2,7 @@
 
 use super::Request;
 use crate::debug_info::DebugInfo;
-use crate::message::{FileWarnings, Warning, displayed, usage};
+use crate::message::{FileWarnings, Warning, about, displayed, usage};
 use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
@@ -70,12 +70,7 @@ impl Compilation {
         let contradictions = check_compilation(&profile);
         let files = [displayed(path), displayed(path)];
         check(&contradictions, &files, options.allow_incomplete)?;
-        let mut warnings: FileWarnings = profile
-            .warnings
-            .iter()
-            .cloned()
-            .map(|warning| (displayed(path), warning))
-            .collect();
+        let mut warnings = about(path, &profile.warnings);
         let left_out = |error| (displayed(path), no_layers(&error));
         let debug_info = match debug_info {
             Err(error) if !options.is_debug_named => {

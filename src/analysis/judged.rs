@@ -38,8 +38,9 @@ impl JudgedSplit {
     /// If the text is not a list of numbers.
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
         let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
-        let separated = |letter: char| letter == ',' || letter.is_whitespace();
-        let words = plain.split(separated).filter(|word| !word.is_empty());
+        let words = plain
+            .split(|letter: char| letter == ',' || letter.is_whitespace())
+            .filter(|word| !word.is_empty());
         let count = |word: &str| match word {
             "-1" => Some(None),
             number => number.parse().ok().map(Some),
@@ -103,10 +104,10 @@ impl JudgedSplit {
     /// nothing. An error if a name is unknown or counts do not add up.
     fn positions_by_ipu(&self, positions: &Positions) -> Result<Vec<Range<usize>>> {
         let starts: Vec<usize> = match self {
-            Self::FirstLayers(names) => {
-                let first = |name: &String| position(positions, name, "--splits");
-                names.iter().map(first).collect::<Result<_>>()?
-            }
+            Self::FirstLayers(names) => names
+                .iter()
+                .map(|name| position(positions, name, "--splits"))
+                .collect::<Result<_>>()?,
             Self::LayersPerIpu(counts) => starts_of_counts(counts, positions)?,
         };
         let ends = starts.iter().copied().chain([positions.len()]);
@@ -181,8 +182,9 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
 /// Returns the numbers (from 0) of the IPUs that run nothing. `stages` has the positions of each
 /// IPU.
 fn idle(stages: &[Range<usize>]) -> Vec<usize> {
-    let idle = |ipu: &usize| stages[*ipu].is_empty();
-    (0..stages.len()).filter(idle).collect()
+    (0..stages.len())
+        .filter(|ipu| stages[*ipu].is_empty())
+        .collect()
 }
 
 /// Returns an error if an IPU runs nothing although it counts: if `ipus`, the requested number of

@@ -183,9 +183,10 @@ impl Analysis {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let whole = find_layers(&self.model, request);
         let is_switched = whole.modules().is_none();
-        let base = match is_switched {
-            true => Layering::new(&self.model, &LayerOptions::modules()),
-            false => whole,
+        let base = if is_switched {
+            Layering::new(&self.model, &LayerOptions::modules())
+        } else {
+            whole
         };
         let layering = base.with_parts(&self.model.operations, &names);
         self.finer(layering, request, (is_switched, false))

@@ -15,13 +15,13 @@ impl<T> Default for List<T> {
 
 impl<T> List<T> {
     /// Iterates over the entries, the oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         let first = self.0.get();
         iter::successors(first, |entry| entry.1.0.get()).map(|entry| &entry.0)
     }
 
     /// Adds `entry` to the end.
-    pub(crate) fn push(&self, entry: T) -> &T {
+    pub fn push(&self, entry: T) -> &T {
         let mut end = self;
         while let Some(entry) = end.0.get() {
             end = &entry.1;

@@ -233,9 +233,10 @@ impl Request {
         }
         let replicas = self.sharing_replicas()?;
         let in_state = |&state: &StatePlace| {
-            let replicas = match state.is_sharded() {
-                true => replicas.clone(),
-                false => vec![self.options.replicas()],
+            let replicas = if state.is_sharded() {
+                replicas.clone()
+            } else {
+                vec![self.options.replicas()]
             };
             let open = &open;
             replicas.into_iter().flat_map(move |replicas| {

@@ -74,7 +74,7 @@ impl<'s> Answers<'s, '_> {
     ///
     /// # Errors
     /// As [`Analysis::split`], and if the model has no layers.
-    pub(crate) fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
+    pub fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         self.searched(request)
             .map_err(|error| self.explained(error))
     }
@@ -104,7 +104,7 @@ impl<'s> Answers<'s, '_> {
 
     /// Answers `request` on one IPU for each replica, with nothing beside the split. `None` if
     /// replicas have to share optimizer state and their number is open.
-    pub(crate) fn on_one_ipu(&self, request: &Request) -> Result<Option<SearchedLayers<'s>>> {
+    pub fn on_one_ipu(&self, request: &Request) -> Result<Option<SearchedLayers<'s>>> {
         let ipus = request.options.replicas() as usize;
         let state = request.options.pipeline.state;
         if ipus == 1 && state.is_some_and(StatePlace::is_sharded) {
@@ -252,17 +252,17 @@ fn reach(request: &Request, answer: &Answer<'_, '_>) -> Reach {
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'s> {
     /// The layers of the answer.
-    pub(crate) layers: &'s Layers<'s>,
+    pub layers: &'s Layers<'s>,
     /// The memory model in the pipeline of the best split, with its place of the optimizer state;
     /// without a pipeline if no search was requested.
-    pub(crate) memory: MemoryModel<'s>,
+    pub memory: MemoryModel<'s>,
     /// The answer; `None` if none was requested.
-    pub(crate) result: Option<SearchResult<'s>>,
+    pub result: Option<SearchResult<'s>>,
 }
 
 impl SearchedLayers<'_> {
     /// Returns warnings about the split: about recorded memory, and about the optimizer update.
-    pub(crate) fn warnings(&self) -> Vec<Warning> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();
         };
@@ -276,7 +276,7 @@ impl SearchedLayers<'_> {
     ///
     /// # Errors
     /// If the profile has changed since it was first read.
-    pub(crate) fn report(
+    pub fn report(
         &self,
         request: &Request,
         command: &(dyn Fn(&[Word]) -> String + Sync),
@@ -308,8 +308,11 @@ impl SearchedLayers<'_> {
             Report::new(inputs, lookup.as_ref()).with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             what_if.memories = request.memories(bytes_per_tile);
-            let reserve = |&memory: &u64| request.options.reserve.of(memory);
-            what_if.reserves = what_if.memories.iter().map(reserve).collect();
+            what_if.reserves = what_if
+                .memories
+                .iter()
+                .map(|&memory| request.options.reserve.of(memory))
+                .collect();
         }
         Ok(report)
     }

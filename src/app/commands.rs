@@ -16,8 +16,8 @@ struct Command(Vec<String>);
 impl Command {
     /// Removes every argument that gives one of `options`, which are names such as `--num-ipus`.
     fn without(mut self, options: &[&str]) -> Self {
-        let is_kept = |argument: &String| !options.contains(&option_name(argument));
-        self.0.retain(is_kept);
+        self.0
+            .retain(|argument| !options.contains(&option_name(argument)));
         self
     }
 
@@ -86,7 +86,7 @@ pub(super) struct Commands<'a> {
 
 impl<'a> Commands<'a> {
     /// Prepares the commands for a run with `options`.
-    pub(super) fn new(options: &'a Options) -> Self {
+    pub fn new(options: &'a Options) -> Self {
         Self { options }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Commands<'a> {
     }
 
     /// Returns the command that gives the answer to the request of the run with these changes.
-    pub(super) fn changed(&self, change: &[Word]) -> String {
+    pub fn changed(&self, change: &[Word]) -> String {
         change
             .iter()
             .fold(self.own(), |command, word| match word {
@@ -126,7 +126,7 @@ impl<'a> Commands<'a> {
     /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
     /// configuration and the page of its split, and a command for a plan on twice the IPUs, unless
     /// each IPU has its own limit. `report` says which framework the configuration is for.
-    pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
+    pub fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
         let most = report
             .plan
@@ -144,7 +144,7 @@ impl<'a> Commands<'a> {
     /// Returns the lines to print after a search: commands for the configuration and the page of
     /// the best split; if it takes one IPU, a command for a plan on 4 IPUs; if no split fits,
     /// commands with which the model fits. Empty if there is nothing to suggest, as after `--emit`.
-    pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
+    pub fn after_split(&self, report: &Report) -> Vec<String> {
         let results = &self.options.results;
         let split = report.split.as_ref();
         let is_solved = results.solve && results.emit.is_empty();
@@ -163,7 +163,7 @@ impl<'a> Commands<'a> {
 
     /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in
     /// each replica; none if that is the command of the run.
-    pub(super) fn after_one_ipu(&self) -> Vec<String> {
+    pub fn after_one_ipu(&self) -> Vec<String> {
         let ipus = 4 * self.options.time.replicas;
         let command = self.own().with("--num-ipus", ipus).to_string();
         if self.options.is_bare && command == self.own().to_string() {

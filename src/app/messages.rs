@@ -6,8 +6,11 @@ use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
 use crate::report::{Report, ScreenPart, Section, Units, printable};
 use crate::wording::capital;
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use terminal_size::terminal_size;
 
 /// Writes the messages of a run to standard error, up to the level that `-q` and `-v` set. A
 /// message that cannot be written is no error.
@@ -21,11 +24,12 @@ impl Messages {
     /// Creates the writer for these options. With `-q`, only errors and warnings are written; each
     /// `-v` adds a level.
     pub fn new(options: &MessageArgs) -> Self {
-        let level = match options.quiet {
-            true => -1,
-            false => options.verbose.min(2) as i8,
+        let level = if options.quiet {
+            -1
+        } else {
+            options.verbose.min(2) as i8
         };
-        let look = on_stderr(options.units);
+        let look = look(options.units, &io::stderr());
         Self { level, look }
     }
 
@@ -36,7 +40,7 @@ impl Messages {
 
     /// Returns the style of tables on standard output: units, width, colours.
     pub fn look_of_results(&self) -> TextStyle {
-        on_stdout(self.look.units)
+        look(self.look.units, &io::stdout())
     }
 
     /// Writes a warning, also with `-q`. `file` is the name of the file that it is about, if there
@@ -113,7 +117,7 @@ impl Messages {
 
 /// Writes the error that ended the run, also with `-q`.
 pub fn error(error: &anyhow::Error) {
-    let look = on_stderr(Units::default());
+    let look = look(Units::default(), &io::stderr());
     // An error can contain names from a file, and line ends of its own.
     let text = format!("{error:#}");
     let lines: Vec<String> = text.split('\n').map(printable).collect();
@@ -128,38 +132,18 @@ pub fn error(error: &anyhow::Error) {
 /// Width in columns that is assumed for a terminal whose width is unknown.
 const USUAL_WIDTH: usize = 80;
 
-/// Returns the style of text on standard error: units, width, colours.
-fn on_stderr(units: Units) -> TextStyle {
-    let stream = io::stderr();
-    let size = terminal_size::terminal_size_of(&stream);
-    let choice = anstream::AutoStream::choice(&stream);
-    look(units, stream.is_terminal(), size, choice)
-}
-
-/// Returns the style of text on standard output: units, width, colours.
-fn on_stdout(units: Units) -> TextStyle {
-    let stream = io::stdout();
-    let size = terminal_size::terminal_size_of(&stream);
-    let choice = anstream::AutoStream::choice(&stream);
-    look(units, stream.is_terminal(), size, choice)
-}
-
-/// Returns the style of text on a stream; `size` is the size of its terminal, if known. The
-/// environment variable `COLUMNS` sets the width, also if the stream is no terminal. `choice` says
-/// whether to use colours: it reflects `NO_COLOR`, `CLICOLOR` and `TERM`.
-fn look(
-    units: Units,
-    is_terminal: bool,
-    size: Option<(terminal_size::Width, terminal_size::Height)>,
-    choice: anstream::ColorChoice,
-) -> TextStyle {
-    let columns = std::env::var("COLUMNS").ok();
-    let columns = columns.and_then(|columns| columns.parse().ok());
-    let columns = columns.filter(|&columns| columns > 0);
-    let width = size.map_or(USUAL_WIDTH, |(width, _)| width.0.into());
-    let screen = is_terminal.then(|| Screen {
+/// Returns the style of text on `stream`: units, width, colours. The environment variable `COLUMNS`
+/// sets the width, also if the stream is no terminal; `NO_COLOR`, `CLICOLOR` and `TERM` say whether
+/// to use colours.
+fn look(units: Units, stream: &impl RawStream) -> TextStyle {
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|&columns| columns > 0);
+    let width = terminal_size().map_or(USUAL_WIDTH, |(width, _)| width.0.into());
+    let screen = stream.is_terminal().then(|| Screen {
         width: columns.unwrap_or(width),
-        colour: choice != anstream::ColorChoice::Never,
+        colour: AutoStream::choice(stream) != ColorChoice::Never,
         unicode: is_unicode(),
     });
     TextStyle {

@@ -23,19 +23,19 @@ use std::path::Path;
 /// All results of a run, ready to be printed.
 pub(super) struct Outputs<'a> {
     /// The options of the run, which choose the results and their format.
-    pub(super) options: &'a Options,
-    pub(super) messages: Messages,
+    pub options: &'a Options,
+    pub messages: Messages,
     /// The requested tables of the model, such as that of `--operation-breakdown`; with `--fit`,
     /// the tables of the compilation.
-    pub(super) tables: Vec<Table>,
+    pub tables: Vec<Table>,
     /// The tables of `--diagnose`; none if it was not requested.
-    pub(super) diagnosis: Vec<Table>,
+    pub diagnosis: Vec<Table>,
     /// The split that the greedy search of the original tool found; `None` with another solver.
-    pub(super) greedy: Option<Greedy>,
-    pub(super) report: Report,
-    pub(super) commands: Commands<'a>,
+    pub greedy: Option<Greedy>,
+    pub report: Report,
+    pub commands: Commands<'a>,
     /// The earlier report that `--compare` names; `None` without that option.
-    pub(super) earlier: Option<Report>,
+    pub earlier: Option<Report>,
 }
 
 /// Reads the report of `--compare` at `path`. Errors name the option and the path.
@@ -54,7 +54,7 @@ fn exit_of(fits: bool) -> Exit {
 impl<'a> Outputs<'a> {
     /// Creates the outputs of a run that has only a report and suggested commands: no tables, no
     /// greedy search, no earlier report.
-    pub(super) fn new(run: &'a Run, report: Report, commands: Commands<'a>) -> Self {
+    pub fn new(run: &'a Run, report: Report, commands: Commands<'a>) -> Self {
         Self {
             options: &run.options,
             messages: run.messages,
@@ -69,7 +69,7 @@ impl<'a> Outputs<'a> {
 
     /// Prints all results: results for programs to `out`, results for people to standard error.
     /// Returns the exit code: 3 if the report has no verdict, else that of the verdict.
-    pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
+    pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, (self.options.results.format, look), self.count());
         let exit = self.print_all(&mut sections)?;
@@ -155,9 +155,12 @@ impl<'a> Outputs<'a> {
     /// table of `--plan`, if they were requested.
     fn print_sweep_and_plan(&self, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let is_aligned = self.options.results.format == Format::Table;
-        let for_readers = |table: Table| match is_aligned {
-            true => table,
-            false => table.shown_in(Form::Csv),
+        let for_readers = |table: Table| {
+            if is_aligned {
+                table
+            } else {
+                table.shown_in(Form::Csv)
+            }
         };
         if self.report.sweep.is_some() {
             sections.table(&for_readers(sweep_table(&self.report)))?;

@@ -105,8 +105,11 @@ fn no_profile(folder: &Path) -> anyhow::Error {
 /// command that reads it.
 fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
-    let is_able = |outline: &Outline| options.results.fit || outline.can_be_split();
-    let answers = |outline: &Result<Outline, _>| outline.as_ref().is_ok_and(is_able);
+    let answers = |outline: &Result<Outline, _>| {
+        outline
+            .as_ref()
+            .is_ok_and(|outline| options.results.fit || outline.can_be_split())
+    };
     let mut able = several
         .iter()
         .zip(&outlines)
@@ -133,9 +136,12 @@ fn command_with(options: &Options, profile: &Path) -> String {
     let words = options
         .arguments
         .iter()
-        .map(|arg| match *arg == folder {
-            true => &profile,
-            false => arg.as_str(),
+        .map(|arg| {
+            if *arg == folder {
+                &profile
+            } else {
+                arg.as_str()
+            }
         })
         .map(|argument| format!(" {}", shell(argument)));
     format!("popliner{}", words.collect::<String>())

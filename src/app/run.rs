@@ -50,17 +50,17 @@ impl From<Exit> for ExitCode {
 /// A run of the command: its options, and the request that follows from them.
 pub(super) struct Run {
     /// The options of the command line, with the path of the profile in place of its folder.
-    pub(super) options: Options,
+    pub options: Options,
     /// The layers, the split and the pipeline that the options request.
-    pub(super) request: Request,
+    pub request: Request,
     /// Writes the messages of the run to standard error.
-    pub(super) messages: Messages,
+    pub messages: Messages,
 }
 
 impl Run {
     /// Returns an error if missing or contradictory data in the files could change the verdict of
     /// `report`, unless `--allow-incomplete` is given; else prints warnings about such data.
-    pub(super) fn check_verdict(&self, report: &Report) -> Result<()> {
+    pub fn check_verdict(&self, report: &Report) -> Result<()> {
         let is_allowed = self.options.results.allow_incomplete;
         check(
             &report.contradictions,

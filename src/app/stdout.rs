@@ -81,7 +81,7 @@ pub(super) struct Sections<'a, W> {
 impl<'a, W: Write> Sections<'a, W> {
     /// Creates a writer for `count` results. `look` is the style of tables if `format` aligns them
     /// for people.
-    pub(super) fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
+    pub fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
         let has_names = count > 1;
         Self {
             out,
@@ -93,7 +93,7 @@ impl<'a, W: Write> Sections<'a, W> {
     }
 
     /// Writes a table as the next result, in the requested format.
-    pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
+    pub fn table(&mut self, table: &Table) -> io::Result<()> {
         if self.format == Format::Json {
             return self.keep_json(table.name, |out| table.write(Format::Json, out));
         }
@@ -106,7 +106,7 @@ impl<'a, W: Write> Sections<'a, W> {
 
     /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
     /// each stage, as the original tool printed them.
-    pub(super) fn stages(&mut self, split: &Split) -> io::Result<()> {
+    pub fn stages(&mut self, split: &Split) -> io::Result<()> {
         if self.format == Format::Json {
             return self.keep_json("solve", |out| write_stages(split, out));
         }
@@ -116,7 +116,7 @@ impl<'a, W: Write> Sections<'a, W> {
 
     /// Writes a text, such as a configuration, as the next result. In JSON with several results, it
     /// becomes a string, except that the report of `--export-json` is inserted as it is.
-    pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         if self.format == Format::Json && self.has_names {
             let text = String::from_utf8_lossy(bytes);
             return self.keep_json(name, |out| match name {
@@ -144,7 +144,7 @@ impl<'a, W: Write> Sections<'a, W> {
     }
 
     /// Writes the results that were stored for JSON as one value, and flushes the output.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         let values = std::mem::take(&mut self.values);
         match &values[..] {
             [] => {}
@@ -162,7 +162,7 @@ impl<'a, W: Write> Sections<'a, W> {
 
     /// Flushes the results, so that they appear before anything that is printed on standard error
     /// next.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 

@@ -30,13 +30,14 @@ pub(super) fn looks_like(head: &[u8]) -> String {
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match head {
-        [0x1f, 0x8b, ..] => "a gzip file".to_owned(),
-        [b'P', b'K', 3, 4, ..] => "a zip archive".to_owned(),
-        [0x7f, b'E', b'L', b'F', ..] => "an ELF executable".to_owned(),
-        _ if is_text => "a text file".to_owned(),
-        [first, ..] => format!("a file that begins with the byte {first:#04x}"),
-        [] => "an empty file".to_owned(),
+        [0x1f, 0x8b, ..] => "a gzip file",
+        [b'P', b'K', 3, 4, ..] => "a zip archive",
+        [0x7f, b'E', b'L', b'F', ..] => "an ELF executable",
+        _ if is_text => "a text file",
+        [first, ..] => return format!("a file that begins with the byte {first:#04x}"),
+        [] => "an empty file",
     }
+    .to_owned()
 }
 
 /// A sign that a debug file is not as Poplar wrote it, with counts. `Missing`, `Orphans` and

@@ -138,14 +138,14 @@ pub(super) fn attribute(name: &str) -> Option<ContextKey> {
 
 impl TextKey {
     /// Returns whether the value of the key is a list of texts rather than a text.
-    pub(super) fn is_list(self) -> bool {
+    pub fn is_list(self) -> bool {
         matches!(self.field, ContextField::Inputs | ContextField::Gradients)
     }
 
     /// Returns the field in which the value of this key is kept if the context was written by
     /// `layer`; `None` if that layer does not write the key. The layer may stand after the key in
     /// the file.
-    pub(super) fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
+    pub fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
         (self.layers & layer.bit() != 0).then_some(self.field)
     }
 }

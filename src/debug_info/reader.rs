@@ -50,42 +50,38 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub fn from_reader(reader: impl Read) -> Result<DebugInfo> {
-        read(reader)
-    }
-}
-
-fn read(mut reader: impl Read) -> Result<DebugInfo> {
-    let mut head = Vec::new();
-    reader.by_ref().take(HEAD).read_to_end(&mut head)?;
-    check_head(&head)?;
-    let source = TrackedReader {
-        reader: head.chain(reader),
-        received: 0,
-        ended: false,
-        failure: None,
-    };
-    let mut reader = BufReader::with_capacity(BUFFER, source);
-    let document =
-        ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-    // An error here lies before the map. After an error within the map, the map is incomplete.
-    let mut collected: Collected = document.unwrap_or_default();
-    if collected.is_complete {
-        reader.fill_buf()?;
-    }
-    let rest = reader.buffer();
-    let offset = reader.get_ref().received - rest.len() as u64;
-    if collected.is_complete && !rest.is_empty() {
-        if untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
-            collected.anomalies.second_document = Some(offset);
-        } else {
-            collected.anomalies.trailing = Some(offset);
+    pub fn from_reader(mut reader: impl Read) -> Result<DebugInfo> {
+        let mut head = Vec::new();
+        reader.by_ref().take(HEAD).read_to_end(&mut head)?;
+        check_head(&head)?;
+        let source = TrackedReader {
+            reader: head.chain(reader),
+            received: 0,
+            ended: false,
+            failure: None,
+        };
+        let mut reader = BufReader::with_capacity(BUFFER, source);
+        let document =
+            ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
+        // An error here lies before the map. After an error within the map, the map is incomplete.
+        let mut collected: Collected = document.unwrap_or_default();
+        if collected.is_complete {
+            reader.fill_buf()?;
         }
-    }
-    let source = reader.into_inner();
-    match source.failure {
-        Some(error) => Err(error.into()),
-        None => finish(collected, offset, !source.ended),
+        let rest = reader.buffer();
+        let offset = reader.get_ref().received - rest.len() as u64;
+        if collected.is_complete && !rest.is_empty() {
+            if untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
+                collected.anomalies.second_document = Some(offset);
+            } else {
+                collected.anomalies.trailing = Some(offset);
+            }
+        }
+        let source = reader.into_inner();
+        match source.failure {
+            Some(error) => Err(error.into()),
+            None => finish(collected, offset, !source.ended),
+        }
     }
 }
 
@@ -211,8 +207,10 @@ fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
 ///
 /// The chain of a context on a cycle counts as long as the cycle.
 fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) -> Option<u64> {
-    let find = |record: &ContextRecord| index.position(record.parent).unwrap_or(NOWHERE);
-    let parents: Vec<u32> = records.par_iter().map(find).collect();
+    let parents: Vec<u32> = records
+        .par_iter()
+        .map(|record| index.position(record.parent).unwrap_or(NOWHERE))
+        .collect();
     let mut lengths = vec![UNKNOWN; records.len()];
     let mut way = Vec::new();
     // Parents come after their children in the file, so backwards most lengths are computed.
@@ -267,8 +265,10 @@ fn close_cycle(
 
 /// Returns the number of contexts whose name has an index beyond a string table of `names` entries.
 fn names_outside(records: &[ContextRecord], names: usize) -> usize {
-    let outside = |record: &&ContextRecord| record.name != NO_NAME && record.name as usize >= names;
-    records.par_iter().filter(outside).count()
+    records
+        .par_iter()
+        .filter(|record| record.name != NO_NAME && record.name as usize >= names)
+        .count()
 }
 
 /// Returns the set of software layers that occur in `records`, as bits (see `SoftwareLayer::bit`).

@@ -15,11 +15,11 @@ pub(super) type Columns = &'static [&'static str];
 /// `columns`, the columns that the scan reads.
 #[derive(Clone, Copy)]
 pub(super) struct Cells<'r> {
-    pub(super) row: &'r Row<'r>,
-    pub(super) table: &'static str,
-    pub(super) columns: Columns,
+    pub row: &'r Row<'r>,
+    pub table: &'static str,
+    pub columns: Columns,
     /// Number of bytes of texts and blobs that the scan of the table may still read, over all rows.
-    pub(super) payload_left: &'r Cell<u64>,
+    pub payload_left: &'r Cell<u64>,
 }
 
 impl<'r> Cells<'r> {
@@ -32,7 +32,7 @@ impl<'r> Cells<'r> {
     /// Returns the rowid of the row. Call it only in a scan whose statement selects the rowid after
     /// all `columns`, as [`scan_ranges`](super::database::Database::scan_ranges) does.
     #[inline(always)]
-    pub(super) fn rowid(&self) -> Result<i64> {
+    pub fn rowid(&self) -> Result<i64> {
         self.row.get(self.columns.len()).map_err(sqlite(self.table))
     }
 
@@ -53,7 +53,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell; `None` for NULL.
     #[inline]
-    pub(super) fn signed(&self, column: usize) -> Result<Option<i64>> {
+    pub fn signed(&self, column: usize) -> Result<Option<i64>> {
         match self.value(column)? {
             ValueRef::Integer(value) => Ok(Some(value)),
             ValueRef::Null => Ok(None),
@@ -63,7 +63,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell, which must be at least 0; `None` for NULL.
     #[inline]
-    pub(super) fn optional(&self, column: usize) -> Result<Option<u64>> {
+    pub fn optional(&self, column: usize) -> Result<Option<u64>> {
         match self.signed(column)? {
             Some(value @ ..0) => Err(self.problem(column, format!("{value} is negative"))),
             value => Ok(value.map(|value| value as u64)),
@@ -72,7 +72,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell, which must be at least 0; NULL is an error.
     #[inline(always)]
-    pub(super) fn unsigned(&self, column: usize) -> Result<u64> {
+    pub fn unsigned(&self, column: usize) -> Result<u64> {
         match self.value(column)? {
             ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
             _ => self
@@ -83,14 +83,14 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; NULL is an error.
     #[inline]
-    pub(super) fn small(&self, column: usize) -> Result<u32> {
+    pub fn small(&self, column: usize) -> Result<u32> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
     /// Returns the number of a tile in the cell, which must be below `tiles`.
     #[inline]
-    pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
+    pub fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
         let tile = self.unsigned(column)?;
         if tile >= u64::from(tiles) {
             return Err(self.problem(column, format!("there is no tile {tile}")));
@@ -99,7 +99,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; `None` for NULL.
-    pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>> {
+    pub fn optional_small(&self, column: usize) -> Result<Option<u32>> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
             _ => self.small(column).map(Some),
@@ -108,7 +108,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the blob of the cell; an empty blob for NULL.
     #[inline]
-    pub(super) fn blob(&self, column: usize) -> Result<&'r [u8]> {
+    pub fn blob(&self, column: usize) -> Result<&'r [u8]> {
         match self.value(column)? {
             ValueRef::Blob(bytes) => self.charge(bytes),
             ValueRef::Null => Ok(&[]),
@@ -118,7 +118,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the text of the cell, with bytes that are not UTF-8 replaced; an empty text for
     /// NULL.
-    pub(super) fn text(&self, column: usize) -> Result<String> {
+    pub fn text(&self, column: usize) -> Result<String> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
             ValueRef::Null => Ok(String::new()),
@@ -128,7 +128,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the bytes of the text in the cell; `None` for a value of another type.
     #[inline]
-    pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>> {
+    pub fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>> {
         match self.value(column)? {
             ValueRef::Text(bytes) => self.charge(bytes).map(Some),
             _ => Ok(None),
@@ -138,7 +138,7 @@ impl<'r> Cells<'r> {
     /// Returns the error that the cell in `column` has the problem `problem`, a clause for the
     /// message. The error names the table, the column, and the row by the value of its first
     /// column.
-    pub(super) fn problem(&self, column: usize, problem: impl ToString) -> FileError {
+    pub fn problem(&self, column: usize, problem: impl ToString) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
             Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
@@ -150,13 +150,13 @@ impl<'r> Cells<'r> {
 
     /// Returns a function that turns an error about the blob in `column` into one that names the
     /// table, the column and the row.
-    pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError + '_ {
+    pub fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError + '_ {
         move |error| self.problem(column, error)
     }
 
     /// Returns an error unless `is_first` says that the row is the first one with its id. Two rows
     /// with one id are an error, since it is unclear which of them counts.
-    pub(super) fn check_first(&self, is_first: bool) -> Result<()> {
+    pub fn check_first(&self, is_first: bool) -> Result<()> {
         if is_first {
             Ok(())
         } else {
@@ -166,28 +166,25 @@ impl<'r> Cells<'r> {
 
     /// Decodes the blob of the cell, a run-length list (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub(super) fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {
+    pub fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {
         TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub(super) fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes> {
+    pub fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes> {
         TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) of at most `limit`
     /// numbers.
-    pub(super) fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>> {
+    pub fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
     /// Returns the sum of `parts`, tile by tile; an error that names column 1 of the row if a sum
     /// exceeds 32 bits. `parts` are values of cells of this row, from column 1 on.
-    pub(super) fn sum<'b>(
-        &self,
-        parts: impl IntoIterator<Item = &'b TileBytes>,
-    ) -> Result<TileBytes> {
+    pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }

@@ -196,7 +196,7 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>> 
         return Ok(FxHashMap::default());
     }
     database.by_id(table, &["id", "cycles_by_tile_rle"], |row| {
-        slowest_tile(&row, 1, tiles)
+        slowest_tile(&row, tiles)
     })
 }
 
@@ -214,12 +214,12 @@ fn estimates_in(
     // Both columns may exist, with NULL in the unused one.
     database.rows_if_any(table, in_place, |row| {
         if !row.blob(1)?.is_empty() {
-            cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
+            cycles.insert(row.unsigned(0)?, slowest_tile(&row, tiles)?);
         }
         Ok(())
     })?;
     database.rows_if_any(table, ids, |row| {
-        if let Some(maximum) = slowest_ipu(&row, 1, slowest)? {
+        if let Some(maximum) = slowest_ipu(&row, slowest)? {
             cycles.insert(row.unsigned(0)?, maximum);
         }
         Ok(())
@@ -227,30 +227,28 @@ fn estimates_in(
     Ok(cycles)
 }
 
-/// Returns the cycles of the slowest IPU. The cell in `column` lists the id of a row of
+/// Returns the cycles of the slowest IPU. Column 1 lists the id of a row of
 /// `compilation_cycles_by_tile` for each IPU, whose cycles `slowest` has by id. Returns `None` if
 /// the list is empty.
-fn slowest_ipu(
-    row: &Cells<'_>,
-    column: usize,
-    slowest: &FxHashMap<u64, u64>,
-) -> Result<Option<u64>> {
+fn slowest_ipu(row: &Cells<'_>, slowest: &FxHashMap<u64, u64>) -> Result<Option<u64>> {
     let mut maximum = None;
-    for id in Varints::new(row.blob(column)?) {
-        let id = id.map_err(row.bad_blob(column))?;
-        let problem = || format!("`compilation_cycles_by_tile` has no row with the id {id}");
-        let cycles = slowest.get(&id).copied();
-        maximum = maximum.max(Some(cycles.ok_or_else(|| row.problem(column, problem()))?));
+    for id in Varints::new(row.blob(1)?) {
+        let id = id.map_err(row.bad_blob(1))?;
+        let unknown = || {
+            row.problem(
+                1,
+                format!("`compilation_cycles_by_tile` has no row with the id {id}"),
+            )
+        };
+        maximum = maximum.max(Some(*slowest.get(&id).ok_or_else(unknown)?));
     }
     Ok(maximum)
 }
 
-/// Returns the cycles of the slowest tile in the cell in `column`, a run-length list (see
-/// `encoding.rs`) with one value for each of `tiles` tiles (as all 21 blobs of the real profile); 0
-/// if it is empty.
-fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64> {
-    let blob = row.blob(column)?;
-    maximum(blob, tiles).map_err(row.bad_blob(column))
+/// Returns the cycles of the slowest tile in column 1, a run-length list (see `encoding.rs`) with
+/// one value for each of `tiles` tiles (as all 21 blobs of the real profile); 0 if it is empty.
+fn slowest_tile(row: &Cells<'_>, tiles: u32) -> Result<u64> {
+    maximum(row.blob(1)?, tiles).map_err(row.bad_blob(1))
 }
 
 /// Returns the largest value in a run-length blob, which must have one value for each of `tiles`
@@ -263,10 +261,8 @@ fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
         found = found.saturating_add(run.count);
     }
     let expected = tiles as usize;
-    if found > u64::from(tiles) {
-        return Err(BlobError::TooLong(expected));
-    }
     match found as usize {
+        _ if found > u64::from(tiles) => Err(BlobError::TooLong(expected)),
         found if found < expected && !blob.is_empty() => {
             Err(BlobError::WrongLength(found, expected))
         }

@@ -20,21 +20,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// An open profile.
 pub(super) struct Database {
     /// The file in the state in which it was opened.
-    pub(super) source: ProfileFile,
+    pub source: ProfileFile,
     /// Open connections that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
     /// Counts the rows of large tables that are read, for progress bars.
     rows: Task,
     /// The report format that the table `version_info` states.
-    pub(super) version: FormatVersion,
+    pub version: FormatVersion,
 }
 
 impl Database {
     /// Opens the profile at `path`, and reads its tables' names and its report format. Nothing is
     /// written, neither to the file nor beside it (see [`ProfileFile`]). Rows read later count in
     /// `progress`.
-    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self> {
+    pub fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
 
@@ -55,13 +55,13 @@ impl Database {
 
     /// Returns whether there is a table, view or virtual table of this name. (Only tables can be
     /// read.)
-    pub(super) fn has_table(&self, table: &str) -> bool {
+    pub fn has_table(&self, table: &str) -> bool {
         self.schema.0.contains_key(table)
     }
 
     /// Returns an error unless `table` is a table (no view or virtual table) and has all of
     /// `columns`, none of them computed when it is read.
-    pub(super) fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
+    pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let version = self.version;
         let Some(entry) = self.schema.0.get(table) else {
             return Err(FileError::new(format!(
@@ -98,7 +98,7 @@ impl Database {
     ///
     /// # Errors
     /// If the table lacks one of the first `required` columns.
-    pub(super) fn columns(
+    pub fn columns(
         &self,
         table: &'static str,
         columns: Columns,
@@ -115,7 +115,7 @@ impl Database {
     ///
     /// # Errors
     /// If the file has changed since it was first opened.
-    pub(super) fn open_again(source: &ProfileFile) -> Result<Self> {
+    pub fn open_again(source: &ProfileFile) -> Result<Self> {
         let found = ProfileFile::find(&source.path)?;
         source.check_same(&found)?;
         Self::of(found, &Progress::new())
@@ -124,7 +124,7 @@ impl Database {
     /// Calls `visit` with each row of `table` in rowid order, and ends at its first error. The
     /// cells of the row are those of `columns`; errors name the row by its value in the first of
     /// them.
-    pub(super) fn scan(
+    pub fn scan(
         &self,
         table: &'static str,
         columns: Columns,
@@ -139,7 +139,7 @@ impl Database {
     }
 
     /// Returns the values that `read` makes of the rows of `table`, in rowid order.
-    pub(super) fn rows<T>(
+    pub fn rows<T>(
         &self,
         table: &'static str,
         columns: Columns,
@@ -155,7 +155,7 @@ impl Database {
 
     /// Returns the values that `read` makes of the rows of `table`, in rowid order; no values if
     /// the table or one of the columns is missing.
-    pub(super) fn rows_if_any<T>(
+    pub fn rows_if_any<T>(
         &self,
         table: &'static str,
         columns: Columns,
@@ -169,7 +169,7 @@ impl Database {
 
     /// Returns an index of the ids in the first column of `table`, and the values that `read` makes
     /// of its rows. The index maps the id of a row to the position of its value.
-    pub(super) fn indexed<T>(
+    pub fn indexed<T>(
         &self,
         table: &'static str,
         columns: Columns,
@@ -185,7 +185,7 @@ impl Database {
 
     /// Returns the values that `read` makes of the rows of `table`, by the id in the first column.
     /// It is an error if two rows have one id.
-    pub(super) fn by_id<T>(
+    pub fn by_id<T>(
         &self,
         table: &'static str,
         columns: Columns,
@@ -202,7 +202,7 @@ impl Database {
     /// Returns the values that `read` makes of the rows of `table` whose first column has one of
     /// `ids`, by that id. SQLite looks rows up if the first column is the rowid, as in the files of
     /// Poplar.
-    pub(super) fn with_ids<T>(
+    pub fn with_ids<T>(
         &self,
         table: &'static str,
         columns: Columns,
@@ -226,7 +226,7 @@ impl Database {
     }
 
     /// Returns whether `table`, which must exist, has at least one row.
-    pub(super) fn has_rows(&self, table: &'static str) -> Result<bool> {
+    pub fn has_rows(&self, table: &'static str) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
             connection
@@ -330,7 +330,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 
 impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables.
-    pub(super) fn read(connection: &Connection) -> Result<Self> {
+    pub fn read(connection: &Connection) -> Result<Self> {
         let mut schema = Self(FxHashMap::default());
         schema
             .fill(connection)
@@ -370,7 +370,7 @@ impl Schema {
 
     /// Returns a name by which SQL can select the rowid of a large table, since no column has it;
     /// `None` if there is none.
-    pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
+    pub fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
         ["rowid", "_rowid_", "oid"]
             .into_iter()

@@ -105,7 +105,7 @@ pub(super) struct IdColumn(Vec<(u64, u64)>);
 impl IdColumn {
     /// Adds the id of the next row.
     #[inline]
-    pub(super) fn push(&mut self, id: u64) {
+    pub fn push(&mut self, id: u64) {
         self.push_run((id, 1));
     }
 
@@ -119,14 +119,14 @@ impl IdColumn {
     }
 
     /// Appends the ids of `other`, whose rows follow.
-    pub(super) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         other.0.into_iter().for_each(|run| self.push_run(run));
     }
 
     /// Returns the index of the ids, and the id of each row; `None` in place of the latter if each
     /// id equals the position of its row. It is an error, which names `table` and `column`, if two
     /// rows have one id.
-    pub(super) fn index(
+    pub fn index(
         self,
         table: &'static str,
         column: &'static str,
@@ -151,8 +151,8 @@ impl IdColumn {
 #[inline]
 pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -> Result<u32> {
     let id = row.unsigned(column)?;
-    let unknown = || row.problem(column, format!("`{table}` has no row with the id {id}"));
-    ids.position(id).ok_or_else(unknown)
+    ids.position(id)
+        .ok_or_else(|| row.problem(column, format!("`{table}` has no row with the id {id}")))
 }
 
 /// Returns `ipus[ipu]`, the entry of IPU `ipu`. That number was read from the cell of `row` in

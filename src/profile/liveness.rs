@@ -40,8 +40,8 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
     let step = |(id, program, parent): (u64, u32, Option<u64>)| {
         let index = |parent: u64| {
             let problem = format!("there is no step {parent}");
-            let unknown = || cell(table, "parent_step_id", id, problem);
-            ids.position(parent).ok_or_else(unknown)
+            ids.position(parent)
+                .ok_or_else(|| cell(table, "parent_step_id", id, problem))
         };
         let parent = parent.map(index).transpose()?;
         Ok(Step {

@@ -8,16 +8,16 @@ use std::ops::Range;
 /// The steps at which a variable is not live: their number, the first and the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MissedSteps {
-    pub(crate) count: u32,
-    pub(crate) first: u32,
-    pub(crate) last: u32,
+    pub count: u32,
+    pub first: u32,
+    pub last: u32,
 }
 
 impl MissedSteps {
     /// Returns the steps that each class misses if it is nearly always live: at most steps, and at
     /// all that compute, or move data on the IPU. `None` for all other classes, and for those that
     /// miss no step.
-    pub(crate) fn of_classes(
+    pub fn of_classes(
         classes: &LiveClasses,
         steps: &[Step],
         programs: &Programs,

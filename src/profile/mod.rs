@@ -161,8 +161,7 @@ impl Profile {
         let mut target = Target::read(&database)?;
         let one_replica = target.take_one_replica(&database)?;
         target.check_single_ipu()?;
-        let mut warnings = version.warnings();
-        warnings.extend(one_replica);
+        let mut warnings: Vec<Warning> = version.warning().into_iter().chain(one_replica).collect();
         let made = BuildInfo::read(&database, &mut warnings);
         let programs = Programs::read(&database, &target)?;
         let cycles = Cycles::read(&database, &programs, &target, &mut warnings);

@@ -18,7 +18,7 @@ const HEADER: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProfileFile {
     /// Absolute path without links, since SQLite keeps changes beside the file itself.
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     /// Size of the file in bytes.
     length: u64,
     /// Time of the last modification; `None` if the file system does not store it.
@@ -31,7 +31,7 @@ impl ProfileFile {
     /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
     /// it writes nothing, takes no locks and ignores journals. So a file with pending changes
     /// beside it is refused here.
-    pub(super) fn find(path: &Path) -> Result<Self> {
+    pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
         if path.extension().is_some_and(|extension| extension == CACHE) {
             return Err(FileError::new(format!(
@@ -72,13 +72,13 @@ impl ProfileFile {
 
     /// Returns an error if the file has changed since it was first opened. (SQLite counts changes
     /// in its header.)
-    pub(super) fn check_unchanged(&self) -> Result<()> {
+    pub fn check_unchanged(&self) -> Result<()> {
         check_unfinished(&self.path)?;
         self.check_same(&Self::state_of(&self.path)?)
     }
 
     /// Returns an error unless `found`, the file at the same path later, is in the same state.
-    pub(super) fn check_same(&self, found: &Self) -> Result<()> {
+    pub fn check_same(&self, found: &Self) -> Result<()> {
         if self == found {
             return Ok(());
         }
@@ -91,13 +91,13 @@ impl ProfileFile {
     /// Returns the maximum number of bytes of texts and blobs that reading one table of an intact
     /// file can yield. Texts in UTF-16 grow by half when they are read, and a cell may be read
     /// twice.
-    pub(super) fn max_payload(&self) -> u64 {
+    pub fn max_payload(&self) -> u64 {
         self.length.saturating_mul(4)
     }
 
     /// Opens a connection with every protection of SQLite against untrusted files
     /// (<https://sqlite.org/security.html>).
-    pub(super) fn connect(&self) -> Result<Connection> {
+    pub fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -56,7 +56,7 @@ pub(super) struct Details {
 impl Details {
     /// Reads the tables. `tiles` is the number of tiles; `compute_sets` and `programs` map ids to
     /// positions.
-    pub(super) fn read(
+    pub fn read(
         database: &Database,
         tiles: u32,
         compute_sets: &Ids,
@@ -83,7 +83,7 @@ impl Details {
     /// Returns the kind of the program in `row` of `programs`, and the ids of the region sets that
     /// it moves. `kind` is the name of its type, and `variant_index`, from column 2, the id of its
     /// row in the table of that type. An error if the type has a table and that row is missing.
-    pub(super) fn kind(
+    pub fn kind(
         &self,
         row: &Cells<'_>,
         kind: &str,

@@ -100,7 +100,12 @@ impl Programs {
     /// Returns the compute set that the program at this position in `all` runs; `None` if it runs
     /// none.
     pub fn compute_set(&self, program: u32) -> Option<&ComputeSet> {
-        match self.all[program as usize].kind {
+        self.set_of(&self.all[program as usize])
+    }
+
+    /// Returns the compute set that `program` runs; `None` if it runs none.
+    pub(crate) fn set_of(&self, program: &Program) -> Option<&ComputeSet> {
+        match program.kind {
             ProgramKind::OnTileExecute(set) => Some(&self.compute_sets[set as usize]),
             _ => None,
         }
@@ -165,17 +170,18 @@ fn read_programs(
         let variant_index = row.optional(2)?;
         let (kind, regions) = details.kind(&row, kind, variant_index)?;
         let child = |id: u64| {
-            let unknown = || row.problem(3, format!("there is no program with the id {id}"));
-            ids.position(id).ok_or_else(unknown)
+            ids.position(id)
+                .ok_or_else(|| row.problem(3, format!("there is no program with the id {id}")))
         };
         let children: Box<[u32]> = row
             .list(3, usize::MAX)?
             .into_iter()
             .map(child)
             .collect::<Result<_, _>>()?;
-        let control_code = match children.is_empty() {
-            true => row.tile_runs(5, tiles)?,
-            false => TileBytes::default(),
+        let control_code = if children.is_empty() {
+            row.tile_runs(5, tiles)?
+        } else {
+            TileBytes::default()
         };
         Ok(Program {
             id: row.unsigned(0)?,

@@ -73,8 +73,9 @@ impl CodeKind {
     /// Returns the kind of memory in the category of lowered variables with this name; `None` for
     /// data of tensors.
     pub fn of_category(category: &str) -> Option<CodeKind> {
-        let holds = |kind: &CodeKind| kind.categories().contains(&category);
-        CodeKind::ALL.into_iter().find(holds)
+        CodeKind::ALL
+            .into_iter()
+            .find(|kind| kind.categories().contains(&category))
     }
 }
 

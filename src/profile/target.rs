@@ -59,15 +59,15 @@ impl FormatVersion {
     }
 
     /// Returns a warning if this version was not checked on a real file.
-    pub(super) fn warnings(self) -> Vec<Warning> {
-        if (self.major, self.minor) == (KNOWN_MAJOR, KNOWN_MINOR) {
-            return Vec::new();
-        }
-        vec![Warning::new(format!(
-            "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR} (Poplar \
-             3.3) was checked against real files; look at the figures and at the coverage with \
-             care, or record the profile with that SDK"
-        ))]
+    pub(super) fn warning(self) -> Option<Warning> {
+        let is_checked = (self.major, self.minor) == (KNOWN_MAJOR, KNOWN_MINOR);
+        (!is_checked).then(|| {
+            Warning::new(format!(
+                "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR} \
+                 (Poplar 3.3) was checked against real files; look at the figures and at the \
+                 coverage with care, or record the profile with that SDK"
+            ))
+        })
     }
 }
 

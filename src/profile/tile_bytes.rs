@@ -145,6 +145,11 @@ impl TileBytes {
         }
     }
 
+    /// Adds the number of each tile to that of `sums`. A run that reaches beyond `sums` is skipped.
+    pub(crate) fn add_to(&self, sums: &mut [u64]) {
+        self.change(sums, u64::saturating_add);
+    }
+
     /// Returns the sum of the numbers of `tiles`, a range whose end is exclusive.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         let bytes_of = |run: &TileRun| {

@@ -83,7 +83,7 @@ pub(super) struct ListsBuilder {
 impl ListsBuilder {
     /// Adds the variable at position `member` to the list with the id `id`.
     #[inline]
-    pub(super) fn push(&mut self, id: u64, member: u32) {
+    pub fn push(&mut self, id: u64, member: u32) {
         if self.runs.last().is_none_or(|&(last, _)| last != id) {
             self.runs.push((id, self.members.len() as u32));
         }
@@ -97,12 +97,12 @@ impl ListsBuilder {
     }
 
     /// Returns the number of members so far, in all lists.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Concatenates the members of several builders.
-    pub(super) fn join(parts: Vec<Self>) -> Self {
+    pub fn join(parts: Vec<Self>) -> Self {
         let mut runs = Vec::with_capacity(parts.iter().map(|part| part.runs.len()).sum());
         let mut members = Vec::with_capacity(parts.len());
         let mut before = 0;
@@ -119,7 +119,7 @@ impl ListsBuilder {
     }
 
     /// Returns the lists in ascending order of their ids.
-    pub(super) fn finish(mut self) -> VariableLists {
+    pub fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
         let ends = self
             .runs

@@ -284,7 +284,7 @@ pub(super) struct LabelKeys {
 
 impl LabelKeys {
     /// Returns the number of `key`, adding it if it is new.
-    pub(super) fn number(&mut self, key: LabelKey) -> u32 {
+    pub fn number(&mut self, key: LabelKey) -> u32 {
         if let Some((last, number)) = self.last
             && last == key
         {
@@ -298,7 +298,7 @@ impl LabelKeys {
 
     /// Adds the keys of `other`. Returns a list with, at index `n`, the number here of the key that
     /// has number `n` in `other`; index 0 has 0.
-    pub(super) fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
+    pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(u32, LabelKey)> =
             other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
         keys.sort_unstable();
@@ -308,7 +308,7 @@ impl LabelKeys {
 
     /// Reads the name and the debug contexts of each key. Returns the labels at the index of their
     /// number; label 0 is empty.
-    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
+    pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();

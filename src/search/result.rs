@@ -126,9 +126,6 @@ pub struct Claim<'a> {
     pub costs: PipelineCosts<'a>,
     /// Its answer: the best split or, if none fits, the one with the lowest peak.
     pub best: Candidate,
-    /// Whether modules replaced the layers of the default regex, so that a command that names
-    /// layers needs `--layer-name-regex auto`.
-    pub is_by_modules: bool,
 }
 
 impl Claim<'_> {

@@ -4,7 +4,7 @@
 use super::contradiction::{Contradiction, Incomplete, Witness};
 use super::programs::{bytes_of, reached};
 use crate::debug_info::{Damage, DebugInfo};
-use crate::message::{FileWarnings, OWN_DEBUG, displayed};
+use crate::message::{FileWarnings, OWN_DEBUG, about, displayed};
 use crate::profile::{Profile, Program, ProgramKind, Programs};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
@@ -64,10 +64,7 @@ pub(crate) fn check_debug(
         }
     };
     let found = judged().with_context(|| displayed(path))?;
-    let warnings = debug_info
-        .warning()
-        .map(|warning| (displayed(path), warning.clone()));
-    Ok((warnings.into_iter().collect(), found))
+    Ok((about(path, debug_info.warning()), found))
 }
 
 /// Returns, by program, whether it may count for the wrong layer: the context of the program or of
@@ -80,13 +77,12 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
         id != 0 && position.is_none_or(|position| debug_info.is_orphan(position))
     };
     let lacks = |program: &Program| {
-        let set = match program.kind {
-            ProgramKind::OnTileExecute(set) => &programs.compute_sets[set as usize],
-            _ => return is_broken(program.debug_id),
+        let Some(set) = programs.set_of(program) else {
+            return is_broken(program.debug_id);
         };
         let of_set = debug_info.position(set.debug_id);
-        let has_other_name = |position| debug_info.name(position) != &*set.name;
-        let is_renamed = !set.name.is_empty() && of_set.is_some_and(has_other_name);
+        let is_renamed = !set.name.is_empty()
+            && of_set.is_some_and(|position| debug_info.name(position) != &*set.name);
         is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
     };
     let mut lack: Vec<bool> = programs.all.iter().map(lacks).collect();

@@ -216,17 +216,17 @@ impl fmt::Display for Contradiction {
 /// The recorded and the computed bytes of one tile, which a check compares.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TileComparison {
-    pub(crate) tile: u32,
-    pub(crate) recorded: u64,
-    pub(crate) computed: u64,
+    pub tile: u32,
+    pub recorded: u64,
+    pub computed: u64,
     /// Whether the numbers must agree, as they do in a real profile. If not, the difference
     /// misplaces no bytes, since every stage has a reserve for it.
-    pub(crate) is_certain: bool,
+    pub is_certain: bool,
 }
 
 impl TileComparison {
     /// Creates the comparison of two numbers that must agree, in bytes of `tile`.
-    pub(crate) fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
+    pub fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
         Self {
             tile,
             recorded,
@@ -338,9 +338,10 @@ pub(crate) fn check(
         let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
         texts.join("; ")
     };
-    let (file, error) = match of_profile.is_empty() {
-        true => (debug, Incomplete::Debug(text(of_debug))),
-        false => (profile, Incomplete::Profile(text(of_profile))),
+    let (file, error) = if of_profile.is_empty() {
+        (debug, Incomplete::Debug(text(of_debug)))
+    } else {
+        (profile, Incomplete::Profile(text(of_profile)))
     };
     Err(anyhow::Error::from(error).context(file.clone()))
 }

@@ -10,11 +10,16 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());
     let without_own = |program: &Program| {
-        program.debug_id == 0 && set_of(programs, program).is_some_and(|set| set.debug_id != 0)
+        program.debug_id == 0
+            && programs
+                .set_of(program)
+                .is_some_and(|set| set.debug_id != 0)
     };
     let with_other_vertices = |program: &Program| {
         // If a file lists one of several replicas, it is unknown which vertices are counted.
-        let set = set_of(programs, program).filter(|_| profile.target.num_replicas == 1);
+        let set = programs
+            .set_of(program)
+            .filter(|_| profile.target.num_replicas == 1);
         let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
         let counted = set.and_then(|set| set.counted);
         counted.is_some_and(|counted| listed.is_none_or(|listed| listed.sum::<u64>() != counted))
@@ -66,13 +71,6 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     lacking.chain(of_kinds).chain(without_regions).collect()
 }
 
-fn set_of<'a>(programs: &'a Programs, program: &Program) -> Option<&'a ComputeSet> {
-    match program.kind {
-        ProgramKind::OnTileExecute(set) => Some(&programs.compute_sets[set as usize]),
-        _ => None,
-    }
-}
-
 /// Returns, for each tile, the bytes of the variables, the code and the vertex state of the
 /// programs for which `lack` (by position) is true. This is an upper bound on the bytes that may
 /// count for the wrong layer, since other programs may use the same variables.
@@ -90,9 +88,9 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     }
     for &program in &lacking {
         let program = &programs.all[program as usize];
-        program.control_code.change(&mut bytes, u64::saturating_add);
+        program.control_code.add_to(&mut bytes);
         match &program.kind {
-            ProgramKind::DoExchange(code) => code.change(&mut bytes, u64::saturating_add),
+            ProgramKind::DoExchange(code) => code.add_to(&mut bytes),
             ProgramKind::OnTileExecute(set) => _ = sets.insert(*set),
             _ => {}
         }
@@ -104,7 +102,7 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     }
     for vertex_type in types {
         let code = &programs.vertex_types[vertex_type as usize].code;
-        code.change(&mut bytes, u64::saturating_add);
+        code.add_to(&mut bytes);
     }
     let variables = &profile.variables;
     let mut is_used = vec![false; variables.len()];
@@ -121,7 +119,7 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
 /// recorded bytes, or else the number of vertices times the state of their type.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
-        return memory.change(sums, u64::saturating_add);
+        return memory.add_to(sums);
     }
     for (vertex_type, instances) in &set.vertices {
         let size = u64::from(programs.vertex_types[*vertex_type as usize].state_bytes);
@@ -204,16 +202,17 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     for category in &recorded.categories {
         if CodeKind::of_category(&category.name) == Some(kind) {
             let bytes = &category.bytes;
-            bytes.change(&mut of_categories, u64::saturating_add);
+            bytes.add_to(&mut of_categories);
         }
     }
     let (listed, is_whole) = code_by_tile(profile, kind, tiles)?;
     let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
     let is_state = kind == CodeKind::VertexState;
     let is_certain = is_state || of_programs < all / 2;
-    let silent = match is_whole {
-        true => CODE_OF_NONE.max(fullest / 100),
-        false => 0,
+    let silent = if is_whole {
+        CODE_OF_NONE.max(fullest / 100)
+    } else {
+        0
     };
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
     let pairs = (0u32..)
@@ -239,7 +238,7 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
 fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let (mut sums, mut is_whole) = (vec![0; tiles], true);
-    let mut add = |code: &TileBytes| code.change(&mut sums, u64::saturating_add);
+    let mut add = |code: &TileBytes| code.add_to(&mut sums);
     match kind {
         CodeKind::VertexCode => {
             let mut used = programs.compute_sets.iter().flat_map(|set| &set.vertices);

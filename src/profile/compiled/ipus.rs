@@ -106,13 +106,14 @@ fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u3
     let of_replica = of_replica.unwrap_or(ipus);
     let listed = ipus.checked_div(of_replica);
     let listed = listed.filter(|listed| listed * of_replica == ipus);
-    let is_known = |listed: &u64| [1, target.num_replicas.max(1)].contains(listed);
-    let listed = listed.filter(is_known).ok_or_else(|| {
-        let problem = format!(
-            "{ipus} IPUs are listed, of {} replicas",
-            target.num_replicas
-        );
-        cell(TABLE, "ipus_per_replica", of_replica, problem)
-    })?;
+    let listed = listed
+        .filter(|listed| [1, target.num_replicas.max(1)].contains(listed))
+        .ok_or_else(|| {
+            let problem = format!(
+                "{ipus} IPUs are listed, of {} replicas",
+                target.num_replicas
+            );
+            cell(TABLE, "ipus_per_replica", of_replica, problem)
+        })?;
     Ok(u32::try_from(listed).unwrap_or(1))
 }

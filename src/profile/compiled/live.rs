@@ -132,8 +132,10 @@ fn scan(
 ) -> Result<()> {
     database.scan(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
         let id = row.unsigned(0)?;
-        let unknown = |_| row.problem(0, format!("there is no step {id}"));
-        let step = steps.binary_search(&id).map_err(unknown)? as u32;
+        let step = steps
+            .binary_search(&id)
+            .map_err(|_| row.problem(0, format!("there is no step {id}")))?
+            as u32;
         let delta = row.signed(2)?.unwrap_or(0);
         if delta.unsigned_abs() > limits::DEVICE_BYTES {
             return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
@@ -165,8 +167,10 @@ fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     let point = |&(step, delta): &(u32, i64)| {
         live = live.saturating_add(delta);
         let bytes = u64::try_from(live);
-        let below = |_| format!("below 0 bytes are live at step {step} on IPU {ipu}");
-        Ok((step, bytes.map_err(below)?))
+        Ok((
+            step,
+            bytes.map_err(|_| format!("below 0 bytes are live at step {step} on IPU {ipu}"))?,
+        ))
     };
     deltas.iter().map(point).collect()
 }

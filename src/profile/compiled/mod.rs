@@ -75,7 +75,7 @@ impl CompiledProfile {
         let ipus = Ipus::read(&database, &mut target)?;
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
-        warnings.extend(database.version.warnings());
+        warnings.extend(database.version.warning());
         let (recorded, regions) = Recorded::read(&database, &target)?;
         let Recorded { tiles, categories } = recorded;
         let steps = if live::is_there(&database) || variable_sums::are_there(&database)? {

@@ -42,7 +42,7 @@ impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `visit` adds each row to
     /// the `T` of its range, which is the default at first. Returns the `T` of all ranges in rowid
     /// order; none if the table has no rows.
-    pub(in crate::profile) fn scan_ranges<T: Default + Send>(
+    pub fn scan_ranges<T: Default + Send>(
         &self,
         table: &'static str,
         columns: Columns,
