@@ -83,16 +83,13 @@ impl MemoryModel<'_> {
     /// as shared weights. The set with the most bytes comes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
-        let mut ties: FxHashMap<Box<[u32]>, u64> = FxHashMap::default();
+        let mut ties: FxHashMap<Vec<u32>, u64> = FxHashMap::default();
         for shared in self.used_by(2).shared {
             if *shared.ranges == [steps] {
-                *ties.entry(shared.layers).or_default() += shared.bytes;
+                *ties.entry(shared.layers.into_vec()).or_default() += shared.bytes;
             }
         }
-        let mut ties: Vec<_> = ties
-            .into_iter()
-            .map(|(layers, bytes)| (layers.into_vec(), bytes))
-            .collect();
+        let mut ties: Vec<_> = ties.into_iter().collect();
         ties.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ties
     }

@@ -153,15 +153,16 @@ fn by_integer_program(
     sums: &[Objective],
     caps: &[(Objective, u128)],
 ) -> Result<Option<Solution>, SolveError> {
-    let stages = integer_program::solve(&StagePass::new(checked, sums, caps));
     let main = checked.problem.goal.main();
-    let stages = stages.map_err(|reason| SolveError::unproven(main, reason))?;
-    let plan = stages.map(|stages| {
-        let reason = "the chosen ranges do not form a split";
-        Plan::new(stages, checked.layers()).ok_or_else(|| SolveError::unproven(main, reason))
-    });
-    let plan = plan.transpose()?;
-    plan.map(|plan| scored(checked, plan)).transpose()
+    let found = integer_program::solve(&StagePass::new(checked, sums, caps))
+        .map_err(|reason| SolveError::unproven(main, reason))?;
+    let Some(stages) = found else {
+        return Ok(None);
+    };
+    let reason = "the chosen ranges do not form a split";
+    let plan =
+        Plan::new(stages, checked.layers()).ok_or_else(|| SolveError::unproven(main, reason))?;
+    scored(checked, plan).map(Some)
 }
 
 /// Returns the solution without proofs that has this `plan`.
@@ -185,28 +186,30 @@ fn agree(
     integer: Option<&Solution>,
     dynamic: Option<&Solution>,
 ) -> Result<Vec<ObjectiveProof>, SolveError> {
-    let ranks = rank(objectives, integer)
-        .into_iter()
-        .zip(rank(objectives, dynamic));
     let mut proofs = Vec::new();
-    for (&objective, values) in objectives.iter().zip(ranks) {
-        if values.0 != values.1 {
-            let [integer, dynamic] = [values.0, values.1]
-                .map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
-            return Err(SolveError::Internal(format!(
-                "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
-            )));
-        }
-        proofs.extend(
-            values
-                .0
-                .zip(values.1)
-                .map(|(integer_program, dynamic_program)| ObjectiveProof {
+    for &objective in objectives {
+        let values =
+            [integer, dynamic].map(|found| found.and_then(|found| found.score.value(objective)));
+        match values {
+            [Some(integer_program), Some(dynamic_program)]
+                if integer_program == dynamic_program =>
+            {
+                proofs.push(ObjectiveProof {
                     objective,
                     integer_program,
                     dynamic_program,
-                }),
-        );
+                });
+            }
+            [None, None] => {}
+            _ => {
+                let [integer, dynamic] = values
+                    .map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
+                return Err(SolveError::Internal(format!(
+                    "the integer program found {integer} as {objective}, the dynamic program \
+                     {dynamic}"
+                )));
+            }
+        }
     }
     Ok(proofs)
 }

@@ -42,12 +42,12 @@ impl StageTimes {
             Schedule::None if !self.is_training => (PassOrder::Forward, Some(1)),
             Schedule::None | Schedule::Sequential => (PassOrder::Apart, None),
         };
-        if self.is_training {
-            return Order { passes, every };
-        }
-        Order {
-            passes: PassOrder::Forward,
-            every: every.map(|_| 1),
+        match self.is_training {
+            true => Order { passes, every },
+            false => Order {
+                passes: PassOrder::Forward,
+                every: every.map(|_| 1),
+            },
         }
     }
 }

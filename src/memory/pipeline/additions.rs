@@ -106,7 +106,7 @@ pub(crate) struct Additions {
 
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
 /// flow, and how it runs backward.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StageRoles {
     backward: BackwardPass,
     /// What the stage does with the tensors of each flow, by the number of the flow in [`Flows`];
@@ -185,11 +185,7 @@ impl Flows {
             Some(_) => self.stage_roles(places),
             // If the number of stages after the stage is open, only the least bytes are computed,
             // for which no roles are needed.
-            None => StageRoles {
-                backward: BackwardPass::None,
-                by_flow: Vec::new(),
-                waits: false,
-            },
+            None => StageRoles::default(),
         };
         let places = self.places_of(&stage.positions);
         let out_beside = self.is_beside_out(&places).then(|| roles(self.out()));
