@@ -107,8 +107,7 @@ impl RangeCosts {
     pub fn stages(&self) -> usize {
         self.pipeline
             .as_ref()
-            .map(|costs| costs.stages)
-            .unwrap_or(usize::MAX)
+            .map_or(usize::MAX, |costs| costs.stages)
     }
 
     /// Returns the bytes on the fullest tile of the stage with the positions `range` (end
@@ -121,13 +120,9 @@ impl RangeCosts {
         let Some(by_depth) = &self.pipeline else {
             return Some(least);
         };
-        let is_last = range.end == self.layers();
-        let peak = by_depth
-            .of_range(&range)?
-            .get(after)
-            .copied()
-            .filter(|_| is_last == (after == 0));
-        peak.filter(|&peak| peak < u64::MAX)
+        let is_possible = (range.end == self.layers()) == (after == 0);
+        let &peak = by_depth.of_range(&range)?.get(after)?;
+        (is_possible && peak < u64::MAX).then_some(peak)
     }
 
     /// Returns the lower bound on the bytes of `range` (end exclusive), wherever it is in a split;
@@ -170,8 +165,8 @@ impl RangeCosts {
                     .pipeline
                     .as_ref()
                     .and_then(|costs| costs.of_range(&range));
-                let known = row.map(|row| row.iter().filter(|&&peak| peak < u64::MAX));
-                let highest = known.and_then(|known| known.copied().max());
+                let known = row.unwrap_or_default().iter().copied();
+                let highest = known.filter(|&peak| peak < u64::MAX).max();
                 (range, highest.unwrap_or(0).max(least))
             })
             .max_by_key(|&(_, peak)| peak)

@@ -169,10 +169,20 @@ impl<'a> MemoryModel<'a> {
     /// Does `stage` keep additional copies, for the micro-batches in flight, of the variables with
     /// this equivalence class and use set?
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
-        let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
-        let flows = self.flows.as_ref().filter(|_| has_copies);
-        let flow = flows.and_then(|flows| Some((flows, flows.of(self.uses.of_data(class, set)?)?)));
-        flow.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
+        let number = self.uses.of_data(class, set);
+        self.has_copies(stage)
+            && self
+                .flows
+                .as_ref()
+                .zip(number)
+                .is_some_and(|(flows, number)| {
+                    let flow = flows.of(number);
+                    flow.is_some_and(|flow| flows.is_stashed(&stage.positions, flow))
+                })
+    }
+
+    fn has_copies(&self, stage: &PlacedStage) -> bool {
+        self.copies(stage).is_some_and(|(copies, _)| copies > 0)
     }
 
     /// Returns the first step after the forward and the backward pass, where updates begin. Without

@@ -97,10 +97,8 @@ pub struct PipelineCosts<'a> {
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], the maximum until the number that
     /// the model needs is found.
     pub ipus: usize,
-    /// Bytes on the fullest tile of each range of positions within `reach`.
+    /// Bytes on the fullest tile of each range of positions, as far as they are computed.
     pub ranges: Arc<RangeCosts>,
-    /// The ranges whose costs are computed.
-    pub reach: Reach,
     /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
 }
@@ -113,14 +111,13 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn new(
         question: Arc<Question>,
         (memory, times): (MemoryModel<'a>, Option<StageTimes>),
-        (ranges, reach): (Arc<RangeCosts>, Reach),
+        ranges: Arc<RangeCosts>,
     ) -> Self {
         let mut costs = Self {
             question,
             memory,
             ipus: 0,
             ranges,
-            reach,
             times,
         };
         costs.ipus = costs.question.ipus_of_replica(costs.replicas());

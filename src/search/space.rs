@@ -437,7 +437,7 @@ impl<'a> Computed<'a> {
         PipelineCosts::new(
             Arc::clone(question),
             (self.memory.clone(), self.times.clone()),
-            (Arc::clone(&self.ranges), self.reach),
+            Arc::clone(&self.ranges),
         )
     }
 }

@@ -59,7 +59,17 @@ struct Pinned<'a> {
 /// include all of theirs. Returns `None` if some split into at most `ipus` stages obeys all of
 /// them.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
-    let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
+    let mut pins: Vec<Pinned<'_>> = constraints
+        .iter()
+        .filter_map(|constraint| match constraint.rule {
+            Rule::Pin { position, ipu } => Some(Pinned {
+                position,
+                ipu,
+                constraint: Some(constraint),
+            }),
+            _ => None,
+        })
+        .collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
     if let Some(constraint) = beyond.and_then(|pin| pin.constraint) {
         let reason = format!("IPUs are counted from 0, and there are {ipus}");
@@ -90,17 +100,6 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
         left,
         [before.constraint, None],
     )
-}
-
-fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
-    let Rule::Pin { position, ipu } = constraint.rule else {
-        return None;
-    };
-    Some(Pinned {
-        position,
-        ipu,
-        constraint: Some(constraint),
-    })
 }
 
 /// Returns a constraint that requires a cut and one that forbids the same cut; `None` if there is

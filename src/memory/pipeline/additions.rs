@@ -48,17 +48,12 @@ impl<const N: usize> TileFlows<N> {
             if let Some(flow) = flows.of(number) {
                 self.add(flow, &bytes.map(u64::from));
             } else if let Some(of_weight) = flows.accumulators_of(number, bytes) {
-                self.accumulate(memory.uses.known(number).counted, of_weight);
+                let positions = memory.uses.known(number).counted;
+                match self.accumulators.last_mut() {
+                    Some((last, sums)) if *last == positions => lanes::add(sums, &of_weight),
+                    _ => self.accumulators.push((positions, of_weight)),
+                }
             }
-        }
-    }
-
-    /// Adds `bytes`, by lane (tile), of the accumulator of a weight. Stages with any position of
-    /// `positions` count them.
-    fn accumulate(&mut self, positions: PlaceSet, bytes: [u64; N]) {
-        match self.accumulators.last_mut() {
-            Some((last, sums)) if *last == positions => lanes::add(sums, &bytes),
-            _ => self.accumulators.push((positions, bytes)),
         }
     }
 

@@ -154,7 +154,14 @@ impl MemoryModel<'_> {
         let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         stages
             .chunks(at_once)
-            .flat_map(|part| self.compute_at_once(part, wanted))
+            .flat_map(|part| {
+                let plan = StagesToCompute::new(self, part, wanted);
+                let peaks = self.peaks_by_tile(&plan);
+                (0..part.len())
+                    .into_par_iter()
+                    .map(|stage| self.stage_memory(stage, &plan, &peaks))
+                    .collect::<Vec<_>>()
+            })
             .collect()
     }
 
@@ -174,17 +181,6 @@ impl MemoryModel<'_> {
         for (computed, late) in computed.into_iter().zip(late) {
             computed.late_restores = Some(late.max_tile_bytes());
         }
-    }
-
-    /// Computes the memory of `stages`, in their order, in one pass over the variables; `wanted`
-    /// says which bytes.
-    fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
-        let plan = StagesToCompute::new(self, stages, wanted);
-        let peaks = self.peaks_by_tile(&plan);
-        (0..stages.len())
-            .into_par_iter()
-            .map(|stage| self.stage_memory(stage, &plan, &peaks))
-            .collect()
     }
 
     /// Assembles the memory of the stage with the number `stage` in `plan` from its code and from

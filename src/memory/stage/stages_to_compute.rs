@@ -203,7 +203,6 @@ impl MemoryModel<'_> {
     /// Does `stage` keep copies of activations for micro-batches in flight, from which it restores
     /// one for each backward pass? Only without recomputation.
     pub(super) fn keeps_activations(&self, stage: &PlacedStage) -> bool {
-        let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
-        has_copies && self.pipeline.recompute == Recompute::None
+        self.has_copies(stage) && self.pipeline.recompute == Recompute::None
     }
 }
