@@ -44,12 +44,17 @@ pub(super) fn tables(
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
     if options.tables.memory_affinity || options.tables.interlayer_communication {
-        let between = memory.layer_traffic();
+        let (between, names) = (memory.layer_traffic(), positions.names());
         if options.tables.memory_affinity {
-            tables.push(report::affinity(positions, &between.affinity()));
+            tables.push(Table::matrix(
+                "memory-affinity",
+                &names,
+                &between.affinity(),
+            ));
         }
         if options.tables.interlayer_communication {
-            tables.push(report::communication(positions, &between.communication()));
+            let cells = between.communication();
+            tables.push(Table::matrix("interlayer-communication", &names, &cells));
         }
     }
     Ok(tables)

@@ -54,7 +54,7 @@ pub use placement::{
     TooManyPlaces, Untied, WeightTie,
 };
 pub use profile_lookup::{
-    LivePlace, LiveVariables, NamedVariable, ProfileLookup, TileLists, TileVariable,
+    FetchedNames, LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable,
 };
 pub use recording::{Framework, Label, Recording, TensorKind};
 pub use use_sets::{NO_USERS, UseSets};

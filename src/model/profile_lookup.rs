@@ -4,6 +4,7 @@ use super::windows::StepPrograms;
 use crate::message::FileError;
 use crate::parallel;
 use crate::profile::{NEVER_LIVE, VariableNames, Variables};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -27,18 +28,6 @@ pub struct LivePlace {
     pub tile: u32,
     /// Index of the liveness step.
     pub step: u32,
-}
-
-/// Sums over the variables that are live on one tile at one step.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LiveVariables {
-    /// Number of variables that are live on the tile at the step.
-    pub count: u64,
-    /// Bytes of all variables that are live on the tile at the step.
-    pub bytes: u64,
-    /// The categories of live variables with their bytes on the tile, the largest first; categories
-    /// without bytes are left out.
-    pub categories: Vec<(Box<str>, u64)>,
 }
 
 /// A lowered variable (the part of a tensor on one tile) with its name.
@@ -69,6 +58,13 @@ pub struct TileVariable {
     pub bytes: u64,
     /// Category of the variable, as an index into [`ProfileLookup::category_names`].
     pub category: u8,
+}
+
+/// The names of some variables ([`ProfileLookup::names`]).
+#[derive(Debug)]
+pub struct FetchedNames<'a> {
+    lookup: &'a ProfileLookup,
+    by_position: FxHashMap<u32, String>,
 }
 
 /// The largest variables of some tiles ([`ProfileLookup::on_tiles`]).
@@ -146,27 +142,23 @@ impl ProfileLookup {
         &self.variables.category_names
     }
 
-    /// Reads the names of the variables `all` from the profile, and returns them in the same order.
+    /// Reads the names of the variables `all` from the profile.
     ///
     /// # Errors
     /// If the profile cannot be read again, or has changed since it was read.
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
-    ) -> Result<Vec<String>, FileError> {
-        let ids = all.map(|variable| self.variables.id(variable.position));
-        self.names.fetch(&ids.collect::<Vec<_>>())
-    }
-
-    /// Returns a variable together with `name`, which [`names`](Self::names) reads, and the name of
-    /// its category.
-    pub fn with_name(&self, variable: &TileVariable, name: String) -> NamedVariable {
-        NamedVariable {
-            name: name.into(),
-            category: self.category_of(variable).into(),
-            bytes: self.variables.bytes[variable.position as usize],
-            set: variable.set,
-        }
+    ) -> Result<FetchedNames<'_>, FileError> {
+        let positions: Vec<u32> = all.map(|variable| variable.position).collect();
+        let ids = positions
+            .iter()
+            .map(|&position| self.variables.id(position));
+        let names = self.names.fetch(&ids.collect::<Vec<_>>())?;
+        Ok(FetchedNames {
+            lookup: self,
+            by_position: positions.into_iter().zip(names).collect(),
+        })
     }
 
     /// Sorts `positions`, indices of variables, by bytes, the largest first, and keeps the first
@@ -209,24 +201,16 @@ impl TileLists<'_> {
     }
 }
 
-impl LiveVariables {
-    /// Counts the variables in `live`, those of one tile at one step, and sums up their bytes, in
-    /// all and by category.
-    pub fn of(live: &[TileVariable], lookup: &ProfileLookup) -> Self {
-        let mut sums = vec![0; lookup.category_names().len()];
-        for variable in live {
-            sums[usize::from(variable.category)] += variable.bytes;
-        }
-        let categories = lookup.category_names().iter().zip(sums);
-        let categories = categories.filter(|&(_, bytes)| bytes > 0);
-        let mut categories: Vec<(Box<str>, u64)> = categories
-            .map(|(name, bytes)| (name.as_str().into(), bytes))
-            .collect();
-        categories.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Self {
-            count: live.len() as u64,
-            bytes: live.iter().map(|variable| variable.bytes).sum(),
-            categories,
+impl FetchedNames<'_> {
+    /// Returns a variable together with its name, which must be among the fetched ones, and the
+    /// name of its category.
+    pub fn of(&self, variable: &TileVariable) -> NamedVariable {
+        let name = self.by_position.get(&variable.position);
+        NamedVariable {
+            name: name.map_or("", String::as_str).into(),
+            category: self.lookup.category_of(variable).into(),
+            bytes: self.lookup.variables.bytes[variable.position as usize],
+            set: variable.set,
         }
     }
 }

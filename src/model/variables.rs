@@ -1,7 +1,7 @@
 //! Sorts the lowered variables of a profile into data and code, and finds where the whole model
 //! needs the most memory.
 
-use super::profile_lookup::{NamedVariable, ProfileLookup};
+use super::profile_lookup::{NamedVariable, ProfileLookup, TileVariable};
 use super::{VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN};
 use crate::profile::{CodeKind, LiveClasses, NEVER_LIVE, Profile, TileBytes};
@@ -136,16 +136,14 @@ impl MemoryPeak {
         });
         let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
         let lists = lookup.on_tiles(&[(tile, usize::MAX)]);
-        let live = lists.of(tile);
-        let live = live.filter(|variable| classes.is_live(variable.class, step));
-        let live: Vec<_> = live.collect();
-        let named = live.iter().zip(lookup.names(live.iter())?);
-        let named = named.map(|(variable, name)| lookup.with_name(variable, name));
+        let is_live = |variable: &TileVariable| classes.is_live(variable.class, step);
+        let live: Vec<_> = lists.of(tile).filter(is_live).collect();
+        let names = lookup.names(live.iter())?;
         Ok(Self {
             tile,
             step,
             bytes,
-            variables: named.collect(),
+            variables: live.iter().map(|variable| names.of(variable)).collect(),
         })
     }
 }

@@ -3,8 +3,7 @@
 
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, LiveVariable};
-use crate::memory::StageMemory;
-use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
+use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
 use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use serde::{Deserialize, Serialize};
 
@@ -137,8 +136,13 @@ pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
 
 /// Returns the constraints on the split as the options that the user typed, without tied weights.
 pub(super) fn constraints(search: &SearchResult<'_>) -> Vec<String> {
-    let constraints = search.costs.request().constraints.iter();
-    constraints.map(text).collect()
+    search
+        .costs
+        .request()
+        .constraints
+        .iter()
+        .map(text)
+        .collect()
 }
 
 impl Inputs<'_> {
@@ -155,20 +159,19 @@ impl Inputs<'_> {
         };
         let (request, claims) = (search.costs.request(), &search.claims);
         let certificate = &refused.refusal.certificate;
-        let peaks = search.shown.memory.iter().map(StageMemory::max_tile_bytes);
-        let now = peaks.max().unwrap_or(0);
-        let changed = |claim: &Claim<'_>| self.changed(claim, now);
+        let changed = |claim: &Claim<'_>| self.changed(claim, search);
+        let relaxation = |relaxed: &Relaxed<'_>| RelaxationFacts {
+            constraints: relaxed.constraints.clone(),
+            weights: relaxed.weights.clone(),
+            answer: changed(&relaxed.claim),
+        };
         let with_memory = claims.with_memory.as_ref();
         let on_more_ipus = claims.on_more_ipus.as_ref();
         Some(Refusal {
             reason: refused.refusal.cause,
             limit: request.highest_limit(),
             ranges: refused.over_limit.clone(),
-            cuts_before: certificate
-                .cuts_before
-                .iter()
-                .map(|&cut| self.name(cut))
-                .collect(),
+            cuts_before: self.names(certificate.cuts_before.iter().copied()),
             stages_needed: match certificate.needed {
                 Needed::Stages(stages) => Some(stages as u32),
                 Needed::Unsplittable => None,
@@ -180,15 +183,7 @@ impl Inputs<'_> {
             fewest_ipus: on_more_ipus.map(|claim| claim.best.all_ipus() as u32),
             on_more_ipus: on_more_ipus.map(changed),
             kept_together: refused.refusal.kept_together.iter().map(kept_by).collect(),
-            relaxations: claims
-                .relaxed
-                .iter()
-                .map(|relaxed| RelaxationFacts {
-                    constraints: relaxed.constraints.clone(),
-                    weights: relaxed.weights.clone(),
-                    answer: changed(&relaxed.claim),
-                })
-                .collect(),
+            relaxations: claims.relaxed.iter().map(relaxation).collect(),
             most_over: refused.most_over.clone(),
             advice: refused.advice.clone(),
             largest_variables: named.lacking.clone(),
@@ -208,12 +203,11 @@ impl Inputs<'_> {
     /// bytes of the variables) to entries of the report. Keeps the order, and only the first
     /// [`MAX_SHARED`].
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
-        let groups = shared.into_iter().take(MAX_SHARED);
-        let groups = groups.map(|(layers, bytes)| SharedVariables {
+        let group = |(layers, bytes): (Vec<u32>, u64)| SharedVariables {
             layers: self.names(layers.into_iter().map(|layer| layer as usize)),
             bytes,
-        });
-        groups.collect()
+        };
+        shared.into_iter().take(MAX_SHARED).map(group).collect()
     }
 }
 

@@ -5,8 +5,8 @@ use super::LayerNames;
 use super::build::Inputs;
 use super::cell::Cell;
 use super::step::StepFacts;
-use crate::memory::{Recompute, Schedule, StatePlace};
-use crate::search::{Claim, free_bytes};
+use crate::memory::{Recompute, Schedule, StageMemory, StatePlace};
+use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
 
@@ -89,18 +89,15 @@ impl Inputs<'_> {
         let Claim { costs, best, .. } = claim;
         let positions = costs.memory.positions();
         let (plan, score) = (&best.solution.plan, &best.solution.score);
-        let limits = (0..plan.stages().len()).map(|ipu| costs.limit_of(ipu));
-        let free = limits
-            .zip(&best.peaks)
-            .map(|(limit, &peak)| free_bytes(limit, peak));
-        let fullest = free.enumerate().min_by_key(|&(_, free)| free);
-        let (fullest_stage, free) = fullest.unwrap_or((0, 0));
-        let options: Vec<String> = claim
-            .change
+        let free = best
+            .peaks
             .iter()
-            .map(ToString::to_string)
-            .filter(|word| !word.is_empty())
-            .collect();
+            .enumerate()
+            .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
+        let (free, fullest_stage) = free.min().unwrap_or((0, 0));
+        let words = claim.change.iter().map(ToString::to_string);
+        let options: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        let stages = plan.stages().iter().cloned();
         BestSplit {
             ipus: best.all_ipus() as u32,
             replicas: best.replicas as u64,
@@ -117,11 +114,7 @@ impl Inputs<'_> {
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_claim(claim),
             lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
-            stages: plan
-                .stages()
-                .iter()
-                .map(|stage| positions.layer_names(stage.clone()))
-                .collect(),
+            stages: stages.map(|stage| positions.layer_names(stage)).collect(),
             hint: hint(best.ipus, score.stages),
             options: options.join(" "),
             command: (self.command)(&claim.change),
@@ -129,12 +122,12 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the answer to a changed request. `now` is the number of bytes on the fullest tile
-    /// without the change.
-    pub(super) fn changed(&self, claim: &Claim<'_>, now: u64) -> BestSplit {
+    /// Describes the answer to a changed request, compared with that of the run.
+    pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
+        let peaks = search.shown.memory.iter().map(StageMemory::max_tile_bytes);
         BestSplit {
-            change: free_bytes(split.fullest_tile_bytes, now),
+            change: free_bytes(split.fullest_tile_bytes, peaks.max().unwrap_or(0)),
             ..split
         }
     }
@@ -152,12 +145,12 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
         _ if ipus.is_power_of_two() => Some("a power of two"),
         _ => None,
     };
-    let idle = ipus - stages.min(ipus);
-    let empty = match idle {
+    let empty = match ipus.saturating_sub(stages) {
         0 => None,
         1 => Some("1 stays empty".to_string()),
         idle => Some(format!("{idle} stay empty")),
     };
-    let both: Vec<String> = size.map(str::to_string).into_iter().chain(empty).collect();
+    let size = size.map(str::to_string).into_iter();
+    let both: Vec<String> = size.chain(empty).collect();
     (!both.is_empty()).then(|| both.join("; "))
 }

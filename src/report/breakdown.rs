@@ -48,12 +48,9 @@ pub fn operations(
 /// Returns the names of the positions of the layer order (In, the layers, Out) in which an
 /// operation counts, with spaces between, or `every stage`. `operation` is an index in the model's
 /// operations.
-pub(super) fn places(placement: &Placement, operation: usize) -> String {
-    if placement
-        .operations
-        .get(operation)
-        .is_some_and(|operation| operation.places == EVERYWHERE)
-    {
+fn places(placement: &Placement, operation: usize) -> String {
+    let placed = placement.operations.get(operation);
+    if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
         return "every stage".to_string();
     }
     let places = placement.places_of(operation).iter();
@@ -87,37 +84,20 @@ fn megabytes(bytes: u64) -> String {
 /// bytes over all tiles, and a row for each of `tiles` (number, and the bytes that the compiler
 /// recorded).
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
-    let tiles = tiles.iter().map(|(tile, recorded)| (Some(tile), *recorded));
-    let all = RecordedTile {
-        total: whole,
-        ..RecordedTile::default()
-    };
-    let rows = [(None, all)].into_iter().chain(tiles);
-    table!("memory-totals", rows, |(tile, recorded)| {
-        Count "Tile": tile.map_or("all, as one stage".into(), Cell::from),
-        Bytes "Always live": tile.map(|_| recorded.always_live),
-        Bytes "Not always live": tile.map(|_| recorded.not_always_live),
-        Bytes "Total": recorded.total,
+    let rows = [None].into_iter().chain(tiles.iter().map(Some));
+    table!("memory-totals", rows, |row| {
+        Count "Tile": row.map_or("all, as one stage".into(), |(tile, _)| Cell::from(tile)),
+        Bytes "Always live": row.map(|(_, recorded)| recorded.always_live),
+        Bytes "Not always live": row.map(|(_, recorded)| recorded.not_always_live),
+        Bytes "Total": row.map_or(whole, |(_, recorded)| recorded.total),
     })
-}
-
-/// Makes the square matrix of shared bytes: `cells[row][column]` has the bytes of the variables
-/// that both positions of the layer order (In, the layers, Out) use.
-pub fn affinity(positions: &Positions, cells: &[Vec<u64>]) -> Table {
-    Table::matrix("memory-affinity", &positions.names(), cells)
-}
-
-/// Makes the square matrix of sent bytes: `cells[row][column]` has the bytes of the variables that
-/// the row's position of the layer order produces and the column's position consumes.
-pub fn communication(positions: &Positions, cells: &[Vec<u64>]) -> Table {
-    Table::matrix("interlayer-communication", &positions.names(), cells)
 }
 
 /// Upper bound on rows in the table of operations without a layer.
 const MISSED_SHOWN: usize = 10;
 
 /// The operations of one layer, as a row of the list of layers shows them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct LayerRow {
     operations: usize,
     /// First and last liveness step, both inclusive, of the layer's operations; `None` if none has
@@ -186,8 +166,7 @@ fn listed_layers(
 /// in `layering`. `parts` has the memory of each operation group, by the group's index.
 fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     let shared = shared_groups(model, layering);
-    let mut rows: Vec<LayerRow> = Vec::new();
-    rows.resize_with(layering.len(), LayerRow::default);
+    let mut rows = vec![LayerRow::default(); layering.len()];
     for (index, operation) in model.operations.iter().enumerate() {
         let row = &mut rows[layering.layers[index] as usize];
         let group = operation.group as usize;

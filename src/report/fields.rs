@@ -37,12 +37,10 @@ macro_rules! field {
     };
     ($row:ty, $when:ident, $name:expr, $kind:ident, $at:expr, $cell:expr) => {
         $crate::report::fields::FilledColumn::<$row> {
-            column: $crate::report::table::Column::new(
-                $name,
-                $crate::report::table::Kind::$kind,
-                $at,
-            )
-            .shown($crate::report::table::When::$when),
+            column: {
+                use $crate::report::table::{Column, Kind, When};
+                Column::new($name, Kind::$kind, $at, When::$when)
+            },
             cell: $cell,
         }
     };
@@ -80,8 +78,8 @@ pub(super) fn placed<'a, T: 'a>(
     list: &str,
     items: impl IntoIterator<Item = &'a T>,
 ) -> impl Iterator<Item = (String, &'a T)> {
-    let items = items.into_iter().enumerate();
-    items.map(move |(place, item)| (format!("{list}/{place}"), item))
+    let placed = move |(place, item)| (format!("{list}/{place}"), item);
+    items.into_iter().enumerate().map(placed)
 }
 
 impl Table {
@@ -111,8 +109,8 @@ macro_rules! table {
     ($name:literal, $rows:expr, |$row:pat_param| $(let $variable:ident = $value:expr;)* {
         $($kind:ident $column:literal: $cell:expr,)*
     }) => {{
-        use $crate::report::table::{Column, Kind, Table};
-        let columns = [$(Column::new($column, Kind::$kind, "")),*];
+        use $crate::report::table::{Column, Kind, Table, When};
+        let columns = [$(Column::new($column, Kind::$kind, "", When::Always)),*];
         let mut table = Table::new($name, &columns);
         for $row in $rows {
             $(let $variable = $value;)*

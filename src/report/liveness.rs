@@ -49,10 +49,6 @@ pub struct Curve {
     pub steps: Vec<u32>,
     /// Bytes of the live variables that are not always live, one entry for each entry of `steps`.
     pub bytes: Vec<u64>,
-    /// Whether points were left out to keep the report small. The curve is cut into pieces with
-    /// equal numbers of points, and the first, last, lowest and highest point of each piece stay,
-    /// so no peak is lost.
-    pub thinned: bool,
 }
 
 /// The highest point of a curve of live bytes.
@@ -165,9 +161,6 @@ pub struct TileAtSteps {
     /// The live bytes by layer, one entry for each layer of the report, in its order. A variable of
     /// several layers counts in each of them. Empty if the report would have too many numbers.
     pub layers: Vec<LayerAtSteps>,
-    /// Bytes at each chosen step of the variables that no layer uses, and that count in every
-    /// stage.
-    pub in_every_stage: Vec<u64>,
     /// The largest variables of the tile, the largest first: the 20 largest at each chosen step and
     /// the 10 largest of each layer. The list may be cut on other tiles than the fullest one.
     pub variables: Vec<VariableAtSteps>,
@@ -216,11 +209,9 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
         return (0..points.len()).collect();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
-    let mut kept = Vec::with_capacity(max_points);
-    for (number, points) in points.chunks(chunk).enumerate() {
-        kept.extend(corners(points).map(|place| number * chunk + place));
-    }
-    kept
+    let pieces = points.chunks(chunk).enumerate();
+    let corners_of = |(number, points)| corners(points).map(move |place| number * chunk + place);
+    pieces.flat_map(corners_of).collect()
 }
 
 /// Returns the indices of the first, the lowest, the highest and the last of the (step, bytes)

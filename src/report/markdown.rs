@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::phrases::{Phrase, Sentence};
 use super::section_blocks::Block;
 use super::sections::blocks;
-use super::table::{Form, Table};
+use super::table::{Column, Form, Table};
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};
 
@@ -69,20 +69,17 @@ fn footer(report: &Report) -> String {
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let names = table.columns.iter().map(|column| column.name.to_string());
-    let rules = table.columns.iter().map(|column| {
-        let rule = if column.is_number() { "---:" } else { "---" };
-        rule.to_string()
-    });
+    let rule = |column: &Column| if column.is_number() { "---:" } else { "---" }.to_string();
+    let rules = table.columns.iter().map(rule);
     let mut text = format!("\n{}{}", line(names.collect()), line(rules.collect()));
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| {
             let text = cell.displayed(table.pseudo_layers);
-            match cell {
-                Cell::Text(_) | Cell::Layer(_) | Cell::Layers(_) | Cell::Stages(_) => {
-                    markdown(&text)
-                }
-                _ => text,
-            }
+            let is_name = matches!(
+                cell,
+                Cell::Text(_) | Cell::Layer(_) | Cell::Layers(_) | Cell::Stages(_)
+            );
+            if is_name { markdown(&text) } else { text }
         });
         text += &line(cells.collect());
     }
@@ -100,8 +97,13 @@ fn formatted(report: &Report, sentence: &Sentence) -> String {
         Phrase::Layers(layers) => markdown(&report.pseudo_layers.displayed_list(layers)),
         Phrase::Stages(stages) => markdown(&report.pseudo_layers.displayed_stages(stages)),
     };
-    let sentence = sentence.clone().capital();
-    sentence.phrases.iter().map(phrase).collect()
+    sentence
+        .clone()
+        .capital()
+        .phrases
+        .iter()
+        .map(phrase)
+        .collect()
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub use crate::escape::printable;
 pub use crate::wording::Units;
 pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
 pub use best_split::BestSplit;
-pub use breakdown::{affinity, communication, layer_list, layers, operations, totals};
+pub use breakdown::{layer_list, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 use contents::NO_VERDICT;
 pub use contents::{DocumentFormat, Report, VERSION};

@@ -53,21 +53,26 @@ impl PipelineFacts {
     /// no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
-        let chosen = |by_default: bool| by_default && self.pipeline.is_on();
-        let schedule = chosen(self.schedule_by_default).then(|| format!("--schedule={schedule}"));
-        let recompute =
-            chosen(self.recompute_by_default).then(|| format!("--recompute={recompute}"));
-        let state = self.pipeline.state;
+        let (state, replicas) = (self.pipeline.state, self.pipeline.replicas);
+        let is_on = self.pipeline.is_on();
         let is_elsewhere = self.state_by_default && state != StatePlace::OnChip;
-        let place = is_elsewhere.then(|| format!("--optimizer-state={state}"));
-        let is_shared = is_elsewhere && state.is_sharded();
-        let replicas = is_shared.then(|| format!("--replicas={}", self.pipeline.replicas));
-        schedule
-            .into_iter()
-            .chain(recompute)
-            .chain(place)
-            .chain(replicas)
-            .collect()
+        let options = [
+            (
+                is_on && self.schedule_by_default,
+                format!("--schedule={schedule}"),
+            ),
+            (
+                is_on && self.recompute_by_default,
+                format!("--recompute={recompute}"),
+            ),
+            (is_elsewhere, format!("--optimizer-state={state}")),
+            (
+                is_elsewhere && state.is_sharded(),
+                format!("--replicas={replicas}"),
+            ),
+        ];
+        let chosen = options.into_iter().filter(|(is_chosen, _)| *is_chosen);
+        chosen.map(|(_, option)| option).collect()
     }
 
     /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
@@ -128,14 +133,11 @@ impl Inputs<'_> {
         let request = &search.costs.request();
         let knows_pipelines =
             request.options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
-        let pipeline = self.memory.pipeline();
-        let peaks = search.shown.memory.iter();
-        let now = peaks.map(|stage| stage.max_tile_bytes()).max();
-        let changed = |claim| self.changed(claim, now.unwrap_or(0));
+        let changed = |claim| self.changed(claim, search);
         let claims = &search.claims;
         let with_replicas = claims.with_replicas.as_ref().map(changed);
         knows_pipelines.then(|| PipelineFacts {
-            pipeline,
+            pipeline: self.memory.pipeline(),
             state_by_default: request.options.pipeline.state.is_none(),
             state_bytes: self.state_bytes(),
             schedule_by_default: request.options.pipeline.schedule.is_none(),
@@ -157,8 +159,7 @@ impl Inputs<'_> {
         if self.memory.pipeline().state == StatePlace::OnChip {
             return None;
         }
-        let state = self.memory.streamed_state().ok()?;
-        Some(sum(&state))
+        Some(sum(&self.memory.streamed_state().ok()?))
     }
 
     /// Returns the bytes of a stage, with this memory, in the weight update; `None` if optimizer
@@ -166,10 +167,9 @@ impl Inputs<'_> {
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
-        let in_passes = memory.updates.iter().map(|update| update.in_passes).max();
-        let in_passes = in_passes.unwrap_or(0);
-        let weights = fullest.update.into_iter();
-        let weights = weights.flat_map(|update| self.memory.weights_of_update(update));
+        let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
+        let updates = fullest.update.into_iter();
+        let weights = updates.flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,

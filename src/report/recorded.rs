@@ -1,8 +1,8 @@
 //! Recorded memory and cycles, the contents of each tile, and the memory of single layers.
 
-use super::build::Inputs;
+use super::build::{Inputs, MAX_NUMBERS};
 use super::{Band, CoverageFacts, Detail};
-use crate::memory::Parts;
+use crate::memory::{LayerSpan, Parts};
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
 use crate::time::narrow;
@@ -214,31 +214,33 @@ pub struct StageCycles {
 }
 
 impl RecordedMemory {
-    /// Collects the recorded bytes of each tile and of each category over all tiles, with
-    /// `coverage` and without a map of the tiles. `limit` is the limit in bytes of a tile.
+    /// Collects the recorded bytes of each tile and of each category over all tiles and, for a page,
+    /// the map of the tiles with the variables `of_tiles`. `limit` is the limit in bytes of a tile.
     pub(in crate::report) fn new(
         limit: u64,
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
-        coverage: Option<CoverageFacts>,
+        detail: Detail,
+        of_tiles: Option<TileVariables>,
     ) -> Self {
-        let tiles = || tiles.iter();
-        let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
-        let fullest = first_highest(&totals);
+        let by_tile = |bytes: fn(&RecordedTile) -> u64| tiles.iter().map(bytes).collect();
+        let total: Vec<u64> = by_tile(|tile| tile.total);
+        let fullest = first_highest(&total);
         let category = |category| CategoryBytes::new(category, 0..usize::MAX, fullest);
+        let tile_map = || TileMap::new(tiles, categories, of_tiles, MAX_NUMBERS);
         Self {
             limit,
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
-                total: totals,
+                total,
                 // `None` unless every tile has a total with gaps.
-                with_gaps: tiles().map(|tile| tile.with_gaps).collect(),
-                always_live: tiles().map(|tile| tile.always_live).collect(),
-                not_always_live: tiles().map(|tile| tile.not_always_live).collect(),
+                with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
+                always_live: by_tile(|tile| tile.always_live),
+                not_always_live: by_tile(|tile| tile.not_always_live),
             }),
             categories: categories.iter().map(category).collect(),
-            coverage,
-            tile_map: None,
+            coverage: None,
+            tile_map: (detail >= Detail::Page).then(tile_map).flatten(),
         }
     }
 }
@@ -262,12 +264,9 @@ impl CategoryBytes {
 impl Inputs<'_> {
     pub(super) fn recorded(&self, of_tiles: Option<TileVariables>) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
-        let coverage = self.memory.coverage();
-        let is_page = self.detail >= Detail::Page;
-        let tile_map = is_page.then(|| TileMap::new(tiles, categories, of_tiles));
         RecordedMemory {
-            tile_map: tile_map.flatten(),
-            ..RecordedMemory::new(self.limit, tiles, categories, coverage)
+            coverage: self.memory.coverage(),
+            ..RecordedMemory::new(self.limit, tiles, categories, self.detail, of_tiles)
         }
     }
 
@@ -278,20 +277,17 @@ impl Inputs<'_> {
             return Vec::new();
         }
         let as_stages = self.memory.single_layers();
-        let layers = as_stages.iter().enumerate();
-        layers
-            .map(|(position, memory)| self.layer(position, memory))
-            .collect()
+        let layer = |(position, memory)| self.layer(position, memory);
+        as_stages.iter().enumerate().map(layer).collect()
     }
 
     pub(super) fn bands(&self) -> Vec<Band> {
-        let bands = self.memory.layer_spans().into_iter();
-        let bands = bands.map(|band| Band {
-            layer: self.name(band.layer as usize),
-            from: band.from,
-            to: band.to,
-        });
-        bands.collect()
+        let band = |span: LayerSpan| Band {
+            layer: self.name(span.layer as usize),
+            from: span.from,
+            to: span.to,
+        };
+        self.memory.layer_spans().into_iter().map(band).collect()
     }
 
     /// Returns the cycles of each layer and of each stage of the split; `None` if the profile has
@@ -311,8 +307,7 @@ impl Inputs<'_> {
         });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
         let times = self.search.and_then(|search| search.costs.times.as_ref());
-        let stages = self.stages().iter().enumerate();
-        let stages = stages.map(|(stage, range)| {
+        let stages = self.stages().iter().enumerate().map(|(stage, range)| {
             let after = self.stages().len() - 1 - stage;
             let passes = times.and_then(|times| times.stage(range, after));
             let of_micro_batch = passes.map(|pass| narrow(pass.of_micro_batch()));
@@ -330,13 +325,12 @@ impl Inputs<'_> {
                 }),
             }
         });
-        let total = [sum(&cycles.by_layer), cycles.unplaced, cycles.other];
         Some(Execution {
             source: match cycles.source {
                 CycleSource::Executed { .. } => ExecutionSource::ExecutedSteps,
                 CycleSource::Estimated => ExecutionSource::CompileTimeEstimates,
             },
-            total: sum(&total),
+            total: sum(&[sum(&cycles.by_layer), cycles.unplaced, cycles.other]),
             layers: layers.collect(),
             stages: stages.collect(),
             unplaced: cycles.unplaced,
@@ -354,8 +348,6 @@ pub(super) fn sum(numbers: &[u64]) -> u64 {
 /// Returns the index of the highest number; the first one of a tie. `None` without numbers.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     let highest = bytes.iter().max()?;
-    (0u32..)
-        .zip(bytes)
-        .find(|(_, bytes)| *bytes == highest)
-        .map(|(place, _)| place)
+    let place = bytes.iter().position(|bytes| bytes == highest)?;
+    Some(place as u32)
 }

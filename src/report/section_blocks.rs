@@ -30,8 +30,7 @@ pub(super) enum Block {
 }
 
 fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
-    let sentences = text.into_iter().map(Sentence::from);
-    sentences.map(block).collect()
+    text.into_iter().map(|text| block(text.into())).collect()
 }
 
 fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
@@ -46,13 +45,17 @@ fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
 }
 
 pub(super) fn pipeline(report: &Report, _: Form) -> Vec<Block> {
-    let is_split = report.split.is_some();
-    lines(sentences::pipeline(report).into_iter().filter(|_| is_split))
+    lines(
+        report
+            .split
+            .iter()
+            .flat_map(|_| sentences::pipeline(report)),
+    )
 }
 
 pub(super) fn split(report: &Report, _: Form) -> Vec<Block> {
-    let mut stages = report.split.iter().flat_map(|split| &split.stages);
-    table_if(stages.next().is_some(), || tables::stages(report))
+    let has_stages = report.split.iter().any(|split| !split.stages.is_empty());
+    table_if(has_stages, || tables::stages(report))
 }
 
 pub(super) fn ipus(report: &Report, _: Form) -> Vec<Block> {
@@ -73,14 +76,10 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
         let fits = report.has_verdict().then_some(split.fits);
         let sentence = sentences::split(report, split, fits);
         blocks.push(Block::Verdict(fits, Some(sentence.into())));
-        let too_large = sentences::too_large(report).into_iter();
-        let missing_memory = sentences::missing_memory(report)
-            .into_iter()
-            .chain(too_large);
-        blocks.extend(each(
-            Block::Under,
-            missing_memory.filter(|_| fits == Some(false)),
-        ));
+        if fits == Some(false) {
+            blocks.extend(each(Block::Under, sentences::missing_memory(report)));
+            blocks.extend(each(Block::Under, sentences::too_large(report)));
+        }
     }
     blocks
 }
@@ -92,17 +91,17 @@ pub(super) fn categories(report: &Report, _: Form) -> Vec<Block> {
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
 pub(super) fn step_of(report: &Report, _: Form) -> Vec<Block> {
-    let memory = sentences::most_memory(report).into_iter();
-    let split = report
-        .split
-        .as_ref()
-        .filter(|split| split.fits && split.stages.len() > 1);
-    let fullest = split.and_then(|split| split.nearest_to_limit());
-    let fullest = fullest.map(|stage| &stage.fullest_tile);
-    let is_full = fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit));
-    let memory = memory.chain(is_full);
-    let all = memory.chain(sentences::step(report));
-    lines(all.chain(sentences::fewer_ipus(report)))
+    let split = report.split.as_ref();
+    let pipelined = split.filter(|split| split.fits && split.stages.len() > 1);
+    let fullest = pipelined.and_then(|split| split.nearest_to_limit());
+    let is_full =
+        fullest.and_then(|stage| nearly_full(stage.fullest_tile.bytes, stage.fullest_tile.limit));
+    let memory = sentences::most_memory(report).into_iter().chain(is_full);
+    lines(
+        memory
+            .chain(sentences::step(report))
+            .chain(sentences::fewer_ipus(report)),
+    )
 }
 
 pub(super) fn proof(report: &Report, _: Form) -> Vec<Block> {
@@ -119,10 +118,8 @@ pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
 pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
-    each(
-        Block::Paragraph,
-        sentences::given(report).into_iter().chain(breaks),
-    )
+    let all = sentences::given(report).into_iter().chain(breaks);
+    each(Block::Paragraph, all)
 }
 
 /// Makes the section that says why nothing fits and what would help. Leaves out the reasons if
@@ -132,8 +129,7 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
         return Vec::new();
     };
     let mut blocks = Vec::new();
-    let mut too_large = report.split.iter().flat_map(|split| &split.too_large);
-    if too_large.next().is_none() {
+    if report.split.iter().all(|split| split.too_large.is_empty()) {
         blocks.extend(each(Block::Paragraph, [sentences::why_none_fits(refusal)]));
         blocks.extend(each(Block::Under, sentences::obstacles(refusal)));
     }
@@ -148,10 +144,8 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
 }
 
 pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
-    each(
-        Block::Paragraph,
-        names("constraints: ", &report.constraints),
-    )
+    let constraints = names("constraints: ", &report.constraints);
+    each(Block::Paragraph, constraints)
 }
 
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
@@ -232,16 +226,20 @@ pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
 }
 
 pub(super) fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let coverage = report.memory.coverage.iter();
-    let coverage = coverage.filter(|coverage| coverage.recorded > 0);
-    each(Block::Paragraph, coverage.map(sentences::coverage))
+    let known = report
+        .memory
+        .coverage
+        .iter()
+        .filter(|coverage| coverage.recorded > 0);
+    each(Block::Paragraph, known.map(sentences::coverage))
 }
 
 pub(super) fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let warnings = report.warnings_for_people();
     let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
-    let warnings = warnings.into_iter();
-    let warnings = warnings.map(|warning| Phrase::List(warning).to_string());
+    let warnings = warnings
+        .into_iter()
+        .map(|warning| Phrase::List(warning).to_string());
     label.into_iter().chain(lines(warnings)).collect()
 }
 

@@ -3,7 +3,7 @@
 //! sections as data, and shows a section where a script asks for its name.
 
 use super::section_blocks::Block;
-use super::table::{Form, Table};
+use super::table::Form;
 use super::{Report, section_blocks};
 use serde::Serialize;
 
@@ -105,16 +105,13 @@ impl Section {
         if !self.is_in(form) {
             return Vec::new();
         }
+        let shown = |block| match block {
+            Block::Table(table) if table.rows.is_empty() && DOCUMENTS.contains(&form) => None,
+            Block::Table(table) => Some(Block::Table(table.shown_in(form))),
+            block => Some(block),
+        };
         let blocks = (self.blocks)(report, form).into_iter();
-        let blocks = blocks.map(|block| match block {
-            Block::Table(table) => Block::Table(table.shown_in(form)),
-            block => block,
-        });
-        // Documents leave out empty tables.
-        let is_empty = |block: &Block| matches!(block, Block::Table(own) if own.rows.is_empty());
-        blocks
-            .filter(|block| !is_empty(block) || !DOCUMENTS.contains(&form))
-            .collect()
+        blocks.filter_map(shown).collect()
     }
 }
 
@@ -132,14 +129,14 @@ pub(super) struct SectionData {
 
 /// Returns all sections of the report that have content for the page, in order.
 pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
-    let sections = SECTIONS.iter().map(|section| SectionData {
+    let data = |section: &Section| SectionData {
         id: section.id,
         title: section.title,
         blocks: section.blocks(report, Form::Page),
-    });
+    };
+    let mut sections: Vec<_> = SECTIONS.iter().map(data).collect();
+    sections.retain(|section| !section.blocks.is_empty());
     sections
-        .filter(|section| !section.blocks.is_empty())
-        .collect()
 }
 
 /// Returns the content of the sections that `is_wanted` accepts, as one form of output has it, in
@@ -154,15 +151,6 @@ pub(super) fn blocks(
         let blocks = section.blocks(report, form).into_iter();
         blocks.map(move |block| (section, block))
     })
-}
-
-/// Returns the tables of all sections, as one form of output has them, in order.
-pub(super) fn tables_of(report: &Report, form: Form) -> Vec<Table> {
-    let tables = blocks(report, form, |_| true).filter_map(|(_, block)| match block {
-        Block::Table(table) => Some(table),
-        _ => None,
-    });
-    tables.collect()
 }
 
 #[cfg(test)]

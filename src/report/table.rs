@@ -38,7 +38,7 @@ pub struct Column {
     /// The place of the column's values in the JSON form, as a JSON pointer that is appended to the
     /// pointer of the row. If it contains `{}`, the pointer of the row is put in there instead.
     /// Empty if the values have no place.
-    pub at: Cow<'static, str>,
+    pub at: &'static str,
     /// The forms and the values with which the column is shown.
     #[serde(skip)]
     pub when: When,
@@ -132,21 +132,14 @@ impl Column {
         words.collect::<Vec<_>>().join("_")
     }
 
-    /// Makes a column that is always shown. `at` is the place of its values in the JSON form
-    /// (`Column::at`), or empty.
-    pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
+    /// Makes a column. `at` is the place of its values in the JSON form (`Column::at`), or empty.
+    pub const fn new(name: &'static str, kind: Kind, at: &'static str, when: When) -> Self {
         Self {
             name: Cow::Borrowed(name),
             kind,
-            at: Cow::Borrowed(at),
-            when: When::Always,
+            at,
+            when,
         }
-    }
-
-    /// Sets the forms and values with which the column is shown.
-    pub const fn shown(mut self, when: When) -> Self {
-        self.when = when;
-        self
     }
 
     /// Returns whether the cells of the column are numbers, which tables align to the right.
@@ -178,66 +171,45 @@ impl Table {
         self.rows.push(Row { at, cells });
     }
 
-    /// Keeps only the columns with these names, in the order of `names`.
-    ///
-    /// # Panics
-    /// When the table has no column with one of the names.
-    pub fn only(self, names: &[&str]) -> Self {
-        let place = |name: &&str| self.columns.iter().position(|column| column.name == **name);
-        let places = names
-            .iter()
-            .map(|name| place(name).expect("a column of the table"));
-        let places: Vec<usize> = places.collect();
-        self.at(&places)
-    }
-
     /// Removes the column with this name, if there is one.
     pub fn without(self, name: &str) -> Self {
-        let places = 0..self.columns.len();
-        let places: Vec<usize> = places
-            .filter(|&place| self.columns[place].name != name)
-            .collect();
-        self.at(&places)
+        self.kept(|column, _| column.name != name)
     }
 
-    /// Keeps the columns that a form of output shows by `When`. A terminal and Markdown also
-    /// order them as `for_people` does, and leave out other columns.
+    /// Keeps the columns that a form of output shows by `When`. A terminal and Markdown also order
+    /// them as `for_people` does, and leave out other columns.
+    ///
+    /// # Panics
+    /// When the table has no column that `for_people` names.
     pub fn shown_in(self, form: Form) -> Self {
-        let names = self.for_people.split(", ").filter(|name| !name.is_empty());
-        let shown = names.filter_map(|name| match name.strip_prefix('(') {
+        let limits = self.bars.iter().map(|bar| bar.limit);
+        let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
+        let is_csv = form == Form::Csv;
+        let is_shown = |column: &Column, max: u128| match column.when {
+            When::Always => true,
+            When::NotZeroAnywhere => max > 0,
+            When::ForPeople => !is_csv && max > 0,
+            When::ForPrograms => is_csv,
+            When::NotZero => is_csv || max > 0,
+            When::OnePercent => is_csv || max >= one_percent,
+        };
+        if self.for_people.is_empty() || matches!(form, Form::Csv | Form::Page) {
+            return self.kept(is_shown);
+        }
+        let names = self.for_people.split(", ");
+        let names = names.filter_map(|name| match name.strip_prefix('(') {
             Some(_) if form == Form::Terminal => None,
             Some(name) => name.strip_suffix(')'),
             None => Some(name),
         });
-        let columns: Vec<&str> = shown.collect();
-        match form {
-            Form::Csv => self.kept(|column, max| match column.when {
-                When::ForPeople => false,
-                When::NotZeroAnywhere => max > 0,
-                _ => true,
-            }),
-            _ if columns.is_empty() || form == Form::Page => self.without_zeros(),
-            _ => {
-                let chosen = self.only(&columns).without_zeros();
-                Self {
-                    for_people: "",
-                    ..chosen
-                }
-            }
+        let place = |name| self.columns.iter().position(|column| column.name == name);
+        let places = names.map(|name| place(name).expect("a column of the table"));
+        let places: Vec<usize> = places.collect();
+        let chosen = self.at(&places);
+        Self {
+            for_people: "",
+            ..chosen.kept(is_shown)
         }
-    }
-
-    /// Removes the columns that `When` hides from people, since all their values are 0, empty or
-    /// too small.
-    pub fn without_zeros(self) -> Self {
-        let limits = self.bars.iter().map(|bar| bar.limit);
-        let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
-        self.kept(|column, max| match column.when {
-            When::Always => true,
-            When::ForPrograms => false,
-            When::NotZero | When::NotZeroAnywhere | When::ForPeople => max > 0,
-            When::OnePercent => max >= one_percent,
-        })
     }
 
     /// Keeps the columns that `is_kept` accepts. Its second argument is the largest absolute value
@@ -251,17 +223,22 @@ impl Table {
             });
             numbers.max().unwrap_or(0)
         };
-        let places = self.columns.iter().enumerate();
-        let places = places.filter(|(place, column)| is_kept(column, max(*place)));
-        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        let mut places: Vec<usize> = (0..self.columns.len()).collect();
+        places.retain(|&place| is_kept(&self.columns[place], max(place)));
         self.at(&places)
     }
 
     /// Keeps the columns with the indices `places`, in the order of `places`.
-    fn at(mut self, places: &[usize]) -> Self {
-        self.columns = chosen(&self.columns, places);
+    pub(super) fn at(mut self, places: &[usize]) -> Self {
+        self.columns = places
+            .iter()
+            .map(|&place| self.columns[place].clone())
+            .collect();
         for row in &mut self.rows {
-            row.cells = chosen(&row.cells, places);
+            row.cells = places
+                .iter()
+                .map(|&place| row.cells[place].clone())
+                .collect();
         }
         self
     }
@@ -271,15 +248,14 @@ impl Table {
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let columns = layers.iter().map(|layer| Column {
             name: Cow::Owned(layer.clone()),
-            ..Column::new("", Kind::Bytes, "")
+            ..Column::new("", Kind::Bytes, "", When::Always)
         });
-        let first = [Column::new("Layer", Kind::Text, "")].into_iter();
-        let columns: Vec<Column> = first.chain(columns).collect();
-        let mut table = Self::new(name, &columns);
+        let mut table = Self::new(name, &[Column::new("Layer", Kind::Text, "", When::Always)]);
+        table.columns.extend(columns);
         for (layer, cells) in layers.iter().zip(cells) {
-            let numbers = cells.iter().map(|&bytes| Cell::from(bytes));
-            let row = [Cell::from(layer.as_str())].into_iter().chain(numbers);
-            table.row("", row.collect());
+            let mut row = vec![Cell::from(layer)];
+            row.extend(cells.iter().map(Cell::from));
+            table.row("", row);
         }
         table
     }
@@ -291,8 +267,4 @@ impl Table {
         let row = |row: &Row| row.cells.iter().map(|cell| cell.plain(order)).collect();
         self.rows.iter().map(row).collect()
     }
-}
-
-fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
-    places.iter().map(|&place| all[place].clone()).collect()
 }

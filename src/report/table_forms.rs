@@ -1,7 +1,8 @@
 //! Tables for programs, on standard output and in files: aligned, as JSON, or with a delimiter.
 
 use super::cell::Cell;
-use super::sections::tables_of;
+use super::section_blocks::Block;
+use super::sections::blocks;
 use super::table::{Column, Form, Row, Table};
 use super::terminal::{TextStyle, for_people};
 use super::{LayerNames, Report};
@@ -55,17 +56,13 @@ impl Table {
     /// Writes the table as a JSON array with one object for each row, whose keys are the names of
     /// the columns in lower case with underscores.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let value = |(column, cell): (&Column, &Cell)| (column.key(), self.value(column, cell));
         let object = |row: &Row| -> serde_json::Map<String, Value> {
-            let cells = self.columns.iter().zip(&row.cells);
-            let value = |(column, cell): (&Column, &Cell)| (column.key(), self.value(column, cell));
-            cells.map(value).collect()
+            self.columns.iter().zip(&row.cells).map(value).collect()
         };
         let rows: Vec<_> = self.rows.iter().map(object).collect();
-        writeln!(
-            out,
-            "{}",
-            escape::json(serde_json::to_string_pretty(&rows)?)
-        )
+        let text = escape::json(serde_json::to_string_pretty(&rows)?);
+        writeln!(out, "{text}")
     }
 
     /// Returns a cell as a JSON value: `null` for an empty cell, a number if it fits into 64 bits,
@@ -101,15 +98,13 @@ impl Table {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);
-        let header = self.columns.iter().map(|column| column.name.to_string());
-        let header: Vec<String> = header.collect();
-        let order = self.pseudo_layers;
-        let plain = |row: &Row| row.cells.iter().map(|cell| cell.plain(order)).collect();
-        for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
-            let cells = row.iter().map(|text| escape::cell(text));
-            writer
-                .write_record(cells.map(String::into_bytes))
-                .map_err(without_wrapping)?;
+        let mut line = |cells: &mut dyn Iterator<Item = String>| {
+            let cells = cells.map(|text| escape::cell(&text).into_bytes());
+            writer.write_record(cells).map_err(without_wrapping)
+        };
+        line(&mut self.columns.iter().map(|column| column.name.to_string()))?;
+        for row in &self.rows {
+            line(&mut row.cells.iter().map(|cell| cell.plain(self.pseudo_layers)))?;
         }
         writer.flush()
     }
@@ -135,11 +130,16 @@ impl Report {
             Format::Table => Form::Terminal,
             _ => Form::Csv,
         };
-        let mut tables = tables_of(self, form);
-        if form == Form::Terminal {
-            tables.truncate(1);
-        }
-        tables
+        let tables = blocks(self, form, |_| true).filter_map(|(_, block)| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        });
+        let most = if form == Form::Terminal {
+            1
+        } else {
+            usize::MAX
+        };
+        tables.take(most).collect()
     }
 }
 

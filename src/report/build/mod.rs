@@ -8,6 +8,7 @@ mod tile_map;
 
 pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
+pub(super) use tile_map::MAX_NUMBERS;
 
 use super::{LayerNames, Provenance, Report, answer};
 use crate::memory::MemoryModel;

@@ -2,13 +2,12 @@
 //! profile, so they are fetched before the report is made, with one pass over the variables and one
 //! read of the file.
 
+use super::live_steps::ChosenSteps;
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
 use crate::message::FileError;
-use crate::model::{
-    LivePlace, LiveVariables, MemoryPeak, NamedVariable, ProfileLookup, TileLists, TileVariable,
-};
+use crate::model::{LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable};
 use crate::profile::CodeKind;
 use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
 use crate::search::{Outcome, OverLimit};
@@ -59,76 +58,72 @@ impl Inputs<'_> {
         &self,
         lookup: Option<&ProfileLookup>,
     ) -> Result<NamedVariables, FileError> {
-        match lookup {
-            Some(lookup) => self.find_variables(lookup),
-            None => Ok(self.saved_variables()),
-        }
-    }
-
-    /// Returns the listed variables that a saved model contains: those at the peak of the whole
-    /// model.
-    fn saved_variables(&self) -> NamedVariables {
-        let found = self.model.memory_peak.as_ref();
-        NamedVariables {
-            at_peak: found
-                .filter(|_| self.is_full())
-                .map(|found| self.at_memory_peak(found)),
-            ..NamedVariables::default()
-        }
-    }
-
-    fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, FileError> {
+        let Some(lookup) = lookup else {
+            return Ok(self.saved_variables());
+        };
         let places = self.places();
         let is_page = self.detail >= Detail::Page;
         let whole = self.peaks.whole(self).filter(|_| is_page);
-        let tiles = is_page.then(|| TileVariables::tiles(self.model));
+        let tiles = is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles));
         let tiles = tiles.unwrap_or_default();
         let stages = &self.peaks.tiles_of_stages;
         let at_steps = whole.as_ref().map(|whole| whole.tiles(stages, &tiles));
         let of_places = places.iter().map(|(place, _)| &place.tile);
         let entirely = of_places.chain(at_steps.iter().flatten());
-        let wanted = entirely.map(|&tile| (tile, usize::MAX));
-        let wanted = wanted.chain(tiles.iter().map(|&tile| (tile, MAX_OF_TILE)));
+        let largest = tiles.iter().map(|&tile| (tile, MAX_OF_TILE));
+        let wanted = entirely.map(|&tile| (tile, usize::MAX)).chain(largest);
         let lists = lookup.on_tiles(&wanted.collect::<Vec<_>>());
 
-        let live = places
-            .par_iter()
-            .map(|place| self.live(lookup, &lists, place));
-        let live: Vec<_> = live.collect();
+        let live = places.par_iter();
+        let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
         let stashed = self.stashed_variables(&lists);
-        let whole = whole.zip(at_steps);
-        let at_steps =
-            whole.and_then(|(whole, tiles)| Some((whole.chosen(&lists, &tiles)?, whole)));
+        let at_steps = whole.zip(at_steps);
+        let at_steps = at_steps.and_then(|(whole, tiles)| whole.chosen(&lists, &tiles));
         let on_tiles = TileVariables::find(&lists, &tiles);
-        let listed = live.iter().flat_map(|(_, listed)| listed);
-        let listed = listed.chain(stashed.iter().flatten());
-        let listed = listed.chain(at_steps.iter().flat_map(|(chosen, _)| chosen.listed()));
-        let names = lookup.names(listed.chain(on_tiles.iter().flatten()))?;
+        let listed = (live.iter().flat_map(|(_, listed)| listed))
+            .chain(stashed.iter().flatten())
+            .chain(at_steps.iter().flat_map(ChosenSteps::listed))
+            .chain(on_tiles.iter().flatten());
+        let names = lookup.names(listed)?;
 
-        // Names come in the order in which the variables were listed above.
-        let mut names = names.into_iter();
-        let mut named = |variables: Vec<TileVariable>| -> Vec<LiveVariable> {
-            let named = variables.iter().zip(names.by_ref());
-            named
-                .map(|(variable, name)| self.live_variable(&lookup.with_name(variable, name)))
-                .collect()
-        };
-        let live = places.iter().zip(live);
-        let live: Vec<PeakVariables> = live
-            .map(|(&(place, _), (sums, listed))| peak_variables(place, &sums, named(listed)))
-            .collect();
-        let stashed = stashed.into_iter().map(named).collect();
-        let live_steps =
-            at_steps.map(|(chosen, whole)| whole.live_steps(lookup, &chosen, &mut names));
-        let has_tiles = !tiles.is_empty();
-        let of_tiles = TileVariables::named(lookup, &self.model.classes, tiles, &on_tiles, names);
+        let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
+        let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
+        let live = live.iter().map(|(live, listed)| PeakVariables {
+            largest: named(listed),
+            ..live.clone()
+        });
+        let classes = &self.model.classes;
         let found = NamedVariables {
-            stashed,
-            live_steps,
-            of_tiles: Some(of_tiles).filter(|_| has_tiles),
+            stashed: stashed.iter().map(named).collect(),
+            live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
+            of_tiles: (!tiles.is_empty())
+                .then(|| TileVariables::named(&names, classes, tiles, &on_tiles)),
             ..self.saved_variables()
         };
         Ok(self.with_live(found, live))
+    }
+
+    /// Returns the listed variables that a saved model contains: at most 20 at the peak of the
+    /// whole model.
+    fn saved_variables(&self) -> NamedVariables {
+        let found = self.model.memory_peak.as_ref();
+        let at_peak = found.filter(|_| self.is_full()).map(|found| {
+            let largest = found.variables.iter().take(MAX_VARIABLES);
+            PeakVariables {
+                tile: found.tile,
+                step: found.step,
+                count: found.variables.len() as u64,
+                bytes: found.bytes,
+                categories: Vec::new(),
+                largest: largest
+                    .map(|variable| self.live_variable(variable))
+                    .collect(),
+            }
+        });
+        NamedVariables {
+            at_peak,
+            ..NamedVariables::default()
+        }
     }
 
     /// Returns the tiles and steps whose live variables are listed: the peak of the stage that
@@ -140,9 +135,10 @@ impl Inputs<'_> {
             (LivePlace { tile, step }, Some(&stage.positions))
         });
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
-        let of_stages = self
-            .stages_with_steps()
-            .map(|(range, stage)| (place_of_peak(stage), Some(range)));
+        let of_stages = self.stages_with_steps().map(|(range, stage)| {
+            let (tile, step) = (stage.max_tile() as u32, stage.peak_step().unwrap_or(0));
+            (LivePlace { tile, step }, Some(range))
+        });
         lacking.into_iter().chain(whole).chain(of_stages).collect()
     }
 
@@ -157,24 +153,22 @@ impl Inputs<'_> {
     /// Returns the positions and the memory of each stage of the split; none if the model has no
     /// steps or only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
-        let found = self
-            .search
-            .filter(|_| self.peaks.place_of_whole().is_some());
-        found
+        let has_steps = self.peaks.place_of_whole().is_some();
+        let shown = self.search.filter(|_| has_steps).map(|found| &found.shown);
+        shown
             .into_iter()
-            .flat_map(|found| found.shown.stages.iter().zip(&found.shown.memory))
+            .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
     }
 
     /// Returns the variables that are live at the tile and step of `place`, in the stage with the
-    /// positions `range`: first their number and bytes, then the largest ones, at most
-    /// [`MAX_VARIABLES`], whose names are still to be looked up. `lists` has all variables of the
-    /// tile.
+    /// positions `range`: first their sums, then the largest ones, at most [`MAX_VARIABLES`], whose
+    /// names are still to be looked up. `lists` has all variables of the tile.
     fn live(
         &self,
         lookup: &ProfileLookup,
         lists: &TileLists<'_>,
         (place, range): &ListedPlace<'_>,
-    ) -> (LiveVariables, Vec<TileVariable>) {
+    ) -> (PeakVariables, Vec<TileVariable>) {
         let is_live = |variable: &TileVariable| match range {
             None => self.model.classes.is_live(variable.class, place.step),
             Some(range) => {
@@ -184,7 +178,14 @@ impl Inputs<'_> {
             }
         };
         let mut live: Vec<_> = lists.of(place.tile).filter(is_live).collect();
-        let sums = LiveVariables::of(&live, lookup);
+        let sums = PeakVariables {
+            tile: place.tile,
+            step: place.step,
+            count: live.len() as u64,
+            bytes: live.iter().map(|variable| variable.bytes).sum(),
+            categories: categories(&live, lookup.category_names()),
+            largest: Vec::new(),
+        };
         live.truncate(MAX_VARIABLES);
         (sums, live)
     }
@@ -199,22 +200,24 @@ impl Inputs<'_> {
             .par_iter()
             .zip(computed)
             .map(|(stage, (_, computed))| {
-                let has_copies = self
-                    .memory
-                    .copies(stage)
-                    .is_some_and(|(copies, _)| copies > 0);
-                let on_tile = lists.of(computed.max_tile() as u32).filter(|_| has_copies);
-                let stashed = on_tile
-                    .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set));
-                stashed.take(MAX_STASHED).collect()
+                let copies = self.memory.copies(stage);
+                let has_copies = copies.is_some_and(|(copies, _)| copies > 0);
+                let is_stashed = |variable: &TileVariable| {
+                    has_copies && self.memory.is_stashed(stage, variable.class, variable.set)
+                };
+                let on_tile = lists.of(computed.max_tile() as u32);
+                on_tile.filter(is_stashed).take(MAX_STASHED).collect()
             });
         stashed.collect()
     }
 
     /// Returns `named` with the `live` variables, which are in the order of
     /// [`places`](Self::places), in its fields for peaks.
-    fn with_live(&self, named: NamedVariables, live: Vec<PeakVariables>) -> NamedVariables {
-        let mut live = live.into_iter();
+    fn with_live(
+        &self,
+        named: NamedVariables,
+        mut live: impl Iterator<Item = PeakVariables>,
+    ) -> NamedVariables {
         let lacking = self.most_over().and_then(|_| live.next());
         let lacking = lacking.into_iter().flat_map(|live| live.largest);
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
@@ -237,47 +240,19 @@ impl Inputs<'_> {
             layers: self.names(layers.map(|&layer| layer as usize)),
         }
     }
-
-    /// Converts `found`, the peak of the whole model in a saved model, for the report, with at most
-    /// 20 of its variables.
-    fn at_memory_peak(&self, found: &MemoryPeak) -> PeakVariables {
-        let largest = found.variables.iter().take(MAX_VARIABLES);
-        PeakVariables {
-            tile: found.tile,
-            step: found.step,
-            count: found.variables.len() as u64,
-            bytes: found.bytes,
-            categories: Vec::new(),
-            largest: largest
-                .map(|variable| self.live_variable(variable))
-                .collect(),
-        }
-    }
 }
 
-fn peak_variables(
-    place: LivePlace,
-    live: &LiveVariables,
-    largest: Vec<LiveVariable>,
-) -> PeakVariables {
-    let categories = live.categories.iter().map(|(name, bytes)| CategorySum {
-        name: name.to_string(),
-        bytes: *bytes,
-    });
-    PeakVariables {
-        tile: place.tile,
-        step: place.step,
-        count: live.count,
-        bytes: live.bytes,
-        categories: categories.collect(),
-        largest,
+/// Returns the bytes of variables by category, the largest first, without empty categories.
+/// `names` has the names of all categories.
+fn categories(variables: &[TileVariable], names: &[String]) -> Vec<CategorySum> {
+    let mut sums = vec![0; names.len()];
+    for variable in variables {
+        sums[usize::from(variable.category)] += variable.bytes;
     }
-}
-
-/// Returns the fullest tile of a stage, and the step of its peak (0 for a stage without steps).
-fn place_of_peak(stage: &StageMemory) -> LivePlace {
-    LivePlace {
-        tile: stage.max_tile() as u32,
-        step: stage.peak_step().unwrap_or(0),
-    }
+    let mut categories: Vec<_> = (names.iter().cloned().zip(sums))
+        .filter(|&(_, bytes)| bytes > 0)
+        .map(|(name, bytes)| CategorySum { name, bytes })
+        .collect();
+    categories.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    categories
 }

@@ -126,7 +126,6 @@ impl Curve {
             fixed: curve.fixed,
             always_live: curve.always_live,
             peak: Peak { step, bytes },
-            thinned: points.len() < curve.points.len(),
             steps: points.iter().map(|point| point.0).collect(),
             bytes: points.iter().map(|point| point.1).collect(),
         }

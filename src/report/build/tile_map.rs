@@ -1,14 +1,14 @@
 //! Contents of each tile, from the recorded categories and the lowered variables.
 
-use crate::model::{Model, ProfileLookup, TileLists, TileVariable};
-use crate::profile::{LiveClasses, RecordedCategory, RecordedTile};
+use crate::model::{FetchedNames, NamedVariable, TileLists, TileVariable};
+use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// Upper bound on the numbers (categories times tiles) in a map of tiles: some 4 MB of JSON. All
 /// categories of 16 IPUs stay below it.
-const MAX_NUMBERS: usize = 1_000_000;
+pub(in crate::report) const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on variables listed for each tile of a map of tiles.
 pub(super) const MAX_VARIABLES: usize = 10;
 /// Upper bound on tiles of a map whose variables are listed: all tiles of one IPU, or the fullest
@@ -16,50 +16,39 @@ pub(super) const MAX_VARIABLES: usize = 10;
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// Makes the map of all `tiles`, with their bytes by category; `None` without tiles.
-    /// `variables` has the largest variables of the fullest tiles, if their names are available.
+    /// Makes the map of all `tiles`, with their bytes by category; `None` without tiles. Categories
+    /// that would make more than `max_numbers` numbers are left out. `variables` has the largest
+    /// variables of the fullest tiles, if their names are available.
     pub(in crate::report) fn new(
-        tiles: &[RecordedTile],
-        categories: &[RecordedCategory],
-        variables: Option<TileVariables>,
-    ) -> Option<Self> {
-        Self::with_limit(tiles, categories, variables, MAX_NUMBERS)
-    }
-
-    fn with_limit(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
         variables: Option<TileVariables>,
         max_numbers: usize,
     ) -> Option<Self> {
         let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
-        let mut used: Vec<_> = categories
-            .iter()
+        let mut used: Vec<_> = (categories.iter())
             .map(|category| (category.bytes.total(), category))
+            .filter(|&(total, _)| total > 0)
             .collect();
-        used.retain(|&(total, _)| total > 0);
         used.sort_by_key(|&(total, _)| Reverse(total));
-        let by_tile = |category: &RecordedCategory| {
-            let bytes = all.clone().map(|tile| category.bytes.get(tile).into());
-            let overlapped = all.clone().map(|tile| category.overlapped.get(tile).into());
-            TileCategory {
-                name: category.name.clone(),
-                bytes: bytes.collect(),
-                overlapped: if category.overlapped.end() > 0 {
-                    overlapped.collect()
-                } else {
-                    Vec::new()
-                },
-            }
-        };
-        let lists = |category: &RecordedCategory| if category.overlapped.end() > 0 { 2 } else { 1 };
+        let is_overlapped = |category: &RecordedCategory| category.overlapped.end() > 0;
+        let by_tile = |bytes: &TileBytes| all.clone().map(|tile| bytes.get(tile).into()).collect();
         let mut room = max_numbers;
         let kept = used.iter().take_while(|(_, category)| {
-            let left = room.checked_sub(tiles.len() * lists(category));
+            let left = room.checked_sub(tiles.len() * (1 + usize::from(is_overlapped(category))));
             room = left.unwrap_or(0);
             left.is_some()
         });
-        let kept: Vec<TileCategory> = kept.map(|(_, category)| by_tile(category)).collect();
+        let kept = kept.map(|(_, category)| TileCategory {
+            name: category.name.clone(),
+            bytes: by_tile(&category.bytes),
+            overlapped: if is_overlapped(category) {
+                by_tile(&category.overlapped)
+            } else {
+                Vec::new()
+            },
+        });
+        let kept: Vec<TileCategory> = kept.collect();
         Some(Self {
             left_out: (used.len() - kept.len()) as u32,
             categories: kept,
@@ -70,9 +59,12 @@ impl TileMap {
 
 impl TileVariables {
     /// Returns the numbers of the tiles whose variables are listed: at most 2,000, the fullest
-    /// first.
-    pub(super) fn tiles(model: &Model) -> Vec<u32> {
-        fullest(&model.recorded.tiles, MAX_TILES)
+    /// first, and equally full tiles in ascending order.
+    pub(super) fn tiles(recorded: &[RecordedTile]) -> Vec<u32> {
+        let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
+        tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
+        tiles.truncate(MAX_TILES);
+        tiles
     }
 
     /// Returns the variables to list for each of `tiles`, in their order: at most 10 with bytes on
@@ -86,26 +78,23 @@ impl TileVariables {
     }
 
     /// Adds names and categories to the variables in `found`, which has a list for each of `tiles`.
-    /// `names` has one name for each variable, tile after tile.
     pub(super) fn named(
-        lookup: &ProfileLookup,
+        names: &FetchedNames<'_>,
         classes: &LiveClasses,
         tiles: Vec<u32>,
         found: &[Vec<TileVariable>],
-        mut names: impl Iterator<Item = String>,
     ) -> Self {
-        let variable = |(variable_at, name): (&TileVariable, String)| {
+        let kind = |variable: &TileVariable| {
+            let NamedVariable { name, category, .. } = names.of(variable);
             let kind = VariableKind {
-                name,
-                category: lookup.category_of(variable_at).into(),
-                always_live: classes.is_always_live(variable_at.class),
+                name: name.into(),
+                category: category.into(),
+                always_live: classes.is_always_live(variable.class),
             };
-            (kind, variable_at.bytes)
+            (kind, variable.bytes)
         };
-        let of_tile = |variables: &Vec<TileVariable>| {
-            variables.iter().zip(&mut names).map(variable).collect()
-        };
-        Self::new(tiles, found.iter().map(of_tile).collect())
+        let kinds = |variables: &Vec<TileVariable>| variables.iter().map(kind).collect();
+        Self::new(tiles, found.iter().map(kinds).collect())
     }
 
     /// Puts the distinct kinds (name, category, and whether always live) in `found`, which has a
@@ -121,26 +110,14 @@ impl TileVariables {
             }
             (place, bytes)
         };
-        let largest = found.into_iter();
-        let largest = largest
-            .map(|of_tile| of_tile.into_iter().map(&mut place).collect())
-            .collect();
+        let mut largest = |of_tile: Vec<_>| of_tile.into_iter().map(&mut place).collect();
         Self {
             most: MAX_VARIABLES as u32,
             tiles,
+            largest: found.into_iter().map(&mut largest).collect(),
             kinds,
-            largest,
         }
     }
-}
-
-/// Returns the numbers of at most `count` tiles, those with the most recorded bytes first. Equally
-/// full tiles are in ascending order.
-fn fullest(recorded: &[RecordedTile], count: usize) -> Vec<u32> {
-    let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
-    tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
-    tiles.truncate(count);
-    tiles
 }
 
 #[cfg(test)]
@@ -163,7 +140,7 @@ mod tests {
             category("small", [1, 0, 0], [0; 3]),
             category("large", [9, 0, 7], [0, 0, 6]),
         ];
-        let map = |max| TileMap::with_limit(&tiles, &categories, None, max).unwrap();
+        let map = |max| TileMap::new(&tiles, &categories, None, max).unwrap();
         let whole = map(9);
         let names: Vec<&str> = whole
             .categories
@@ -177,7 +154,7 @@ mod tests {
         assert!(whole.categories[1].overlapped.is_empty());
         let kept = |max| (map(max).categories.len(), map(max).left_out);
         assert_eq!([kept(8), kept(5)], [(1, 1), (0, 2)]);
-        assert_eq!(TileMap::with_limit(&[], &categories, None, 9), None);
+        assert_eq!(TileMap::new(&[], &categories, None, 9), None);
     }
 
     #[test]
@@ -205,6 +182,6 @@ mod tests {
             total,
             ..RecordedTile::default()
         };
-        assert_eq!(fullest(&[3, 5, 5, 4].map(tile), 3), [1, 2, 3]);
+        assert_eq!(TileVariables::tiles(&[3, 5, 5, 4].map(tile)), [1, 2, 3, 0]);
     }
 }

@@ -5,9 +5,7 @@ use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
-use crate::report::{
-    CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report, TileMap,
-};
+use crate::report::{CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report};
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
 
@@ -39,13 +37,7 @@ impl Report {
         let fit = inputs.fit();
         let profile = inputs.profile;
         let (tiles, categories) = (&profile.tiles, &profile.categories);
-        let is_page = inputs.detail >= Detail::Page;
-        let memory = RecordedMemory {
-            tile_map: is_page
-                .then(|| TileMap::new(tiles, categories, None))
-                .flatten(),
-            ..RecordedMemory::new(fit.limit, tiles, categories, None)
-        };
+        let memory = RecordedMemory::new(fit.limit, tiles, categories, inputs.detail, None);
         Self {
             fit: Some(fit),
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
@@ -90,23 +82,29 @@ impl FitInputs<'_> {
         let limit = self.limits.get(place).or(self.limits.first());
         let limit = limit.copied().unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
-        let over = range.clone().filter(|&tile| self.is_over(tile, limit));
-        let tiles_over = over.count() as u32;
-        let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
+        let tiles_over = range
+            .clone()
+            .filter(|&tile| self.is_over(tile, limit))
+            .count() as u32;
         let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
-        let category =
-            |category| CategoryBytes::new(category, range.clone(), Some(fullest_tile.tile));
-        let categories = profile.categories.iter();
+        let tile = Some(fullest_tile.tile);
+        let category = |category| CategoryBytes::new(category, range.clone(), tile);
         IpuFit {
             ipu,
             fits: tiles_over == 0,
-            layers: layers.map(|names| names.map(|name| Some(name.into())).collect()),
+            layers: self.layers.map(|layers| {
+                layers
+                    .names_on(ipu)
+                    .into_iter()
+                    .map(|name| Some(name.into()))
+                    .collect()
+            }),
             total: totals().sum(),
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
             tiles: Fullness::of(totals(), limit),
-            categories: categories.map(category).collect(),
+            categories: profile.categories.iter().map(category).collect(),
             fullest_tile,
             named: named.map(|sums| NamedBytes::new(sums.named[place])),
             curve: self.curve(ipu),

@@ -18,7 +18,7 @@ declare namespace Json {
   type Configuration = { form: string; lines: Line[]; notes: string; text: string; };
   type Contradiction = { bytes: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
-  type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
+  type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; };
   type Cut = { bytes: number; duplicated: number; layer_from?: string | null; moves: Move[]; stage: number; };
   type CutElsewhere = { ipus?: number | null; recorded: ((string | null)[])[]; stages: number[]; };
   type DocumentFormat = "popliner-report";
@@ -37,7 +37,7 @@ declare namespace Json {
   type LayerCycles = { cycles: number; exchange: number; milliseconds?: number | null; name?: string | null; passes: PassCycles; };
   type LayerMemory = { fullest_tile: number; fullest_tile_bytes: number; module?: string | null; name?: string | null; parts: Parts; total: number; };
   type Line = { begins?: boolean | null; items?: string[]; note?: boolean; position?: number | null; stages?: [number, number] | null; text: string[]; };
-  type LiveSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
+  type LiveSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
   type LiveVariable = { bytes: number; category: string; layers: (string | null)[]; name: string; };
   type Liveness = { all_tiles: Curve; bands: Band[]; fullest_tile: number; fullest_tile_curve: Curve; peak_variables?: PeakVariables | null; steps: number; turn?: number | null; };
   type MatchedBy = "layers" | "order";
@@ -86,7 +86,7 @@ declare namespace Json {
   type Sweep = { compares_pipelines: boolean; limit: number; rows: BestSplit[]; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
-  type TileAtSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; tile: number; variables: VariableAtSteps[]; };
+  type TileAtSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; layers: LayerAtSteps[]; tile: number; variables: VariableAtSteps[]; };
   type TileCategory = { bytes: number[]; name: string; overlapped: number[]; };
   type TileMap = { categories: TileCategory[]; left_out: number; variables?: TileVariables | null; };
   type TileParts = { accumulators: number; control_code: number; exchange_code: number; gaps: number; global_exchange_code: number; host_exchange_code: number; stash: number; variables: number; vertex_code: number; vertex_state: number; };

@@ -28,10 +28,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let table = plain_table(&rows, units);
     let widths = table.column_max_content_widths().into_iter();
     let widths: Vec<usize> = widths.map(usize::from).collect();
-    let Some(room) = look
-        .width()
-        .filter(|&room| taken(widths.iter().copied()) > room)
-    else {
+    let whole = taken(widths.iter().copied());
+    let Some(room) = look.width().filter(|&room| whole > room) else {
         return table.trim_fmt();
     };
     let least = |place: usize| match rows.columns[place].kind {
@@ -44,12 +42,13 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
         let last = (0..kept.len()).rev().find(is_other);
         kept.remove(last.unwrap_or(kept.len() - 1));
     }
-    let name = |place: usize| rows.columns[place].name.as_ref();
-    let names: Vec<&str> = kept.iter().map(|&place| name(place)).collect();
-    let mut table = plain_table(&rows.clone().only(&names), units);
-    wrap_layers(&mut table, &kept, &rows, room);
+    let chosen = rows.clone().at(&kept);
+    let mut table = plain_table(&chosen, units);
+    wrap_layers(&mut table, &chosen, room);
     let left_out = (0..widths.len()).filter(|place| !kept.contains(place));
-    let left_out: Vec<String> = left_out.map(|place| displayed(name(place))).collect();
+    let left_out: Vec<_> = left_out
+        .map(|place| displayed(&rows.columns[place].name))
+        .collect();
     if left_out.is_empty() {
         return table.trim_fmt();
     }
@@ -60,21 +59,17 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
 /// Returns the width of a table in columns of text, with the space between its columns, from the
 /// width of each column's contents.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
-    widths
-        .map(|width| width + 2)
-        .sum::<usize>()
-        .saturating_sub(1)
+    let padded: usize = widths.map(|width| width + 2).sum();
+    padded.saturating_sub(1)
 }
 
-/// Limits the table to `room` columns of text, and lets the names of layers take several lines.
-/// `kept` has, for each column of `table`, the index in `rows` of the column that it shows.
-fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
+/// Limits the table, which shows `rows`, to `room` columns of text, and lets the names of layers
+/// take several lines.
+fn wrap_layers(table: &mut Table, rows: &Rows, room: usize) {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(room.try_into().unwrap_or(u16::MAX));
-    for (number, &place) in kept.iter().enumerate() {
-        if let Some(column) = table.column_mut(number)
-            && rows.columns[place].kind != Kind::Layers
-        {
+    for (column, own) in table.column_iter_mut().zip(&rows.columns) {
+        if own.kind != Kind::Layers {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
@@ -91,10 +86,6 @@ fn most_bytes(rows: &Rows) -> u64 {
         _ => None,
     });
     bytes.max().unwrap_or(0)
-}
-
-fn largest(bars: &[RowBar]) -> u64 {
-    bars.iter().map(|bar| bar.bytes).max().unwrap_or(0)
 }
 
 /// Writes a table with amounts in the unit that suits `limit`, in bytes. On a terminal with room
@@ -135,8 +126,8 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
             (_, cell) => cell.displayed(rows.pseudo_layers),
         }));
     }
-    for (number, column) in rows.columns.iter().enumerate() {
-        if let Some(column) = table.column_mut(number).filter(|_| column.is_number()) {
+    for (column, own) in table.column_iter_mut().zip(&rows.columns) {
+        if own.is_number() {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -147,16 +138,16 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
 /// none. `width` is the width of the terminal in columns of text; without room for the lowest width
 /// of [`BAR`], no bars are added.
 fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
-    let taken = lines.iter().map(|line| display_width(line)).max();
-    let taken = taken.unwrap_or(0) + 2;
+    let widest = lines.iter().map(|line| display_width(line)).max();
+    let taken = widest.unwrap_or(0) + 2;
     let room = width.saturating_sub(taken).min(*BAR.end());
     if !BAR.contains(&room) {
         return;
     }
+    let largest = bars.iter().map(|bar| bar.bytes).max().unwrap_or(0);
     for (line, own) in lines.iter_mut().skip(1).zip(bars) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        line.push_str(&pad);
-        line.push_str(&bar(look, own.bytes, own.limit, largest(bars), room));
+        *line += &(pad + &bar(look, *own, largest, room));
     }
 }
 
@@ -166,7 +157,7 @@ const NOTABLE: u128 = 90;
 /// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
 /// for `limit` or `largest`, the bytes of the largest bar, whichever is higher. The bar passes the
 /// mark if and only if the bytes are over the limit.
-fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
+fn bar(look: &TextStyle, RowBar { bytes, limit }: RowBar, largest: u64, width: usize) -> String {
     let [full, free, mark] = signs(look);
     let cells = width.saturating_sub(1);
     let whole = u128::from(largest.max(limit).max(1));

@@ -163,7 +163,6 @@ fn compiled_curve(ipu: u32) -> Curve {
         },
         steps: vec![0, 3 + ipu, 7],
         bytes: vec![1000, highest, 77],
-        thinned: false,
     }
 }
 

@@ -259,7 +259,6 @@ fn live_steps() -> LiveSteps {
         ]
         .map(layer)
         .into(),
-        in_every_stage: zeros(),
         variables: vec![variable("weights#0", "variable", &["0"], (0, 5))],
     };
     let mut fullest = tile(1, &at);

@@ -22,7 +22,6 @@ pub(super) fn curve(bytes: u64) -> Curve {
         },
         steps: vec![0, 3, 5],
         bytes: vec![0, bytes - bytes / 2, 7],
-        thinned: false,
     }
 }
 

@@ -4,7 +4,7 @@ mod spans;
 
 use super::Inputs;
 use crate::memory::{LiveCurve, LiveCurves};
-use crate::model::{ProfileLookup, StepProgram, TileLists, TileVariable};
+use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::liveness::thin;
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
 use spans::{BytesBySteps, Spans};
@@ -46,7 +46,8 @@ pub(super) struct FullestTileOfModel<'a> {
 
 /// The at most 400 steps of the program that a page draws, and the variables that are live then on
 /// the fullest tile and on the other listed tiles.
-pub(super) struct ChosenSteps {
+pub(super) struct ChosenSteps<'a> {
+    model: FullestTileOfModel<'a>,
     steps: Vec<u32>,
     spans: Spans,
     fullest: PageTile,
@@ -62,33 +63,25 @@ struct PageTile {
     listed: Vec<TileVariable>,
 }
 
-impl ChosenSteps {
+impl ChosenSteps<'_> {
     /// Returns the listed variables, whose names must be looked up: those of the fullest tile
     /// first, then tile by tile.
     pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         let tiles = [&self.fullest].into_iter().chain(&self.others);
         tiles.flat_map(|tile| &tile.listed)
     }
-}
 
-impl FullestTileOfModel<'_> {
-    /// Computes the live bytes of each listed tile at the steps of `chosen`, by variable, category
-    /// and layer. `lookup` has categories and programs; `names` yields the name of each variable of
-    /// [`ChosenSteps::listed`], in that order.
-    pub(super) fn live_steps(
-        &self,
-        lookup: &ProfileLookup,
-        chosen: &ChosenSteps,
-        names: &mut impl Iterator<Item = String>,
-    ) -> LiveSteps {
-        let steps = &chosen.steps;
-        let runs = steps.iter().map(|&step| lookup.programs.at(step));
-        let moving = |&step: &u32| self.curves.all_tiles.moving(step);
+    /// Computes the live bytes of each listed tile at the chosen steps, by variable, category and
+    /// layer. `lookup` has categories and programs; `names` has the names of
+    /// [`listed`](Self::listed).
+    pub(super) fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
+        let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
+        let moving = |&step: &u32| self.model.curves.all_tiles.moving(step);
         let mut room = MAX_SUMS;
         let mut at_steps = |of_tile| {
-            let mut live = self.tile_at_steps(lookup, chosen, of_tile, names);
-            let sums = live.layers.len() * steps.len();
-            if of_tile.tile != self.tile && sums > room {
+            let mut live = self.tile_at_steps(lookup.category_names(), of_tile, names);
+            let sums = live.layers.len() * self.steps.len();
+            if of_tile.tile != self.model.tile && sums > room {
                 live.layers.clear();
             }
             room -= sums.min(room);
@@ -97,103 +90,87 @@ impl FullestTileOfModel<'_> {
         LiveSteps {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
-            not_always_live: steps.iter().map(moving).collect(),
-            steps: steps.clone(),
-            fullest: at_steps(&chosen.fullest),
-            others: chosen.others.iter().map(at_steps).collect(),
+            not_always_live: self.steps.iter().map(moving).collect(),
+            steps: self.steps.clone(),
+            fullest: at_steps(&self.fullest),
+            others: self.others.iter().map(at_steps).collect(),
         }
     }
 
-    /// Computes the live bytes of the tile `of_tile` at each step of `chosen`: the total, and the
-    /// bytes by category and by layer. Takes the names of the tile's listed variables from `names`.
+    /// Computes the live bytes of the tile `of_tile` at each chosen step: the total, and the bytes
+    /// by category, whose names are `categories`, and by layer.
     fn tile_at_steps(
         &self,
-        lookup: &ProfileLookup,
-        chosen: &ChosenSteps,
+        categories: &[String],
         of_tile: &PageTile,
-        names: &mut impl Iterator<Item = String>,
+        names: &FetchedNames<'_>,
     ) -> TileAtSteps {
-        let none = || BytesBySteps::new(chosen.spans.steps);
-        let [mut counts, mut bytes, mut everywhere] = [(); 3].map(|()| none());
-        let mut categories = vec![none(); lookup.category_names().len()];
-        let mut layers = vec![none(); self.inputs.placement.positions.len()];
+        let inputs = self.model.inputs;
+        let none = BytesBySteps::new(self.steps.len());
+        let [mut counts, mut bytes] = [none.clone(), none.clone()];
+        let mut by_category = vec![none.clone(); categories.len()];
+        let mut by_layer = vec![none; inputs.placement.positions.len()];
+        let mut always_live = 0;
         for variable in &of_tile.variables {
-            let live_spans = chosen.spans.of(variable);
-            counts.add(live_spans, 1);
-            bytes.add(live_spans, variable.bytes);
-            categories[usize::from(variable.category)].add(live_spans, variable.bytes);
-            let places = self.inputs.memory.layers_of(variable.set);
-            if places.is_empty() {
-                everywhere.add(live_spans, variable.bytes);
+            let spans = self.spans.of(variable);
+            counts.add(spans, 1);
+            bytes.add(spans, variable.bytes);
+            by_category[usize::from(variable.category)].add(spans, variable.bytes);
+            for &layer in inputs.memory.layers_of(variable.set) {
+                by_layer[layer as usize].add(spans, variable.bytes);
             }
-            for &layer in places {
-                layers[layer as usize].add(live_spans, variable.bytes);
+            if inputs.model.classes.is_always_live(variable.class) {
+                always_live += variable.bytes;
             }
         }
-        let category = |(name, sums): (&String, BytesBySteps)| CategoryAtSteps {
+        let categories = categories.iter().zip(by_category);
+        let categories = categories.map(|(name, sums)| CategoryAtSteps {
             name: name.clone(),
             bytes: sums.by_step(),
-        };
-        let categories = lookup.category_names().iter().zip(categories).map(category);
-        let mut categories: Vec<_> = categories
-            .filter(|category| category.bytes.iter().any(|&category| category > 0))
-            .collect();
-        categories.sort_by_key(|category| Reverse(category.bytes.iter().max().copied()));
-        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
-            name: self.inputs.name(position),
+        });
+        let highest = |category: &CategoryAtSteps| category.bytes.iter().max().copied();
+        let mut categories: Vec<_> = categories.filter(|own| highest(own) > Some(0)).collect();
+        categories.sort_by_key(|category| Reverse(highest(category)));
+        let layers = by_layer.into_iter().enumerate();
+        let layers = layers.map(|(position, sums)| LayerAtSteps {
+            name: inputs.name(position),
             bytes: sums.by_step(),
-        };
+        });
+        let variables = of_tile.listed.iter();
         TileAtSteps {
             tile: of_tile.tile,
             counts: counts.by_step(),
             bytes: bytes.by_step(),
-            always_live: self.always_live(of_tile),
+            always_live,
             categories,
-            layers: layers.into_iter().enumerate().map(layer).collect(),
-            in_every_stage: everywhere.by_step(),
-            variables: self.variables(lookup, chosen, of_tile, names),
+            layers: layers.collect(),
+            variables: variables.map(|own| self.variable(own, names)).collect(),
         }
     }
 
-    /// Returns the bytes of the variables of a tile that are live on every step of the program.
-    fn always_live(&self, of_tile: &PageTile) -> u64 {
-        let is_always =
-            |variable: &&TileVariable| self.inputs.model.classes.is_always_live(variable.class);
-        let always = of_tile.variables.iter().filter(is_always);
-        always.map(|variable| variable.bytes).sum()
-    }
-
-    /// Returns the listed variables of the tile `of_tile` with their names, which are taken from
-    /// `names` in order, and the drawn steps at which each is live.
-    fn variables(
-        &self,
-        lookup: &ProfileLookup,
-        chosen: &ChosenSteps,
-        of_tile: &PageTile,
-        names: &mut impl Iterator<Item = String>,
-    ) -> Vec<VariableAtSteps> {
-        let steps = &chosen.steps;
-        let variable = |(variable, name): (&TileVariable, String)| VariableAtSteps {
-            variable: self.inputs.live_variable(&lookup.with_name(variable, name)),
-            is_always_live: self.inputs.model.classes.is_always_live(variable.class),
-            live: (chosen.spans.of(variable).iter())
-                .map(|&(from, to)| (steps[from], steps[to - 1]))
+    /// Returns a listed variable with its name and the chosen steps at which it is live.
+    fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
+        let inputs = self.model.inputs;
+        let spans = self.spans.of(variable).iter();
+        VariableAtSteps {
+            variable: inputs.live_variable(&names.of(variable)),
+            is_always_live: inputs.model.classes.is_always_live(variable.class),
+            live: spans
+                .map(|&(from, to)| (self.steps[from], self.steps[to - 1]))
                 .collect(),
-        };
-        of_tile.listed.iter().zip(names).map(variable).collect()
+        }
     }
 
     /// Returns the name of the first operation that a program belongs to; `None` if it belongs to
     /// none.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operation = self
-            .inputs
-            .model
-            .operations
-            .get(program.operation? as usize)?;
+        let operations = &self.model.inputs.model.operations;
+        let operation = operations.get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
+}
 
+impl<'a> FullestTileOfModel<'a> {
     /// Returns the tiles to list: the fullest tile of the model, then up to [`MAX_OTHERS`] of
     /// `stages` (the fullest tile of each stage), then those of `all` (tiles of the model, the
     /// fullest first) until there are [`MIN_OTHERS`] beside the first one.
@@ -212,20 +189,16 @@ impl FullestTileOfModel<'_> {
     /// Chooses the steps to draw, fewer if too many variables would be listed, and collects the
     /// variables of `tiles` from `lists`. The first of `tiles` is the fullest one; `None` if there
     /// are none.
-    pub(super) fn chosen(&self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps> {
-        let variables = tiles.iter().map(|&tile| lists.of(tile).collect());
-        let variables: Vec<Vec<TileVariable>> = variables.collect();
+    pub(super) fn chosen(self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps<'a>> {
+        let of_tile = |&tile: &u32| lists.of(tile).collect();
+        let variables: Vec<Vec<TileVariable>> = tiles.iter().map(of_tile).collect();
+        let classes = &self.inputs.model.classes;
         let mut max_steps = MAX_STEPS;
         let (steps, spans) = loop {
             let steps = self.steps(max_steps);
-            let spans = Spans::new(
-                &self.inputs.model.classes,
-                &steps,
-                variables.iter().flatten(),
-            );
-            let listed = variables.first().map(|tile| self.listed(tile, &spans));
-            let count = listed.map_or(0, |listed| listed.len());
-            if count <= MAX_LISTED || max_steps <= MIN_STEPS {
+            let spans = Spans::new(classes, &steps, variables.iter().flatten());
+            let listed = self.listed(variables.first()?, &spans);
+            if listed.len() <= MAX_LISTED || max_steps <= MIN_STEPS {
                 break (steps, spans);
             }
             max_steps /= 2;
@@ -242,13 +215,12 @@ impl FullestTileOfModel<'_> {
                 listed,
             }
         });
-        let fullest = of_tiles.next()?;
-        let others = of_tiles.collect();
         Some(ChosenSteps {
+            fullest: of_tiles.next()?,
+            others: of_tiles.collect(),
+            model: self,
             steps,
             spans,
-            fullest,
-            others,
         })
     }
 
@@ -262,32 +234,22 @@ impl FullestTileOfModel<'_> {
             .chain(self.stages.iter().flatten().map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
             .collect();
-        chosen.extend(
-            self.inputs
-                .model
-                .backward_start
-                .iter()
-                .flat_map(|&first| [first.saturating_sub(1), first]),
-        );
+        let turn = self.inputs.model.backward_start.into_iter();
+        chosen.extend(turn.flat_map(|first| [first.saturating_sub(1), first]));
         let spans = self.inputs.memory.layer_spans();
         // Take only some spans, so that half of the steps are left for extremes of the curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         let spans = spans.iter().step_by(every);
         chosen.extend(spans.flat_map(|span| [span.from, span.to]));
         let left = max_steps.saturating_sub(chosen.len());
-        let turns = thin(&on_tile.points, left)
-            .into_iter()
-            .map(|place| on_tile.points[place].0);
-        for step in turns {
+        for place in thin(&on_tile.points, left) {
             if chosen.len() < max_steps {
-                chosen.insert(step);
+                chosen.insert(on_tile.points[place].0);
             }
         }
         let (first, last) = on_tile.window;
-        let inside = chosen
-            .into_iter()
-            .filter(|step| (first..=last).contains(step));
-        inside.take(max_steps).collect()
+        chosen.retain(|step| (first..=last).contains(step));
+        chosen.into_iter().take(max_steps).collect()
     }
 
     /// Returns the variables of a tile to list by name, in the order of `variables`, which is from
@@ -316,10 +278,13 @@ impl FullestTileOfModel<'_> {
             }
             is_large
         };
-        let live = variables
+        let is_live = |variable: &&TileVariable| !spans.of(variable).is_empty();
+        variables
             .iter()
-            .filter(|variable| !spans.of(variable).is_empty());
-        live.filter(is_listed).copied().collect()
+            .filter(is_live)
+            .filter(is_listed)
+            .copied()
+            .collect()
     }
 }
 
@@ -338,9 +303,6 @@ impl LiveCurve {
     /// step of the program.
     fn moving(&self, step: u32) -> u64 {
         let before = self.points.partition_point(|&(from, _)| from <= step);
-        let point = before
-            .checked_sub(1)
-            .and_then(|place| self.points.get(place));
-        point.map_or(0, |&(_, bytes)| bytes)
+        self.points[..before].last().map_or(0, |&(_, bytes)| bytes)
     }
 }

@@ -29,9 +29,8 @@ impl Spans {
     }
 
     pub(super) fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
-        self.by_class
-            .get(&variable.class)
-            .map_or(&[], Vec::as_slice)
+        let spans = self.by_class.get(&variable.class);
+        spans.map_or(&[], Vec::as_slice)
     }
 }
 
