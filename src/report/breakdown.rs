@@ -53,8 +53,10 @@ fn places(placement: &Placement, operation: usize) -> String {
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
         return "every stage".to_string();
     }
-    let places = placement.places_of(operation).iter();
-    let names = places.map(|&place| placement.positions.name(place as usize).to_string());
+    let names = placement
+        .places_of(operation)
+        .iter()
+        .map(|&place| placement.positions.name(place as usize).to_string());
     names.collect::<Vec<_>>().join(" ")
 }
 

@@ -148,8 +148,10 @@ pub(super) fn blocks(
 ) -> impl Iterator<Item = (&'static Section, Block)> {
     let wanted = SECTIONS.iter().filter(move |section| is_wanted(section));
     wanted.flat_map(move |section| {
-        let blocks = section.blocks(report, form).into_iter();
-        blocks.map(move |block| (section, block))
+        section
+            .blocks(report, form)
+            .into_iter()
+            .map(move |block| (section, block))
     })
 }
 

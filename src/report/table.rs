@@ -128,8 +128,10 @@ impl Column {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
             Cow::Owned(name) => return name.clone(),
         };
-        let words = name.filter(|word| !word.is_empty()).map(str::to_lowercase);
-        words.collect::<Vec<_>>().join("_")
+        name.filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect::<Vec<_>>()
+            .join("_")
     }
 
     /// Makes a column. `at` is the place of its values in the JSON form (`Column::at`), or empty.

@@ -70,8 +70,11 @@ impl Table {
     /// numbers becomes a number.
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
-            let names = self.pseudo_layers.names_of(layers).into_iter();
-            names.map(String::from).collect()
+            self.pseudo_layers
+                .names_of(layers)
+                .into_iter()
+                .map(String::from)
+                .collect()
         };
         match cell {
             Cell::Empty => Value::Null,

@@ -26,8 +26,11 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     }
     let units = look.units.for_bytes(most_bytes(&rows));
     let table = plain_table(&rows, units);
-    let widths = table.column_max_content_widths().into_iter();
-    let widths: Vec<usize> = widths.map(usize::from).collect();
+    let widths: Vec<usize> = table
+        .column_max_content_widths()
+        .into_iter()
+        .map(usize::from)
+        .collect();
     let whole = taken(widths.iter().copied());
     let Some(room) = look.width().filter(|&room| whole > room) else {
         return table.trim_fmt();
@@ -138,8 +141,12 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
 /// none. `width` is the width of the terminal in columns of text; without room for the lowest width
 /// of [`BAR`], no bars are added.
 fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
-    let widest = lines.iter().map(|line| display_width(line)).max();
-    let taken = widest.unwrap_or(0) + 2;
+    let taken = lines
+        .iter()
+        .map(|line| display_width(line))
+        .max()
+        .unwrap_or(0)
+        + 2;
     let room = width.saturating_sub(taken).min(*BAR.end());
     if !BAR.contains(&room) {
         return;
