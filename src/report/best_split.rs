@@ -95,8 +95,12 @@ impl Inputs<'_> {
             .enumerate()
             .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
         let (free, fullest_stage) = free.min().unwrap_or((0, 0));
-        let words = claim.change.iter().map(ToString::to_string);
-        let options: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        let options: Vec<String> = claim
+            .change
+            .iter()
+            .map(ToString::to_string)
+            .filter(|word| !word.is_empty())
+            .collect();
         let stages = plan.stages().iter().cloned();
         BestSplit {
             ipus: best.all_ipus() as u32,
@@ -150,7 +154,6 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
         1 => Some("1 stays empty".to_string()),
         idle => Some(format!("{idle} stay empty")),
     };
-    let size = size.map(str::to_string).into_iter();
-    let both: Vec<String> = size.chain(empty).collect();
+    let both: Vec<String> = size.map(str::to_string).into_iter().chain(empty).collect();
     (!both.is_empty()).then(|| both.join("; "))
 }

@@ -7,7 +7,7 @@ use super::pipeline::PipelineFacts;
 use super::plan::{PlanFacts, Sweep};
 use super::provenance::Provenance;
 use super::recorded::{Execution, LayerMemory, RecordedMemory};
-use super::split::{Cut, Split};
+use super::split::{Cut, Split, Stage};
 use super::step::StepFacts;
 use super::what_if::WhatIf;
 use crate::escape::printable;
@@ -116,6 +116,11 @@ impl Report {
         }
     }
 
+    /// Returns the stages of the split; none without a split.
+    pub(super) fn stages(&self) -> &[Stage] {
+        self.split.as_ref().map_or(&[], |split| &split.stages)
+    }
+
     /// Returns whether the report may say that something fits. False if a contradiction in the
     /// profile is refused, since it could change the verdict.
     pub fn has_verdict(&self) -> bool {
@@ -165,8 +170,10 @@ impl Report {
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
-            let too_large = split.too_large.iter();
-            let free = too_large.map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
+            let free = split
+                .too_large
+                .iter()
+                .map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
             (split.fits, stages.min().or(free.min()).unwrap_or(-1))
         });
         let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
@@ -186,8 +193,10 @@ impl Report {
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
-        let doubts = self.doubts().into_iter();
-        let doubts = doubts.map(|(_, warning)| warning.to_string());
+        let doubts = self
+            .doubts()
+            .into_iter()
+            .map(|(_, warning)| warning.to_string());
         self.warnings = doubts.chain(self.warnings).collect();
         if self.has_verdict() {
             return self;
@@ -207,8 +216,10 @@ impl Report {
                 .chain(&mut refusal.on_more_ipus)
                 .chain(&mut refusal.with_memory)
         });
-        let others = sweep.chain(others).chain(ways_out);
-        others.for_each(|split| split.fits = false);
+        sweep
+            .chain(others)
+            .chain(ways_out)
+            .for_each(|split| split.fits = false);
         if let Some(fit) = &mut self.fit {
             fit.fits = false;
             fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);

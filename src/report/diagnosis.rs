@@ -80,8 +80,10 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
             .missing
             .sort_by_key(|program| Reverse(program.bytes));
         programs.missing.truncate(MISSING_SHOWN);
-        let missing = programs.missing.into_iter();
-        missing.map(move |program| (programs.operations, programs.kind, program))
+        programs
+            .missing
+            .into_iter()
+            .map(move |program| (programs.operations, programs.kind, program))
     });
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         Text "Operations": operations,
@@ -94,8 +96,10 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
 
 fn code(memory: &MemoryModel<'_>) -> Table {
     let categories = BOTH.into_iter().flat_map(|(explaining, operations)| {
-        let categories = memory.code_categories(explaining).into_iter();
-        categories.map(move |category| (operations, category))
+        memory
+            .code_categories(explaining)
+            .into_iter()
+            .map(move |category| (operations, category))
     });
     table!("diagnose-code", categories, |(operations, category)| {
         Text "Operations": operations,
@@ -125,9 +129,11 @@ fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 
 fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let unexplained = BOTH.into_iter().flat_map(|(explaining, operations)| {
-        let variables = peak.variables.iter();
-        let variables = variables.filter(move |v| !memory.explains_variable(explaining, v));
-        let variables = variables.take(VARIABLES_SHOWN);
+        let variables = peak
+            .variables
+            .iter()
+            .filter(move |v| !memory.explains_variable(explaining, v))
+            .take(VARIABLES_SHOWN);
         variables.map(move |variable| (operations, variable))
     });
     table!("diagnose-variables", unexplained, |(operations, variable)| {

@@ -120,11 +120,12 @@ fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
         }
         _ => false,
     };
-    let runs = names.chunk_by(|first, second| follows([first, second]));
-    let runs = runs.flat_map(|run| match run {
-        [first, _, .., last] => vec![(*first, numbered(last).map(|(_, number)| number))],
-        few => few.iter().map(|name| (*name, None)).collect(),
-    });
+    let runs = names
+        .chunk_by(|first, second| follows([first, second]))
+        .flat_map(|run| match run {
+            [first, _, .., last] => vec![(*first, numbered(last).map(|(_, number)| number))],
+            few => few.iter().map(|name| (*name, None)).collect(),
+        });
     runs.collect()
 }
 

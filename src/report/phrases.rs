@@ -63,11 +63,13 @@ impl From<String> for Sentence {
     /// Separates a text into the phrases between [`MARK`]s and the text around them. A piece that
     /// is no phrase is left out.
     fn from(text: String) -> Self {
-        let pieces = text.split(MARK).enumerate();
-        let phrases = pieces.filter_map(|(place, piece)| match place % 2 {
-            0 => Some(Phrase::Text(piece.to_string())).filter(|_| !piece.is_empty()),
-            _ => serde_json::from_str(piece).ok(),
-        });
+        let phrases = text
+            .split(MARK)
+            .enumerate()
+            .filter_map(|(place, piece)| match place % 2 {
+                0 => Some(Phrase::Text(piece.to_string())).filter(|_| !piece.is_empty()),
+                _ => serde_json::from_str(piece).ok(),
+            });
         Self {
             phrases: phrases.collect(),
         }

@@ -71,8 +71,11 @@ impl PipelineFacts {
                 format!("--replicas={replicas}"),
             ),
         ];
-        let chosen = options.into_iter().filter(|(is_chosen, _)| *is_chosen);
-        chosen.map(|(_, option)| option).collect()
+        options
+            .into_iter()
+            .filter(|(is_chosen, _)| *is_chosen)
+            .map(|(_, option)| option)
+            .collect()
     }
 
     /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
@@ -168,8 +171,10 @@ impl Inputs<'_> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
-        let updates = fullest.update.into_iter();
-        let weights = updates.flat_map(|update| self.memory.weights_of_update(update));
+        let weights = fullest
+            .update
+            .into_iter()
+            .flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,

@@ -156,8 +156,11 @@ fn shows_differences(report: &Report, form: Form) -> bool {
 }
 
 pub(super) fn prediction(report: &Report, form: Form) -> Vec<Block> {
-    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
-    let label = comparison.map(|_| Block::Label("Compared with the prediction"));
+    let label = report
+        .fit
+        .iter()
+        .flat_map(|fit| &fit.comparison)
+        .map(|_| Block::Label("Compared with the prediction"));
     let table = table_if(shows_differences(report, form), || {
         fit_tables::stages(report)
     });
@@ -207,8 +210,10 @@ pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
 /// report has no plan. A terminal has the table on standard output, so it is left out there.
 pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || tables::plan_table(report));
-    let lines = lines(sentences::plan(report)).into_iter();
-    lines.chain(table).collect()
+    lines(sentences::plan(report))
+        .into_iter()
+        .chain(table)
+        .collect()
 }
 
 pub(super) fn explanation(report: &Report, _: Form) -> Vec<Block> {

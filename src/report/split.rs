@@ -164,15 +164,24 @@ pub struct Move {
 impl Split {
     /// Returns the names of the layers of each stage.
     pub fn layers(&self) -> Vec<LayerNames> {
-        let stages = self.stages.iter();
-        stages.map(|stage| stage.layers.clone()).collect()
+        self.stages
+            .iter()
+            .map(|stage| stage.layers.clone())
+            .collect()
     }
 
     /// Returns the stage whose fullest tile needs the most bytes; the first one of a tie. `None`
     /// without stages.
     pub fn fullest(&self) -> Option<&Stage> {
-        let stages = self.stages.iter().rev();
-        stages.max_by_key(|stage| stage.fullest_tile.bytes)
+        self.stages
+            .iter()
+            .rev()
+            .max_by_key(|stage| stage.fullest_tile.bytes)
+    }
+
+    /// Returns the bytes on the fullest tile of any stage; 0 without stages.
+    pub fn peak(&self) -> u64 {
+        self.fullest().map_or(0, |stage| stage.fullest_tile.bytes)
     }
 
     /// Returns the stage with the fewest free bytes on its fullest tile, which is the one furthest

@@ -134,8 +134,10 @@ fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
         let after = stages.len() - 1 - stage;
         (times.cycles(range, after), stage)
     });
-    let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
-    slowest.map_or(0, |(_, stage)| stage)
+    cycles
+        .rev()
+        .max_by_key(|&(cycles, _)| cycles)
+        .map_or(0, |(_, stage)| stage)
 }
 
 /// Formats a number with three significant digits and at most three decimals. Numbers from 100 on

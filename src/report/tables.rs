@@ -47,8 +47,7 @@ const STAGES: [FilledColumn<Stage>; 32] = fields![Stage;
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by what they hold. No rows without a split.
 pub fn stages(report: &Report) -> Table {
-    let stages = report.split.iter().flat_map(|split| &split.stages);
-    let fullest = stages.map(|stage| &stage.fullest_tile);
+    let fullest = report.stages().iter().map(|stage| &stage.fullest_tile);
     let bars = fullest.map(|&FullestTile { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
@@ -59,8 +58,10 @@ pub fn stages(report: &Report) -> Table {
 }
 
 fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
-    let mut cuts = report.cuts.iter();
-    cuts.find(|cut| cut.stage.checked_sub(1) == Some(stage.stage))
+    report
+        .cuts
+        .iter()
+        .find(|cut| cut.stage.checked_sub(1) == Some(stage.stage))
 }
 
 fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
@@ -112,8 +113,10 @@ const LARGEST: usize = 5;
 /// Makes the table of at most 5 layers, with the most bytes on the fullest tile first.
 pub(super) fn largest_layers(report: &Report) -> Table {
     let mut table = layers(report);
-    let rows = std::mem::take(&mut table.rows).into_iter();
-    let mut rows: Vec<_> = rows.zip(&report.layers).collect();
+    let mut rows: Vec<_> = std::mem::take(&mut table.rows)
+        .into_iter()
+        .zip(&report.layers)
+        .collect();
     rows.retain(|(_, layer)| layer.total > 0);
     rows.sort_by_key(|(_, layer)| std::cmp::Reverse(layer.fullest_tile_bytes));
     rows.truncate(LARGEST);
@@ -146,10 +149,13 @@ impl Report {
     /// Returns the number of the stage of the split that contains a position of the layer order
     /// (In, the layers, Out); `None` if no stage does.
     pub(super) fn stage_of(&self, position: usize) -> Option<u32> {
-        let mut stages = self.split.iter().flat_map(|split| &split.stages);
         let position = u32::try_from(position).ok()?;
-        let stage = stages.find(|stage| stage.positions.contains(&position))?;
-        Some(stage.stage)
+        let mut stages = self.stages().iter();
+        Some(
+            stages
+                .find(|stage| stage.positions.contains(&position))?
+                .stage,
+        )
     }
 }
 
@@ -187,8 +193,10 @@ pub fn sweep_table(report: &Report) -> Table {
 /// the rows of the sweep can have different pipelines.
 fn if_open(report: &Report, part: &impl ToString) -> Cell {
     let sweep = report.sweep.as_ref();
-    let is_open = sweep.is_some_and(|sweep| sweep.compares_pipelines);
-    is_open.then(|| part.to_string()).into()
+    sweep
+        .is_some_and(|sweep| sweep.compares_pipelines)
+        .then(|| part.to_string())
+        .into()
 }
 
 const PLAN: [FilledColumn<BestSplit>; 18] = fields![BestSplit;

@@ -20,16 +20,18 @@ pub fn sections<'a>(
     look: &'a TextStyle,
     is_wanted: impl Fn(&Section) -> bool,
 ) -> Vec<(&'static Section, String)> {
-    let blocks = blocks(report, Form::Terminal, is_wanted);
-    let lines = blocks.filter_map(|(section, own)| Some((section, block(report, look, own)?)));
-    lines.collect()
+    blocks(report, Form::Terminal, is_wanted)
+        .filter_map(|(section, own)| Some((section, block(report, look, own)?)))
+        .collect()
 }
 
 /// Writes the sections that belong to these parts of a terminal's output, in the order of a report.
 /// The last line has no line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
-    let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
-    let lines: Vec<String> = sections.map(|(_, line)| line).collect();
+    let lines: Vec<String> = sections(report, look, |section| parts.contains(&section.part))
+        .into_iter()
+        .map(|(_, line)| line)
+        .collect();
     lines.join("\n")
 }
 

@@ -157,19 +157,21 @@ impl WhatIf {
     /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
     /// begin with the cuts `split`; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let bytes_by_range = self.ranges(self.boundaries.len()).zip(&self.bytes);
-        let bytes_by_range = bytes_by_range.filter_map(|((start, end, after), &bytes)| {
-            let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
-            Some(((*start, *end, after), bytes))
-        });
+        let bytes_by_range = self
+            .ranges(self.boundaries.len())
+            .zip(&self.bytes)
+            .filter_map(|((start, end, after), &bytes)| {
+                let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
+                Some(((*start, *end, after), bytes))
+            });
         let bytes_by_range: std::collections::HashMap<_, _> = bytes_by_range.collect();
         let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
         let cut_bytes_of = |at: u32| {
             let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
             self.cut_bytes.get(place).copied()
         };
-        let all = self.clone();
-        all.between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
+        self.clone()
+            .between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
     }
 }
 
@@ -188,8 +190,13 @@ fn chosen(
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
     }
-    let ends = boundaries.first().into_iter().chain(boundaries.last());
-    let mut kept: BTreeSet<u32> = ends.chain(split).copied().collect();
+    let mut kept: BTreeSet<u32> = boundaries
+        .first()
+        .into_iter()
+        .chain(boundaries.last())
+        .chain(split)
+        .copied()
+        .collect();
     let of_split = kept.clone();
     kept.extend(best.iter().copied().flatten());
     let within = |cuts: &BTreeSet<u32>| near_cuts(boundaries, cuts, FAR, &fits);

@@ -96,8 +96,10 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = inputs.is_full().then(|| inputs.memory.ties());
-        let shared = shared.unwrap_or_default();
+        let shared = inputs
+            .is_full()
+            .then(|| inputs.memory.ties())
+            .unwrap_or_default();
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
             pipeline: inputs.pipeline(search),
@@ -140,8 +142,9 @@ impl Inputs<'_> {
         let positions = &self.placement.positions;
         let with_stages = |tie: &WeightTie| {
             let uses = |range: &Range<usize>| {
-                let mut places = tie.places.iter();
-                places.any(|&place| range.contains(&positions.of_place(place)))
+                tie.places
+                    .iter()
+                    .any(|&place| range.contains(&positions.of_place(place)))
             };
             let stages = (0u32..).zip(self.stages());
             let stages = stages.filter(|(_, range)| uses(range));

@@ -64,12 +64,15 @@ impl Inputs<'_> {
         let places = self.places();
         let is_page = self.detail >= Detail::Page;
         let whole = self.peaks.whole(self).filter(|_| is_page);
-        let tiles = is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles));
-        let tiles = tiles.unwrap_or_default();
+        let tiles = is_page
+            .then(|| TileVariables::tiles(&self.model.recorded.tiles))
+            .unwrap_or_default();
         let stages = &self.peaks.tiles_of_stages;
         let at_steps = whole.as_ref().map(|whole| whole.tiles(stages, &tiles));
-        let of_places = places.iter().map(|(place, _)| &place.tile);
-        let entirely = of_places.chain(at_steps.iter().flatten());
+        let entirely = places
+            .iter()
+            .map(|(place, _)| &place.tile)
+            .chain(at_steps.iter().flatten());
         let largest = tiles.iter().map(|&tile| (tile, MAX_OF_TILE));
         let wanted = entirely.map(|&tile| (tile, usize::MAX)).chain(largest);
         let lists = lookup.on_tiles(&wanted.collect::<Vec<_>>());
@@ -77,8 +80,9 @@ impl Inputs<'_> {
         let live = places.par_iter();
         let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
         let stashed = self.stashed_variables(&lists);
-        let at_steps = whole.zip(at_steps);
-        let at_steps = at_steps.and_then(|(whole, tiles)| whole.chosen(&lists, &tiles));
+        let at_steps = whole
+            .zip(at_steps)
+            .and_then(|(whole, tiles)| whole.chosen(&lists, &tiles));
         let on_tiles = TileVariables::find(&lists, &tiles);
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())
@@ -218,11 +222,15 @@ impl Inputs<'_> {
         named: NamedVariables,
         mut live: impl Iterator<Item = PeakVariables>,
     ) -> NamedVariables {
-        let lacking = self.most_over().and_then(|_| live.next());
-        let lacking = lacking.into_iter().flat_map(|live| live.largest);
+        let lacking = self
+            .most_over()
+            .and_then(|_| live.next())
+            .into_iter()
+            .flat_map(|live| live.largest);
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
-        let of_stages = live.zip(self.stages_with_steps());
-        let of_stages = of_stages.map(|(live, (_, stage))| stage.peak_step().map(|_| live));
+        let of_stages = live
+            .zip(self.stages_with_steps())
+            .map(|(live, (_, stage))| stage.peak_step().map(|_| live));
         NamedVariables {
             lacking: lacking.take(MAX_LACKING).collect(),
             at_peaks_of_stages: of_stages.collect(),

@@ -102,8 +102,10 @@ impl Peaks {
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let sum = |tile| -> u64 {
-        let items = variables.on_tile(tile);
-        items.map(|item| u64::from(item.bytes)).sum()
+        variables
+            .on_tile(tile)
+            .map(|item| u64::from(item.bytes))
+            .sum()
     };
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
     let bytes: Vec<u64> = if model.recorded.tiles.is_empty() {
@@ -117,8 +119,10 @@ fn fullest_tile(model: &Model) -> u32 {
 impl Curve {
     /// Converts a curve for the report, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
-        let kept = thin(&curve.points, max_points);
-        let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
+        let points: Vec<_> = thin(&curve.points, max_points)
+            .into_iter()
+            .map(|place| curve.points[place])
+            .collect();
         let (bytes, step) = curve.peak();
         Self {
             first_step: curve.window.0,

@@ -16,12 +16,12 @@ impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
         let request = &search.costs.request();
         let placed = search.shown.stages.last().map_or(0, |last| last.end);
-        let stages = PlacedStage::of_split(&search.shown.stages).into_iter();
-        let stages = stages.zip(&search.shown.memory).enumerate();
-        let stages = stages.map(|(number, (placed, memory))| {
+        let stage = |(number, (placed, memory)): (usize, (PlacedStage, &StageMemory))| {
             let limit = search.costs.limit_of(number);
             self.stage(number, (&placed, memory), limit, named)
-        });
+        };
+        let stages = PlacedStage::of_split(&search.shown.stages).into_iter();
+        let stages = stages.zip(&search.shown.memory).enumerate();
         let too_large = search.shown.too_large.iter();
         Split {
             fits: search.shown.fits,
@@ -32,7 +32,7 @@ impl Inputs<'_> {
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
             modules: self.layering.module_calls(self.model),
-            stages: stages.collect(),
+            stages: stages.map(stage).collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large
                 .map(|(position, memory)| self.layer(*position, memory))
@@ -53,6 +53,7 @@ impl Inputs<'_> {
             self.peaks.of_stage(number).map(Into::into).unzip();
         let positions = &self.placement.positions;
         let parts = memory.sums();
+        let tiles = 0..memory.tiles.len();
         Stage {
             stage: number as u32,
             layer_from: self.name(range.start),
@@ -66,7 +67,7 @@ impl Inputs<'_> {
             total: parts.total(),
             parts,
             fullest_tile: self.fullest_tile(memory, limit),
-            tiles: Fullness::new(memory, limit),
+            tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
             all_tiles_curve,
             fullest_tile_curve,
             pipeline: pipeline.map(|pipeline| StagePipeline {
@@ -83,8 +84,12 @@ impl Inputs<'_> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
-            let mut categories = self.model.recorded.categories.iter();
-            let named = categories.find(|category| category.name == wanted);
+            let named = self
+                .model
+                .recorded
+                .categories
+                .iter()
+                .find(|category| category.name == wanted);
             named.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
         };
         Some(TileParts {
@@ -153,8 +158,13 @@ impl Inputs<'_> {
                 },
             }
         };
-        let cuts = search.shown.stages.windows(2).enumerate();
-        cuts.map(cut).collect()
+        search
+            .shown
+            .stages
+            .windows(2)
+            .enumerate()
+            .map(cut)
+            .collect()
     }
 
     /// Returns the effect of moving the last layer before a cut, or the first one after it, to the
@@ -185,13 +195,6 @@ impl Inputs<'_> {
 }
 
 impl Fullness {
-    /// Computes the distribution of a stage's bytes over its tiles. `limit` is the limit in bytes
-    /// of a tile.
-    fn new(memory: &StageMemory, limit: u64) -> Self {
-        let tiles = 0..memory.tiles.len();
-        Self::of(tiles.map(|tile| memory.tile_bytes(tile)), limit)
-    }
-
     /// Computes the distribution of bytes over tiles, given the bytes of each tile. `limit` is the
     /// limit in bytes of a tile.
     pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {

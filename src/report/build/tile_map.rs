@@ -71,8 +71,11 @@ impl TileVariables {
     /// the tile, the largest first. `lists` has the variables of the tiles.
     pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
         let largest = |&tile: &u32| {
-            let variables = lists.of(tile).take(MAX_VARIABLES);
-            variables.filter(|variable| variable.bytes > 0).collect()
+            lists
+                .of(tile)
+                .take(MAX_VARIABLES)
+                .filter(|variable| variable.bytes > 0)
+                .collect()
         };
         tiles.iter().map(largest).collect()
     }

@@ -133,30 +133,27 @@ fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
         fullest_tile: layer.fullest_tile_bytes,
         total: Some(layer.total),
     };
-    let left = earlier.layers.iter();
-    let mut left: Vec<Option<ComparedBytes>> =
-        left.map(|layer| Some(memory(earlier, layer))).collect();
+    let left = earlier.layers.iter().map(|layer| memory(earlier, layer));
+    let mut left: Vec<ComparedBytes> = left.collect();
     let changed = later.layers.iter().map(|layer| {
         let now = memory(later, layer);
-        // Several layers can have one name, which joins the capture groups of a regex.
-        let is_same = |before: &&mut Option<ComparedBytes>| {
-            let before = before.as_ref();
-            before.is_some_and(|before| before.layers == now.layers)
-        };
-        let before = left.iter_mut().find(is_same).and_then(Option::take);
-        let now = Some(now);
-        BytesChange { before, now }
+        let place = left.iter().position(|before| before.layers == now.layers);
+        BytesChange {
+            before: place.map(|place| left.remove(place)),
+            now: Some(now),
+        }
     });
     let mut changes: Vec<BytesChange> = changed.collect();
-    let gone = left.into_iter().flatten().map(Some);
-    changes.extend(gone.map(|before| BytesChange { before, now: None }));
+    changes.extend(left.into_iter().map(|before| BytesChange {
+        before: Some(before),
+        now: None,
+    }));
     changes
 }
 
 fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
     let [before, now] = reports.map(|report| {
-        let stages = report.split.iter().flat_map(|split| &split.stages);
-        let memory = stages.map(|stage| ComparedBytes {
+        let memory = report.stages().iter().map(|stage| ComparedBytes {
             layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
             fullest_tile: stage.fullest_tile.bytes,
             total: None,

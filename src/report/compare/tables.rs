@@ -18,7 +18,7 @@ const VERDICT: [(&str, NumberOfSplit); 7] = [
     ("Limit", |_, split| split.limit.into()),
     ("IPUs", |_, split| split.max_stages.into()),
     ("Stages", |_, split| split.stages.len().into()),
-    ("Peak memory", |_, split| fullest(split).into()),
+    ("Peak memory", |_, split| split.peak().into()),
     ("Micro-batches of a step", |report, _| {
         let step = report.step.as_ref();
         step.map(|step| step.micro_batches).into()
@@ -113,7 +113,7 @@ impl Comparison<'_> {
         };
         let verdict = look.toned(tone, verdict);
         let splits = self.reports.map(|report| report.split.as_ref());
-        let tiles = match splits.map(|split| split.map(fullest)) {
+        let tiles = match splits.map(|split| split.map(Split::peak)) {
             [Some(before), Some(now)] => format!(
                 "; the fullest tile had {} and has {}",
                 look.units.amount(before),
@@ -142,12 +142,6 @@ impl Comparison<'_> {
         let name = printable(layer);
         format!("layers that grew: {count}, most of all {name} by {by}")
     }
-}
-
-/// Returns the bytes on the fullest tile of any stage; 0 without stages.
-fn fullest(split: &Split) -> u64 {
-    let stage = split.fullest();
-    stage.map_or(0, |stage| stage.fullest_tile.bytes)
 }
 
 fn kind(layer: &BytesChange) -> &'static str {

@@ -34,8 +34,8 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
 /// `3@1`, which a repeated call of a module has, is a number too.
 fn block(name: &str) -> Option<&str> {
     let is_number = |part: &str| {
-        let mut numbers = part.split('@');
-        numbers.all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        part.split('@')
+            .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
@@ -116,16 +116,20 @@ fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_
 /// number, or all of it if several blocks have the same beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
-    let is_shared = |name: &str| {
+    let is_shared = |name| {
         firsts
             .iter()
             .map(short)
             .filter(|&other| other == name)
-            .nth(1)
+            .count()
+            > 1
     };
-    let unique = |first: &&'a str| match is_shared(short(first)) {
-        Some(_) => *first,
-        None => short(first),
+    let unique = |first| {
+        if is_shared(short(first)) {
+            *first
+        } else {
+            short(first)
+        }
     };
     firsts.iter().map(unique).collect()
 }
@@ -152,8 +156,10 @@ impl FormSource<'_> {
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub(super) fn is_vit(self) -> bool {
         let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
-        let mut modules = self.split.modules.iter();
-        modules.any(|calls| calls.begin.as_deref().is_some_and(is_vit))
+        self.split
+            .modules
+            .iter()
+            .any(|calls| calls.begin.as_deref().is_some_and(is_vit))
     }
 }
 

@@ -3,8 +3,7 @@
 
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::phrases::Sentence;
-use crate::report::{Report, Split, Units};
+use crate::report::{Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 
 /// The layers whose outputs are kept as checkpoints, from which recomputation starts.
@@ -33,16 +32,24 @@ pub(super) struct FormSource<'a> {
 impl<'a> FormSource<'a> {
     /// Returns each layer with its position in the layer order, without In and Out.
     pub(super) fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
-        let stages = self.split.stages.iter();
-        let all = stages.flat_map(|stage| stage.positions.clone().zip(&stage.layers));
-        let named = all.filter_map(|(position, name)| Some((position, name.as_deref()?)));
-        named.filter(move |&(position, _)| Some(position) != self.out())
+        let all = self
+            .split
+            .stages
+            .iter()
+            .flat_map(|stage| stage.positions.clone().zip(&stage.layers));
+        all.filter_map(|(position, name)| Some((position, name.as_deref()?)))
+            .filter(move |&(position, _)| Some(position) != self.out())
     }
 
     /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
     pub(super) fn out(self) -> Option<u32> {
-        let last = self.split.stages.last()?.positions.end.checked_sub(1);
-        last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
+        self.split
+            .stages
+            .last()?
+            .positions
+            .end
+            .checked_sub(1)
+            .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
     /// Returns the modules that a position of the layer order calls. `framework` is the one that
@@ -63,28 +70,10 @@ impl<'a> FormSource<'a> {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// Returns the lowest and the highest number of stages, both inclusive, of the splits for which
-    /// the configuration is written.
-    pub(super) fn numbers_of_stages(self) -> (usize, usize) {
-        let stages = self.split.stages.len();
-        self.most_stages.map_or((stages, stages), |most| (1, most))
-    }
-
     /// Returns the number of forward pipeline stages of a split into `stages` stages: one for each
     /// IPU, and one more if Out runs on the first IPU.
     pub(super) fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
-    }
-
-    /// Lists the number of the IPU of each forward pipeline stage of a split into `stages` stages,
-    /// with commas between.
-    pub(super) fn ipus_of_stages(self, stages: usize) -> String {
-        let returns = self.out_returns(stages).then_some(0);
-        let ipus: Vec<String> = (0..stages)
-            .chain(returns)
-            .map(|ipu| ipu.to_string())
-            .collect();
-        ipus.join(", ")
     }
 
     /// Returns the pipeline that the memory of the stages was computed for; `None` if it is
@@ -108,16 +97,11 @@ impl<'a> FormSource<'a> {
             schedule => schedule,
         };
         let step = self.report.step.as_ref();
-        let requested = step.filter(|step| !step.micro_batches_by_default);
-        let wanted = requested.map_or(USUAL_MICRO_BATCHES, |step| step.micro_batches);
+        let wanted = step
+            .filter(|step| !step.micro_batches_by_default)
+            .map_or(USUAL_MICRO_BATCHES, |step| step.micro_batches);
         let least = schedule.least_accumulation(self.forward_stages(stages)) as u64;
         Some(schedule.accumulation(least, wanted))
-    }
-
-    /// Returns whether the profile is known to have no backward pass.
-    pub(super) fn is_inference(self) -> bool {
-        let facts = self.report.pipeline.as_ref();
-        facts.is_some_and(|facts| !facts.is_training)
     }
 
     /// Returns whether the stages of the pipeline run one after the other, without overlap. False
@@ -149,13 +133,5 @@ impl<'a> FormSource<'a> {
     /// stage has run on another.
     pub(super) fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
-    }
-
-    /// Returns the sentence in `text`, which may have marked
-    /// [phrases](crate::report::phrases::Phrase), as plain text with amounts in bytes, a capital
-    /// letter and a full stop.
-    pub(super) fn full_sentence(self, text: String) -> String {
-        let sentence = Sentence::from(text).capital();
-        sentence.plain(Units::Bytes, self.report.pseudo_layers) + "."
     }
 }

@@ -110,7 +110,11 @@ impl<'a> Lines<'a> {
     /// number of stages, or `None` if splits of this number have none; consecutive numbers with
     /// equal text share a line.
     pub(super) fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
-        let (first, last) = self.source.numbers_of_stages();
+        let stages = self.source.split.stages.len();
+        let (first, last) = self
+            .source
+            .most_stages
+            .map_or((stages, stages), |most| (1, most));
         let mut from = first;
         while from <= last {
             let line = text(from);
@@ -165,11 +169,14 @@ impl Line {
     /// Returns the line with the values for the split of `source` put in, without a line feed;
     /// `None` if a value is missing.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
-        let pieces = self.text.iter().enumerate();
-        let pieces = pieces.map(|(place, piece)| match place % 2 {
-            0 => Some(piece.clone()),
-            _ => self.put_in(piece, source),
-        });
+        let pieces = self
+            .text
+            .iter()
+            .enumerate()
+            .map(|(place, piece)| match place % 2 {
+                0 => Some(piece.clone()),
+                _ => self.put_in(piece, source),
+            });
         pieces.collect()
     }
 
@@ -180,13 +187,13 @@ impl Line {
             "stage" => Some(split.stage_of(self.position?).to_string()),
             "stages" => Some(stages.to_string()),
             "last-stage" => Some(stages.saturating_sub(1).to_string()),
-            "fullest" => {
-                let fullest = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
-                Some(grouped(fullest))
-            }
+            "fullest" => Some(grouped(split.peak())),
             "counts" | "numbers" => {
-                let lists = self.lists(split).into_iter();
-                let counts: Vec<String> = lists.map(|items| items.len().to_string()).collect();
+                let counts: Vec<String> = self
+                    .lists(split)
+                    .into_iter()
+                    .map(|items| items.len().to_string())
+                    .collect();
                 Some(counts.join(if slot == "counts" { ", " } else { " " }))
             }
             "lists" => {
@@ -219,10 +226,14 @@ impl Line {
     /// Returns, for each stage of the split, the items at its positions that are not empty.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         let of_stage = |stage: &crate::report::Stage| {
-            let positions = stage.positions.clone();
-            let items = positions.filter_map(|position| self.items.get(position as usize));
-            let items = items.map(String::as_str);
-            items.filter(|item| !item.is_empty()).collect()
+            let items = stage
+                .positions
+                .clone()
+                .filter_map(|position| self.items.get(position as usize));
+            items
+                .map(String::as_str)
+                .filter(|item| !item.is_empty())
+                .collect()
         };
         split.stages.iter().map(of_stage).collect()
     }
@@ -238,7 +249,9 @@ impl Split {
 
     /// Returns whether a stage other than the first begins at a position of the layer order.
     fn begins_at(&self, position: u32) -> bool {
-        let mut later = self.stages.iter().skip(1);
-        later.any(|stage| stage.positions.start == position)
+        self.stages
+            .iter()
+            .skip(1)
+            .any(|stage| stage.positions.start == position)
     }
 }

@@ -25,8 +25,13 @@ fn module(source: FormSource<'_>, position: u32) -> Option<String> {
     if source.is_keras() {
         return source.keras_begin(position).cloned();
     }
-    let calls = source.calls(position, Framework::Poptorch)?;
-    Some(calls.leaf.as_ref()?.replace('.', "/"))
+    Some(
+        source
+            .calls(position, Framework::Poptorch)?
+            .leaf
+            .as_ref()?
+            .replace('.', "/"),
+    )
 }
 
 fn entry(module: Option<String>, name: &str) -> String {

@@ -36,8 +36,11 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 /// `notes` warnings of stages that begin with operations outside modules.
 pub(super) fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let known = |position| {
-        let begin = source.torch_calls(position)?.begin.as_deref();
-        begin.map(|path| source.expression(path))
+        source
+            .torch_calls(position)?
+            .begin
+            .as_deref()
+            .map(|path| source.expression(path))
     };
     let of_layer = |(position, layer): (u32, &str), ipu: &str| {
         let what = format!("the module of layer {}", printable(layer));
@@ -75,8 +78,10 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
     let Some(calls) = source.torch_calls(position) else {
         return;
     };
-    let inside = calls.inside.as_deref();
-    let inside = inside.map_or(source.root.into(), |path| source.expression(path));
+    let inside = calls
+        .inside
+        .as_deref()
+        .map_or(source.root.into(), |path| source.expression(path));
     let instead = format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
     let text = match (&calls.begin, calls.operations_before) {
         (Some(_), 0) => return,

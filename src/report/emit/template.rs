@@ -10,7 +10,8 @@ use super::lines::Lines;
 use super::{counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
-use crate::report::{NO_VERDICT, sentences};
+use crate::report::phrases::Sentence;
+use crate::report::{NO_VERDICT, Units, sentences};
 use crate::wording::grouped;
 
 /// The template of the notes that every form begins with, such as the warning about a split that
@@ -28,8 +29,9 @@ pub(super) fn write<'a>(
     for line in OF_ALL.lines().chain(form.template().lines()) {
         let (conditions, line) = conditions_of(line);
         let hold = |stages| {
-            let mut conditions = conditions.split_whitespace();
-            conditions.all(|condition| source.holds(condition, stages))
+            conditions
+                .split_whitespace()
+                .all(|condition| source.holds(condition, stages))
         };
         match (line.strip_prefix('@'), line.strip_prefix("# ")) {
             (Some(_), _) if !hold(source.split.stages.len()) => {}
@@ -55,8 +57,7 @@ pub(super) fn write<'a>(
                 };
                 let line = note.unwrap_or(line);
                 lines.by_stages(|stages| {
-                    let filled = hold(stages).then(|| source.filled(line, stages));
-                    filled.flatten()
+                    hold(stages).then(|| source.filled(line, stages)).flatten()
                 });
             }
         }
@@ -84,6 +85,7 @@ impl FormSource<'_> {
     /// into `stages` stages; `None` if no condition has the name.
     fn condition(self, name: &str, stages: usize) -> Option<bool> {
         let (training, order) = (self.training(), self.report.pseudo_layers);
+        let pipeline = self.report.pipeline.as_ref();
         let state = training.map(|training| training.state);
         let recompute = training.map_or(Recompute::None, |training| training.recompute);
         Some(match name {
@@ -94,8 +96,8 @@ impl FormSource<'_> {
             "none-first" => order == PseudoLayers::NoneFirst,
             "in-and-out" => order == PseudoLayers::InAndOut,
             "out-with-in" => order == PseudoLayers::OutWithIn,
-            "unknown" => self.report.pipeline.is_none(),
-            "inference" => self.is_inference(),
+            "unknown" => pipeline.is_none(),
+            "inference" => pipeline.is_some_and(|facts| !facts.is_training),
             "accumulates" => self.accumulation(stages).is_some(),
             "training" => training.is_some(),
             "popart" | "sequential" | "tf-grouped" | "tf-interleaved" => {
@@ -139,7 +141,11 @@ impl FormSource<'_> {
                 .least_accumulation(forward_stages)
                 .to_string(),
             "steps" => self.accumulation(stages)?.to_string(),
-            "ipus" => self.ipus_of_stages(stages),
+            "ipus" => {
+                let returns = self.out_returns(stages).then_some(0);
+                let ipus = (0..stages).chain(returns).map(|ipu| ipu.to_string());
+                ipus.collect::<Vec<_>>().join(", ")
+            }
             "replicas" => self.replicas().to_string(),
             "schedule" => self.training()?.schedule.to_string(),
             "strategy" if self.is_sequential() => "ShardedExecution".to_string(),
@@ -149,7 +155,9 @@ impl FormSource<'_> {
             "no-verdict" => NO_VERDICT.to_string(),
             "limit" => grouped(self.split.limit),
             "pipeline" => {
-                self.full_sentence(sentences::pipeline_name(self.report.pipeline.as_ref()?))
+                let name = sentences::pipeline_name(self.report.pipeline.as_ref()?);
+                let sentence = Sentence::from(name).capital();
+                sentence.plain(Units::Bytes, self.report.pseudo_layers) + "."
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),

@@ -79,8 +79,12 @@ impl FitInputs<'_> {
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
-        let limit = self.limits.get(place).or(self.limits.first());
-        let limit = limit.copied().unwrap_or(0);
+        let limit = self
+            .limits
+            .get(place)
+            .or(self.limits.first())
+            .copied()
+            .unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
         let tiles_over = range
             .clone()
@@ -116,8 +120,10 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
         let recorded = &profile.tiles[tile as usize];
-        let live = profile.variables.as_ref();
-        let live = live.map(|sums| (sums, &sums.tiles[ipu as usize]));
+        let live = profile
+            .variables
+            .as_ref()
+            .map(|sums| (sums, &sums.tiles[ipu as usize]));
         RecordedTileFacts {
             tile,
             tile_of_ipu: tile % profile.ipus.tiles_per_ipu,

@@ -38,18 +38,25 @@ impl FitComparison {
         }
         let ipus = fit.of_replica();
         let matched = MatchedStages::new(&split.stages, ipus);
-        let facts = prediction.pipeline.as_ref();
-        let adds_accumulators = facts.is_some_and(|pipeline| !pipeline.recording.accumulates);
+        let adds_accumulators = prediction
+            .pipeline
+            .as_ref()
+            .is_some_and(|pipeline| !pipeline.recording.accumulates);
         // Only these parts are distinguished from other variables on both sides: accumulators that
         // the profile of one IPU has are among its variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
-        let stages = matched.pairs.iter();
-        let stages = stages.map(|(stage, ipu)| StageComparison::new(stage, ipu, shared));
-        let stages: Vec<_> = stages.collect();
+        let stages: Vec<_> = matched
+            .pairs
+            .iter()
+            .map(|(stage, ipu)| StageComparison::new(stage, ipu, shared))
+            .collect();
         let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
-        let reserves = stages.iter().map(|stage| stage.reserve);
-        let reserve = reserves.max().filter(|_| cut_elsewhere.is_none());
+        let reserve = stages
+            .iter()
+            .map(|stage| stage.reserve)
+            .max()
+            .filter(|_| cut_elsewhere.is_none());
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
             matched_by: matched.by,
@@ -118,8 +125,10 @@ impl StageComparison {
     /// tie. `None` if the fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
-        let parts = self.parts().rev();
-        let off = parts.filter(|part| part.difference != 0 && part.difference.signum() == sign);
+        let off = self
+            .parts()
+            .rev()
+            .filter(|part| part.difference != 0 && part.difference.signum() == sign);
         off.max_by_key(|part| part.difference.unsigned_abs())
     }
 }
@@ -128,13 +137,19 @@ impl StageComparison {
 /// Out do not count.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
     let layers = named_layers(ipu);
-    let common = stage.named_layers().filter(|layer| layers.contains(layer));
-    common.count()
+    stage
+        .named_layers()
+        .filter(|layer| layers.contains(layer))
+        .count()
 }
 
 fn named_layers(ipu: &IpuFit) -> Vec<&str> {
-    let layers = ipu.layers.iter().flatten().flatten();
-    layers.map(String::as_str).collect()
+    ipu.layers
+        .iter()
+        .flatten()
+        .flatten()
+        .map(String::as_str)
+        .collect()
 }
 
 /// The stages of a prediction, in order, each with the IPU that runs it. Stages for which no IPU is
@@ -151,18 +166,26 @@ impl<'a> MatchedStages<'a> {
     fn new(stages: &'a [Stage], ipus: &'a [IpuFit]) -> Self {
         let mut left: Vec<&IpuFit> = ipus.iter().collect();
         let by_layers = stages.iter().map(|stage| {
-            let all = left.iter().enumerate().rev();
-            let all = all.map(|(place, ipu)| (place, common(stage, ipu)));
-            let best = all.max_by_key(|&(_, layers)| layers);
+            let best = left
+                .iter()
+                .enumerate()
+                .rev()
+                .map(|(place, ipu)| (place, common(stage, ipu)))
+                .max_by_key(|&(_, layers)| layers);
             let (place, _) = best.filter(|&(_, layers)| layers > 0)?;
             Some(left.remove(place))
         });
         let by_layers: Vec<Option<&IpuFit>> = by_layers.collect();
-        let by_layer = by_layers.iter().flatten().next();
-        let by = by_layer.map_or(MatchedBy::Order, |_| MatchedBy::Layers);
+        let by = by_layers
+            .iter()
+            .flatten()
+            .next()
+            .map_or(MatchedBy::Order, |_| MatchedBy::Layers);
         let mut left = left.into_iter();
-        let pairs = stages.iter().zip(by_layers);
-        let pairs = pairs.filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
+        let pairs = stages
+            .iter()
+            .zip(by_layers)
+            .filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
         Self {
             pairs: pairs.collect(),
             by,

@@ -47,8 +47,9 @@ const IPUS: [FilledColumn<IpuFit>; 33] = fields![IpuFit;
 /// they hold.
 pub(in crate::report) fn ipus(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
-    let fullest = ipus.map(|ipu| &ipu.fullest_tile);
-    let bars = fullest.map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
+    let bars = ipus
+        .map(|ipu| &ipu.fullest_tile)
+        .map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
          tile)",
@@ -59,8 +60,11 @@ pub(in crate::report) fn ipus(report: &Report) -> Table {
 
 /// Makes the table of categories: for each IPU, a row for each category with bytes on it.
 pub(in crate::report) fn categories(report: &Report) -> Table {
-    let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
-    let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|category| (ipu.ipu, category)));
+    let all = report
+        .fit
+        .iter()
+        .flat_map(|fit| &fit.ipus)
+        .flat_map(|ipu| ipu.categories.iter().map(|category| (ipu.ipu, category)));
     let used = all.filter(|(_, category)| category.all_tiles > 0);
     table!("fit-categories", used, |(ipu, category)| {
         Count "IPU": ipu,
@@ -107,12 +111,14 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
 /// predicted bytes on the fullest tile.
 pub(in crate::report) fn parts(report: &Report) -> Table {
     let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
-    let stages = comparison.flat_map(|comparison| &comparison.stages);
-    let parts = stages.flat_map(|stage| {
-        let parts = stage.parts();
-        let used = parts.filter(|part| part.predicted.max(part.recorded) > 0);
-        used.map(move |part| (stage, part))
-    });
+    let parts = comparison
+        .flat_map(|comparison| &comparison.stages)
+        .flat_map(|stage| {
+            let used = stage
+                .parts()
+                .filter(|part| part.predicted.max(part.recorded) > 0);
+            used.map(move |part| (stage, part))
+        });
     table!("compare-parts", parts, |(stage, part)| {
         Count "Stage": stage.stage,
         Count "IPU": stage.ipu,

@@ -140,8 +140,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     },
     // Half of the ranges of layers whose bytes the reader sees when cuts are moved.
     |report| {
-        let split = report.split.iter().flat_map(|split| &split.stages);
-        let starts = split.map(|stage| stage.positions.start);
+        let starts = report.stages().iter().map(|stage| stage.positions.start);
         let cuts: Vec<u32> = starts.skip(1).collect();
         if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
             report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &cuts);

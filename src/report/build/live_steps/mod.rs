@@ -123,19 +123,23 @@ impl ChosenSteps<'_> {
                 always_live += variable.bytes;
             }
         }
-        let categories = categories.iter().zip(by_category);
-        let categories = categories.map(|(name, sums)| CategoryAtSteps {
-            name: name.clone(),
-            bytes: sums.by_step(),
-        });
+        let categories = categories
+            .iter()
+            .zip(by_category)
+            .map(|(name, sums)| CategoryAtSteps {
+                name: name.clone(),
+                bytes: sums.by_step(),
+            });
         let highest = |category: &CategoryAtSteps| category.bytes.iter().max().copied();
         let mut categories: Vec<_> = categories.filter(|own| highest(own) > Some(0)).collect();
         categories.sort_by_key(|category| Reverse(highest(category)));
-        let layers = by_layer.into_iter().enumerate();
-        let layers = layers.map(|(position, sums)| LayerAtSteps {
-            name: inputs.name(position),
-            bytes: sums.by_step(),
-        });
+        let layers = by_layer
+            .into_iter()
+            .enumerate()
+            .map(|(position, sums)| LayerAtSteps {
+                name: inputs.name(position),
+                bytes: sums.by_step(),
+            });
         let variables = of_tile.listed.iter();
         TileAtSteps {
             tile: of_tile.tile,

@@ -29,8 +29,9 @@ impl Spans {
     }
 
     pub(super) fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
-        let spans = self.by_class.get(&variable.class);
-        spans.map_or(&[], Vec::as_slice)
+        self.by_class
+            .get(&variable.class)
+            .map_or(&[], Vec::as_slice)
     }
 }
 
