@@ -1,7 +1,7 @@
 //! The contents of a [`Report`], and whether it may have a verdict.
 
 use super::answer::{GivenSplit, Proof, Refusal, SharedVariables};
-use super::fit::Fit;
+use super::fit::{Fit, FitComparison};
 use super::liveness::{LiveSteps, Liveness};
 use super::pipeline::PipelineFacts;
 use super::plan::{PlanFacts, Sweep};
@@ -119,6 +119,11 @@ impl Report {
     /// Returns the stages of the split; none without a split.
     pub(super) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
+    }
+
+    /// Returns the comparison of the compilation with its prediction, if there is one.
+    pub(super) fn comparison(&self) -> Option<&FitComparison> {
+        self.fit.as_ref()?.comparison.as_ref()
     }
 
     /// Returns whether the report may say that something fits. False if a contradiction in the

@@ -29,37 +29,25 @@ pub(super) enum Block {
     Table(Table),
 }
 
-fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
+/// Makes a block of each text.
+pub(super) fn each(
+    block: fn(Sentence) -> Block,
+    text: impl IntoIterator<Item = String>,
+) -> Vec<Block> {
     text.into_iter().map(|text| block(text.into())).collect()
 }
 
-fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
+/// Makes a line of each text.
+pub(super) fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
+/// Makes a block of a table if `is_there`; none otherwise.
+pub(super) fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     is_there
         .then(|| Block::Table(table()))
         .into_iter()
         .collect()
-}
-
-pub(super) fn pipeline(report: &Report, _: Form) -> Vec<Block> {
-    lines(
-        report
-            .split
-            .iter()
-            .flat_map(|_| sentences::pipeline(report)),
-    )
-}
-
-pub(super) fn split(report: &Report, _: Form) -> Vec<Block> {
-    let has_stages = report.split.iter().any(|split| !split.stages.is_empty());
-    table_if(has_stages, || tables::stages(report))
-}
-
-pub(super) fn ipus(report: &Report, _: Form) -> Vec<Block> {
-    table_if(report.fit.is_some(), || fit_tables::ipus(report))
 }
 
 /// Makes the section that says whether the model or the compilation fits, which stage or IPU is
@@ -84,13 +72,9 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
     blocks
 }
 
-pub(super) fn categories(report: &Report, _: Form) -> Vec<Block> {
-    table_if(report.fit.is_some(), || fit_tables::categories(report))
-}
-
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
-pub(super) fn step_of(report: &Report, _: Form) -> Vec<Block> {
+pub(super) fn step(report: &Report, _: Form) -> Vec<Block> {
     let split = report.split.as_ref();
     let pipelined = split.filter(|split| split.fits && split.stages.len() > 1);
     let fullest = pipelined.and_then(|split| split.nearest_to_limit());
@@ -102,14 +86,6 @@ pub(super) fn step_of(report: &Report, _: Form) -> Vec<Block> {
             .chain(sentences::step(report))
             .chain(sentences::fewer_ipus(report)),
     )
-}
-
-pub(super) fn proof(report: &Report, _: Form) -> Vec<Block> {
-    lines(report.proof.as_ref().and_then(sentences::proof))
-}
-
-pub(super) fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
-    lines(sentences::tied_weights(report))
 }
 
 /// Makes the section that compares the split of the user (`--splits`) with the best split;
@@ -143,33 +119,22 @@ pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
     blocks
 }
 
-pub(super) fn constraints(report: &Report, _: Form) -> Vec<Block> {
-    let constraints = names("constraints: ", &report.constraints);
-    each(Block::Paragraph, constraints)
-}
-
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
 /// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
 fn shows_differences(report: &Report, form: Form) -> bool {
-    let comparison = report.fit.as_ref().and_then(|fit| fit.comparison.as_ref());
-    comparison.is_some_and(|comparison| form == Form::Csv || comparison.cut_elsewhere.is_none())
+    let cut_elsewhere = report
+        .comparison()
+        .map(|comparison| &comparison.cut_elsewhere);
+    cut_elsewhere.is_some_and(|cut| form == Form::Csv || cut.is_none())
 }
 
 pub(super) fn prediction(report: &Report, form: Form) -> Vec<Block> {
     let label = report
-        .fit
-        .iter()
-        .flat_map(|fit| &fit.comparison)
+        .comparison()
         .map(|_| Block::Label("Compared with the prediction"));
-    let table = table_if(shows_differences(report, form), || {
-        fit_tables::stages(report)
-    });
-    label.chain(table).collect()
-}
-
-pub(super) fn differences(report: &Report, _: Form) -> Vec<Block> {
-    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
-    lines(comparison.flat_map(of_fit::comparison))
+    let has_table = shows_differences(report, form);
+    let table = table_if(has_table, || fit_tables::stages(report));
+    label.into_iter().chain(table).collect()
 }
 
 /// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.
@@ -180,14 +145,6 @@ pub(super) fn parts(report: &Report, form: Form) -> Vec<Block> {
         _ => fit_tables::parts,
     };
     table_if(shows_differences(report, form), || parts(report))
-}
-
-pub(super) fn cuts(report: &Report, _: Form) -> Vec<Block> {
-    vec![Block::Table(tables::cuts(report))]
-}
-
-pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
-    vec![Block::Table(tables::sweep_table(report))]
 }
 
 /// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, a
@@ -202,22 +159,14 @@ pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     sentence.map(block).collect()
 }
 
-pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
-    lines(sentences::tried(report))
-}
-
 /// Makes the section of the configurations of `--plan`: sentences, and their table; empty if the
 /// report has no plan. A terminal has the table on standard output, so it is left out there.
-pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
+pub(super) fn plan(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || tables::plan_table(report));
     lines(sentences::plan(report))
         .into_iter()
         .chain(table)
         .collect()
-}
-
-pub(super) fn explanation(report: &Report, _: Form) -> Vec<Block> {
-    lines(sentences::explain(report))
 }
 
 /// Makes the table of layers. Markdown has only the largest layers. Empty for a recorded

@@ -2,9 +2,11 @@
 //! terminal, Markdown and CSV walk this one table, so a new section is one line. The page has all
 //! sections as data, and shows a section where a script asks for its name.
 
-use super::section_blocks::Block;
+use super::fit::{sentences as of_fit, tables as fit_tables};
+use super::phrases::names;
+use super::section_blocks::{Block, each, lines, table_if};
 use super::table::Form;
-use super::{Report, section_blocks};
+use super::{Report, section_blocks, sentences, tables};
 use serde::Serialize;
 
 /// A section of a report, which several forms of output can have.
@@ -53,44 +55,44 @@ const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
 /// Declares the sections. A line has a section's name, its heading, its part of a terminal's
-/// output, the forms that have it, and the function of `section_blocks` that makes its content.
+/// output, the forms that have it, and the function that makes its content.
 macro_rules! sections {
-    ($($id:literal $title:literal $part:ident $forms:ident $blocks:ident;)*) => {
+    ($($id:literal $title:literal $part:ident $forms:ident $blocks:expr;)*) => {
         [$(Section {
             id: $id,
             title: $title,
             part: ScreenPart::$part,
             forms: $forms,
-            blocks: section_blocks::$blocks,
+            blocks: $blocks,
         }),*]
     };
 }
 
 /// All sections of a report, in the order in which forms show them.
 pub(super) static SECTIONS: [Section; 23] = sections![
-    "verdict" "Verdict" Verdict PEOPLE verdict;
-    "split" "Split" Table ALL split;
-    "ipus" "IPUs" Table ALL ipus;
-    "categories" "Categories" Document CSV categories;
-    "step" "Step" Answer PEOPLE step_of;
-    "pipeline" "Pipeline" Answer PEOPLE pipeline;
-    "proof" "Proof" Proof SCREENS proof;
-    "tied-weights" "Tied weights" Answer PEOPLE tied_weights;
-    "given" "Beside the best" Answer PEOPLE given;
-    "refusal" "Why it does not fit" Answer PEOPLE refusal;
-    "constraints" "Constraints" Document DOCUMENTS constraints;
-    "prediction" "Compared with the prediction" Answer ALL prediction;
-    "differences" "Differences" Answer PEOPLE differences;
-    "parts" "Parts" Document PROGRAMS_TOO parts;
-    "cuts" "Cuts" Document DOCUMENTS cuts;
-    "sweep" "Numbers of IPUs" Document DOCUMENTS sweep;
-    "recommendation" "Recommended" Recommendation PEOPLE recommendation;
-    "plan" "Plan" Plan PEOPLE plan_of;
-    "tried" "Tried" Proof PEOPLE tried;
-    "explanation" "Explanation" Explanation TERMINAL explanation;
-    "layers" "Layers" Document PROGRAMS_TOO layers;
-    "coverage" "Coverage" Coverage PEOPLE coverage;
-    "warnings" "Warnings" Document DOCUMENTS warnings;
+    "verdict" "Verdict" Verdict PEOPLE section_blocks::verdict;
+    "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));
+    "ipus" "IPUs" Table ALL |report, _| table_if(report.fit.is_some(), || fit_tables::ipus(report));
+    "categories" "Categories" Document CSV |report, _| table_if(report.fit.is_some(), || fit_tables::categories(report));
+    "step" "Step" Answer PEOPLE section_blocks::step;
+    "pipeline" "Pipeline" Answer PEOPLE |report, _| lines(report.split.iter().flat_map(|_| sentences::pipeline(report)));
+    "proof" "Proof" Proof SCREENS |report, _| lines(report.proof.as_ref().and_then(sentences::proof));
+    "tied-weights" "Tied weights" Answer PEOPLE |report, _| lines(sentences::tied_weights(report));
+    "given" "Beside the best" Answer PEOPLE section_blocks::given;
+    "refusal" "Why it does not fit" Answer PEOPLE section_blocks::refusal;
+    "constraints" "Constraints" Document DOCUMENTS |report, _| each(Block::Paragraph, names("constraints: ", &report.constraints));
+    "prediction" "Compared with the prediction" Answer ALL section_blocks::prediction;
+    "differences" "Differences" Answer PEOPLE |report, _| lines(report.comparison().into_iter().flat_map(of_fit::comparison));
+    "parts" "Parts" Document PROGRAMS_TOO section_blocks::parts;
+    "cuts" "Cuts" Document DOCUMENTS |report, _| vec![Block::Table(tables::cuts(report))];
+    "sweep" "Numbers of IPUs" Document DOCUMENTS |report, _| vec![Block::Table(tables::sweep_table(report))];
+    "recommendation" "Recommended" Recommendation PEOPLE section_blocks::recommendation;
+    "plan" "Plan" Plan PEOPLE section_blocks::plan;
+    "tried" "Tried" Proof PEOPLE |report, _| lines(sentences::tried(report));
+    "explanation" "Explanation" Explanation TERMINAL |report, _| lines(sentences::explain(report));
+    "layers" "Layers" Document PROGRAMS_TOO section_blocks::layers;
+    "coverage" "Coverage" Coverage PEOPLE section_blocks::coverage;
+    "warnings" "Warnings" Document DOCUMENTS section_blocks::warnings;
 ];
 
 impl Section {

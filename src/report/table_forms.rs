@@ -8,7 +8,7 @@ use super::terminal::{TextStyle, for_people};
 use super::{LayerNames, Report};
 use crate::escape;
 use clap::ValueEnum;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::io::{self, Write};
 
 /// The format in which results are written (`--format`).
@@ -79,10 +79,9 @@ impl Table {
         match cell {
             Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
-            Cell::Number(number) => match (i64::try_from(*number), u64::try_from(*number)) {
-                (Ok(number), _) => Value::from(number),
-                (_, Ok(number)) => Value::from(number),
-                _ => Value::from(number.to_string()),
+            Cell::Number(number) => match Number::from_i128(*number) {
+                Some(number) => Value::from(number),
+                None => Value::from(number.to_string()),
             },
             Cell::Share(part, whole) => Value::from(*part as f64 / (*whole).max(1) as f64),
             Cell::Text(text) if column.is_number() => match text.parse::<f64>() {

@@ -93,7 +93,7 @@ const STAGES: [FilledColumn<StageComparison>; 13] = fields![StageComparison;
 /// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
 /// predicted and recorded bytes on the fullest tile and over all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
-    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
+    let comparison = report.comparison().into_iter();
     let stages = comparison.flat_map(|comparison| &comparison.stages);
     Table {
         for_people: "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
@@ -110,16 +110,11 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
 /// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
 /// predicted bytes on the fullest tile.
 pub(in crate::report) fn parts(report: &Report) -> Table {
-    let comparison = report.fit.iter().flat_map(|fit| &fit.comparison);
-    let parts = comparison
-        .flat_map(|comparison| &comparison.stages)
-        .flat_map(|stage| {
-            let used = stage
-                .parts()
-                .filter(|part| part.predicted.max(part.recorded) > 0);
-            used.map(move |part| (stage, part))
-        });
-    table!("compare-parts", parts, |(stage, part)| {
+    let comparison = report.comparison().into_iter();
+    let stages = comparison.flat_map(|comparison| &comparison.stages);
+    let parts = stages.flat_map(|stage| stage.parts().map(move |part| (stage, part)));
+    let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
+    table!("compare-parts", used, |(stage, part)| {
         Count "Stage": stage.stage,
         Count "IPU": stage.ipu,
         Text "Part": part.name,
