@@ -31,30 +31,25 @@ struct StageBytes {
     parts: Parts,
 }
 
-impl<'a> SolvedStage<'a> {
-    fn new(stage: &'a Stage) -> Self {
-        Self {
-            layer_from: &stage.layer_from,
-            layer_to: &stage.layer_to,
-            layers: &stage.layers,
-            mem: StageBytes {
-                total_mem: stage.total,
-                max_tile_mem: stage.fullest_tile.bytes,
-                parts: stage.parts,
-            },
-            max_tile: stage.fullest_tile.tile,
-            peak_step: stage.fullest_tile.peak_step,
-        }
-    }
-}
-
 /// Writes the JSON form of `--solve`: an array with one object for each stage of the split, with
 /// the fields of the original tool.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
-    let stages: Vec<_> = split.stages.iter().map(SolvedStage::new).collect();
+    let stages = split.stages.iter().map(|stage| SolvedStage {
+        layer_from: &stage.layer_from,
+        layer_to: &stage.layer_to,
+        layers: &stage.layers,
+        mem: StageBytes {
+            total_mem: stage.total,
+            max_tile_mem: stage.fullest_tile.bytes,
+            parts: stage.parts,
+        },
+        max_tile: stage.fullest_tile.tile,
+        peak_step: stage.fullest_tile.peak_step,
+    });
+    let stages: Vec<SolvedStage<'_>> = stages.collect();
     writeln!(out, "{}", written(&stages, PrettyFormatter::new())?)
 }
 
@@ -77,17 +72,6 @@ struct Document<'a> {
     configuration: Vec<Configuration>,
 }
 
-impl<'a> Document<'a> {
-    fn new(report: &'a Report) -> Self {
-        Self {
-            report,
-            heading: report.heading(),
-            sections: for_page(report),
-            configuration: configurations(report),
-        }
-    }
-}
-
 /// The split in one form of `--emit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -106,7 +90,6 @@ pub struct Configuration {
 
 /// Writes the split in all forms of `--emit`; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
     let configuration = |&form: &EmitForm| {
         let written = emit(form, report, MODEL);
@@ -118,6 +101,7 @@ fn configurations(report: &Report) -> Vec<Configuration> {
             lines: lines.unwrap_or_default(),
         }
     };
+    let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
     forms.map(configuration).collect()
 }
 
@@ -132,7 +116,13 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
 /// Returns the whole report as a JSON document. The page has it in this layout too, since another
 /// one would compile the serialisation of all types of the report a second time.
 pub(super) fn text(report: &Report) -> io::Result<String> {
-    written(&Document::new(report), Layout::default())
+    let document = Document {
+        report,
+        heading: report.heading(),
+        sections: for_page(report),
+        configuration: configurations(report),
+    };
+    written(&document, Layout::default())
 }
 
 fn written(value: &impl Serialize, layout: impl Formatter) -> io::Result<String> {

@@ -210,8 +210,9 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
     let pieces = points.chunks(chunk).enumerate();
-    let corners_of = |(number, points)| corners(points).map(move |place| number * chunk + place);
-    pieces.flat_map(corners_of).collect()
+    pieces
+        .flat_map(|(number, points)| corners(points).map(move |place| number * chunk + place))
+        .collect()
 }
 
 /// Returns the indices of the first, the lowest, the highest and the last of the (step, bytes)

@@ -277,8 +277,11 @@ impl Inputs<'_> {
             return Vec::new();
         }
         let as_stages = self.memory.single_layers();
-        let layer = |(position, memory)| self.layer(position, memory);
-        as_stages.iter().enumerate().map(layer).collect()
+        as_stages
+            .iter()
+            .enumerate()
+            .map(|(position, memory)| self.layer(position, memory))
+            .collect()
     }
 
     pub(super) fn bands(&self) -> Vec<Band> {

@@ -266,7 +266,9 @@ impl Table {
     #[cfg(test)]
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
         let order = self.pseudo_layers;
-        let row = |row: &Row| row.cells.iter().map(|cell| cell.plain(order)).collect();
-        self.rows.iter().map(row).collect()
+        self.rows
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| cell.plain(order)).collect())
+            .collect()
     }
 }

@@ -65,8 +65,8 @@ fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
 }
 
 fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
-    let mut cycles = report.execution.iter().flat_map(|times| &times.stages);
-    let cycles = cycles.find(|cycles| cycles.stage == stage.stage)?;
+    let mut stages = report.execution.as_ref()?.stages.iter();
+    let cycles = stages.find(|cycles| cycles.stage == stage.stage)?;
     Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
 }
 
@@ -125,8 +125,7 @@ pub(super) fn largest_layers(report: &Report) -> Table {
 }
 
 fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
-    let layers = report.execution.as_ref().map(|execution| &execution.layers);
-    Some(layers?.get(place)?.cycles)
+    Some(report.execution.as_ref()?.layers.get(place)?.cycles)
 }
 
 const CUTS: [FilledColumn<Cut>; 4] = fields![Cut;

@@ -88,8 +88,9 @@ impl WhatIf {
 
     /// Returns the length of `bytes` if there were this number of boundaries.
     fn numbers(&self, boundaries: usize) -> usize {
-        let ending = |end: usize| end * self.after(boundaries, end).count();
-        (1..boundaries).map(ending).sum()
+        (1..boundaries)
+            .map(|end| end * self.after(boundaries, end).count())
+            .sum()
     }
 
     /// Returns, for each entry of `bytes`, the index of the boundary at its start, the index of the
@@ -143,8 +144,12 @@ impl WhatIf {
         let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
         let cut_bytes: Option<Vec<u64>> = inner.iter().map(|&at| cut_bytes_of(at)).collect();
         let mut best = self.best;
-        let is_kept = |cut: &u32| boundaries.binary_search(cut).is_ok();
-        best.retain(|best_split| best_split.cuts.iter().all(is_kept));
+        best.retain(|best_split| {
+            best_split
+                .cuts
+                .iter()
+                .all(|cut| boundaries.binary_search(cut).is_ok())
+        });
         Some(Self {
             bytes,
             cut_bytes: cut_bytes?,
@@ -239,9 +244,8 @@ impl Inputs<'_> {
             let place = (at as usize).checked_sub(1)?;
             question.cut_bytes.get(place).copied()
         };
-        let has_all_from = |&at: &u32| costs.reach(at as usize) == costs.layers();
         let positions = costs.layers() as u32;
-        let starts = (0..positions).filter(has_all_from);
+        let starts = (0..positions).filter(|&at| costs.reach(at as usize) == costs.layers());
         let all: Vec<u32> = starts.chain([positions]).collect();
         without_numbers.between(
             &all,

@@ -20,8 +20,8 @@ impl Inputs<'_> {
             let limit = search.costs.limit_of(number);
             self.stage(number, (&placed, memory), limit, named)
         };
-        let stages = PlacedStage::of_split(&search.shown.stages).into_iter();
-        let stages = stages.zip(&search.shown.memory).enumerate();
+        let placed_stages = PlacedStage::of_split(&search.shown.stages).into_iter();
+        let stages = placed_stages.zip(&search.shown.memory).enumerate();
         let too_large = search.shown.too_large.iter();
         Split {
             fits: search.shown.fits,

@@ -25,9 +25,7 @@ impl<'a> FormSource<'a> {
     /// position calls; `None` if there is none.
     pub(super) fn keras_begin(self, position: u32) -> Option<&'a String> {
         let mut layers = self.keras_layers(position).iter();
-        let is_new =
-            |layer: &&String| !(0..position).any(|at| self.keras_layers(at).contains(layer));
-        layers.find(is_new)
+        layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
     }
 
     /// Returns whether the profile has the name of a Keras layer at which each layer begins. False

@@ -118,8 +118,8 @@ impl<'a> Lines<'a> {
         let mut from = first;
         while from <= last {
             let line = text(from);
-            let to = (from..=last).take_while(|&at| text(at) == line).last();
-            let to = to.unwrap_or(from);
+            let alike = (from..=last).take_while(|&at| text(at) == line);
+            let to = alike.last().unwrap_or(from);
             if let Some(line) = line {
                 let range = (first, last) != (from, to) || self.source.most_stages.is_none();
                 let stages = range.then_some((from as u32, to as u32));
@@ -149,8 +149,11 @@ impl<'a> Lines<'a> {
         });
         let mut text: Vec<String> = pieces.collect();
         text[0].insert_str(0, self.mark.unwrap_or_default());
-        let is_list = |slot: &String| ["counts", "numbers", "lists"].contains(&slot.as_str());
-        let has_list = text.iter().skip(1).step_by(2).any(is_list);
+        let has_list = text
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .any(|slot| ["counts", "numbers", "lists"].contains(&slot.as_str()));
         self.all.push(Line {
             text,
             position,
@@ -211,12 +214,12 @@ impl Line {
             }
             "free" => {
                 let free = (split.max_stages as usize).saturating_sub(stages);
-                Some(free.to_string()).filter(|_| free > 0)
+                (free > 0).then(|| free.to_string())
             }
             _ => {
-                let shortfall = Sentence::from(sentences::shortfall(report, split));
-                let shortfall = shortfall.plain(Units::Bytes, report.pseudo_layers);
-                Some(printable(&shortfall)).filter(|_| !split.fits)
+                let sentence = Sentence::from(sentences::shortfall(report, split));
+                let shortfall = sentence.plain(Units::Bytes, report.pseudo_layers);
+                (!split.fits).then(|| printable(&shortfall))
             }
         }
     }
@@ -243,8 +246,10 @@ impl Split {
     /// Returns the number of the stage that contains a position of the layer order; the number of
     /// stages if the position is after all of them.
     fn stage_of(&self, position: u32) -> usize {
-        let before = |stage: &&crate::report::Stage| stage.positions.end <= position;
-        self.stages.iter().take_while(before).count()
+        self.stages
+            .iter()
+            .take_while(|stage| stage.positions.end <= position)
+            .count()
     }
 
     /// Returns whether a stage other than the first begins at a position of the layer order.

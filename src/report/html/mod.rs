@@ -27,28 +27,17 @@ const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
+/// Joins the scripts of these names, in the order in which they run.
+macro_rules! scripts {
+    ($($name:literal)*) => {
+        concat!("'use strict';\n", $(include_str!(concat!("scripts/", $name, ".js"))),*)
+    };
+}
+
 /// The scripts of the page, in order. Each one uses only scripts before it, or is called later.
-const SCRIPT: &str = concat!(
-    "'use strict';\n",
-    include_str!("scripts/report.js"),
-    include_str!("scripts/elements.js"),
-    include_str!("scripts/choice.js"),
-    include_str!("scripts/tables.js"),
-    include_str!("scripts/plot.js"),
-    include_str!("scripts/layer_plot.js"),
-    include_str!("scripts/colours.js"),
-    include_str!("scripts/cuts.js"),
-    include_str!("scripts/tried.js"),
-    include_str!("scripts/stage.js"),
-    include_str!("scripts/split.js"),
-    include_str!("scripts/blocks.js"),
-    include_str!("scripts/tiles.js"),
-    include_str!("scripts/time.js"),
-    include_str!("scripts/layers.js"),
-    include_str!("scripts/configuration.js"),
-    include_str!("scripts/details.js"),
-    include_str!("scripts/compare.js"),
-    include_str!("scripts/page.js"),
+const SCRIPT: &str = scripts!(
+    "report" "elements" "choice" "tables" "plot" "layer_plot" "colours" "cuts" "tried" "stage"
+    "split" "blocks" "tiles" "time" "layers" "configuration" "details" "compare" "page"
 );
 
 /// Returns the page that shows a report, as one HTML document.

@@ -41,8 +41,9 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     };
     let mut kept: Vec<usize> = (0..widths.len()).collect();
     while taken(kept.iter().map(|&place| least(place))) > room && kept.len() > 2 {
-        let is_other = |&place: &usize| rows.columns[kept[place]].kind != Kind::Layers;
-        let last = (0..kept.len()).rev().find(is_other);
+        let last = (0..kept.len())
+            .rev()
+            .find(|&place| rows.columns[kept[place]].kind != Kind::Layers);
         kept.remove(last.unwrap_or(kept.len() - 1));
     }
     let chosen = rows.clone().at(&kept);
@@ -174,8 +175,8 @@ fn bar(look: &TextStyle, RowBar { bytes, limit }: RowBar, largest: u64, width: u
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
     // Only a bar without free bytes is full, and only a bar without bytes is empty.
-    let filled = (limit_share / u128::from(limit.max(1))) as usize;
-    let filled = filled.clamp(usize::from(bytes > 0).min(within), within);
+    let share = (limit_share / u128::from(limit.max(1))) as usize;
+    let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(
         "{}{}{mark}{}",
         full.repeat(filled),
@@ -237,12 +238,23 @@ mod tests {
         ];
         for (bytes, largest, expected) in cases {
             assert_eq!(
-                bar(&look(false), bytes, 100, largest, 11),
+                bar(&look(false), RowBar { bytes, limit: 100 }, largest, 11),
                 expected,
                 "{bytes}"
             );
         }
-        assert_eq!(bar(&look(true), 60, 100, 100, 6), "███··│");
+        assert_eq!(
+            bar(
+                &look(true),
+                RowBar {
+                    bytes: 60,
+                    limit: 100
+                },
+                100,
+                6
+            ),
+            "███··│"
+        );
     }
 
     #[test]
@@ -252,7 +264,7 @@ mod tests {
             for bytes in amounts {
                 for limit in amounts {
                     for largest in amounts.into_iter().filter(|&largest| largest >= bytes) {
-                        let drawn = bar(&look(true), bytes, limit, largest, width);
+                        let drawn = bar(&look(true), RowBar { bytes, limit }, largest, width);
                         let wide = drawn.chars().count();
                         assert!(wide <= width.max(1), "{bytes} {limit} {largest} {width}");
                     }

@@ -194,8 +194,8 @@ impl<'a> FullestTileOfModel<'a> {
     /// variables of `tiles` from `lists`. The first of `tiles` is the fullest one; `None` if there
     /// are none.
     pub(super) fn chosen(self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps<'a>> {
-        let of_tile = |&tile: &u32| lists.of(tile).collect();
-        let variables: Vec<Vec<TileVariable>> = tiles.iter().map(of_tile).collect();
+        let variables: Vec<Vec<TileVariable>> =
+            tiles.iter().map(|&tile| lists.of(tile).collect()).collect();
         let classes = &self.inputs.model.classes;
         let mut max_steps = MAX_STEPS;
         let (steps, spans) = loop {
@@ -282,10 +282,9 @@ impl<'a> FullestTileOfModel<'a> {
             }
             is_large
         };
-        let is_live = |variable: &&TileVariable| !spans.of(variable).is_empty();
         variables
             .iter()
-            .filter(is_live)
+            .filter(|variable| !spans.of(variable).is_empty())
             .filter(is_listed)
             .copied()
             .collect()
