@@ -2,7 +2,7 @@
 
 use super::emit::{EmitForm, Line, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
-use super::{LayerNames, Report, Split, Stage};
+use super::{LayerNames, Report, Split};
 use crate::escape::json;
 use crate::memory::Parts;
 use clap::ValueEnum;
