@@ -11,6 +11,9 @@ use crate::search::{Claim, Claims, Front, IpuCount, Relaxed, lacks_time};
 use crate::solve::Goal;
 use anyhow::Result;
 
+#[cfg(test)]
+mod tests;
+
 /// If other numbers of IPUs than the requested one are tried, all numbers from 1 to this one are
 /// tried, the IPUs of a POD16.
 const TRIED_IPUS: usize = 16;

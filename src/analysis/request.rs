@@ -23,7 +23,7 @@ use anyhow::Result;
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The options of the search, and which results are requested.
-    /// [`Layers::split`](super::Layers::split) finds a split whatever `options.split` says.
+    /// [`Analysis::split`](super::Analysis::split) finds a split whatever `options.split` says.
     pub options: SearchOptions,
     /// The memory model: which memory counts, and by which rules operations belong to layers.
     pub rules: Rules,

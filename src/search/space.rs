@@ -19,6 +19,9 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Maximum number of range costs (8 bytes each: one range with one number of later stages) that are
 /// kept at a time, over all pipelines.
 const MAX_NUMBERS: usize = 1 << 25;
@@ -237,7 +240,8 @@ impl<'a> Space<'a> {
             ..question.reach_of_limits()
         };
         self.in_each(question, pipelines, reach, progress, |costs| {
-            Ok(solve::fewest_stages(&costs.problem_on(stages))?)
+            let fewest = solve::fewest_stages(&costs.problem_on(stages))?;
+            Ok(fewest.filter(|&fewest| fewest <= stages))
         })
     }
 

@@ -111,3 +111,21 @@ pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
         .map(|stage| (stage.positions, stage.after.expect("a pipeline")));
     keys.zip(peaks).collect()
 }
+
+/// Draws pseudo-random numbers from a seed.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// Draws a number below `end`, which is at least 1.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    pub(super) fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize].clone()
+    }
+}

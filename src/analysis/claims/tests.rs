@@ -1,0 +1,226 @@
+//! Checks answers to changed requests where they turn: with one byte, IPU or constraint less or
+//! more.
+
+use super::super::{Analysis, LayerConstraint, List};
+use super::*;
+use crate::memory::PlacedStage;
+use crate::progress::Progress;
+use crate::search::SearchOptions;
+use std::path::Path;
+
+/// Runs `test` on a fixture.
+fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_, '_>)) {
+    let folder = Path::new("fixtures").join(name);
+    let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
+    let (analysis, layers, progress) = (read.expect(name), List::default(), Progress::new());
+    test(&Answers::new(&analysis, &layers, &progress));
+}
+
+/// Asks for a split on `ipus` IPUs with `memory` bytes on each tile, which obeys `constraints`
+/// (options with their values).
+fn request(ipus: usize, memory: u64, constraints: &[&str]) -> Request {
+    let parsed = |constraint: &&str| {
+        let (option, value) = constraint.split_once(' ')?;
+        LayerConstraint::parse(option, value)
+    };
+    Request {
+        options: SearchOptions {
+            split: true,
+            ..SearchOptions::default()
+        },
+        memory_per_tile: vec![memory],
+        ipus: Some(IpuCount::Exactly(ipus)),
+        constraints: constraints
+            .iter()
+            .map(|constraint| parsed(constraint).expect("a constraint"))
+            .collect(),
+        ..Request::default()
+    }
+}
+
+impl<'s> Answers<'s, '_> {
+    fn fits(&self, request: &Request) -> bool {
+        self.fitting(request).expect("an answer").is_some()
+    }
+
+    /// Returns the lowest peak of any split on `ipus` IPUs.
+    fn lowest_peak(&self, ipus: usize) -> u64 {
+        let answer = self.answer(&request(ipus, 1, &[])).expect("an answer");
+        answer.expect("a split").best.peak_bytes()
+    }
+
+    fn claims_of(&self, request: &Request) -> Claims<'s> {
+        let answer = self.answer(request).expect("an answer").expect("a split");
+        self.claims(request, &answer).expect("claims")
+    }
+}
+
+#[test]
+fn one_byte_or_one_ipu_less_does_not_fit() {
+    on_fixture("training-pipeline", |answers| {
+        let peak = answers.lowest_peak(2);
+        for memory in [peak - 1, peak * 2 / 3] {
+            let asked = request(2, memory, &[]);
+            let claims = answers.claims_of(&asked);
+            let with_memory = claims.with_memory.expect("a memory");
+            assert_eq!(with_memory.memory(), Some(peak));
+            assert!(with_memory.best.fits);
+            assert_eq!(with_memory.best.peak_bytes(), peak);
+            assert!(!answers.fits(&asked));
+            assert!(answers.fits(&request(2, peak, &[])));
+            let Some(more) = claims.on_more_ipus else {
+                assert!(!answers.fits(&request(MOST_IPUS, memory, &[])));
+                continue;
+            };
+            let ipus = more.best.all_ipus();
+            assert!(more.best.fits && ipus > 2);
+            assert!(!answers.fits(&request(ipus - 1, memory, &[])));
+        }
+        let asked = request(5, peak, &[]);
+        let claims = answers.claims_of(&asked);
+        let answer = answers.answer(&asked).expect("an answer").expect("a split");
+        let fewest = claims.fewest.map_or(answer.best.all_ipus(), |claim| {
+            assert!(claim.best.fits);
+            claim.best.all_ipus()
+        });
+        assert!(answers.fits(&request(fewest, peak, &[])));
+        let less = answers
+            .fitting(&request(fewest - 1, peak, &[]))
+            .expect("an answer");
+        let state = answer.best.pipeline.state;
+        assert!(less.is_none_or(|less| less.best.pipeline.state != state));
+    });
+}
+
+/// Checks what fits without some constraints or ties of `asked`, which does not fit. Returns how
+/// many sets of constraints and of ties were found.
+fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) -> [usize; 2] {
+    assert!(!answers.fits(asked));
+    let without = |constraints: &[String], weights: &[String]| {
+        let is_dropped = |index: usize| constraints.contains(&asked.constraints[index].to_string());
+        let changed = asked.changed().without_constraints(is_dropped);
+        answers.fits(&match weights.is_empty() {
+            true => changed.request,
+            false => changed.with_untied(weights).request,
+        })
+    };
+    let answer = answers.answer(asked).expect("an answer").expect("a split");
+    let ties = tied_weights(&answer.level.layers.placement);
+    let all: Vec<String> = asked.constraints.iter().map(ToString::to_string).collect();
+    let relaxed = answers.claims_of(asked).relaxed;
+    let has = |is_like: fn(&Relaxed<'_>) -> bool| relaxed.iter().any(is_like);
+    let by_constraints = !all.is_empty() && without(&all, &[]);
+    assert_eq!(has(|own| own.weights.is_empty()), by_constraints);
+    let by_ties = !ties.is_empty() && without(&[], &ties);
+    assert_eq!(has(|own| own.constraints.is_empty()), by_ties);
+    assert_eq!(!relaxed.is_empty(), without(&all, &ties));
+    for own in &relaxed {
+        assert!(own.claim.best.fits);
+        assert!(without(&own.constraints, &own.weights));
+        let all_but = |names: &[String], kept: &String| -> Vec<String> {
+            names.iter().filter(|&name| name != kept).cloned().collect()
+        };
+        for kept in &own.constraints {
+            assert!(
+                !without(&all_but(&own.constraints, kept), &own.weights),
+                "{kept}"
+            );
+        }
+        for kept in &own.weights {
+            assert!(
+                !without(&own.constraints, &all_but(&own.weights, kept)),
+                "{kept}"
+            );
+        }
+    }
+    [by_constraints, by_ties].map(usize::from)
+}
+
+#[test]
+fn no_constraint_is_dropped_and_no_weight_untied_without_need() {
+    on_fixture("popart-bert-inference", |answers| {
+        let memory = answers.lowest_peak(4);
+        for constraints in [
+            &["--together 0,4"][..],
+            &["--together 0,1", "--together 1,5", "--cut-before 6"],
+            &["--pin 1=0", "--pin 6=0", "--cut-before 7"],
+        ] {
+            let asked = request(4, memory, constraints);
+            assert_eq!(check_relaxed(answers, &asked), [1, 0], "{constraints:?}");
+        }
+    });
+    on_fixture("tied-weights", |answers| {
+        let mut untied = request(4, 1, &[]);
+        let answer = answers
+            .answer(&untied)
+            .expect("an answer")
+            .expect("a split");
+        let ties = tied_weights(&answer.level.layers.placement);
+        assert!(!ties.is_empty());
+        untied = untied.changed().with_untied(&ties).request;
+        let lowest = answers
+            .answer(&untied)
+            .expect("an answer")
+            .expect("a split");
+        let memory = lowest.best.peak_bytes();
+        assert!(memory < answer.best.peak_bytes());
+        assert_eq!(check_relaxed(answers, &request(4, memory, &[])), [0, 1]);
+        let constrained = request(4, memory, &["--together 0,1", "--together 1,2"]);
+        check_relaxed(answers, &constrained);
+    });
+}
+
+#[test]
+fn rows_of_a_plan_are_the_best_of_what_was_tried() {
+    on_fixture("training-pipeline", |answers| {
+        let peak = answers.lowest_peak(2);
+        for memory in [peak, peak * 3 / 2] {
+            let mut asked = request(4, memory, &[]);
+            asked.options.plan = true;
+            let answer = answers.answer(&asked).expect("an answer").expect("a split");
+            let front = answers.claims_of(&asked).plan.expect("a plan");
+            let rows = &front.rows;
+            assert!((2..=MAX_ROWS).contains(&rows.len()), "{}", rows.len());
+            assert_eq!(rows[0].best.solution.plan, answer.best.solution.plan);
+            assert_eq!(rows[0].best.pipeline, answer.best.pipeline);
+            for (row, above) in rows.iter().skip(1).zip(rows) {
+                assert!(differs(above, row));
+            }
+            for (n, row) in rows.iter().enumerate() {
+                let stages = PlacedStage::of_split(row.best.solution.plan.stages());
+                assert_eq!(row.costs.memory.peaks(&stages), row.best.peaks);
+                assert_eq!(row.costs.pipeline(), row.best.pipeline);
+                assert!(row.best.peaks.iter().all(|&peak| peak <= memory));
+                assert!(stages.len() <= row.best.ipus && row.best.all_ipus() <= 4);
+                let lacks_time = |row: &Claim<'_>| row.best.lacks_time(None);
+                let beats = |other: &Claim<'_>| {
+                    lacks_time(other) <= lacks_time(row) && is_no_worse(other, row)
+                };
+                assert!(!rows[..n].iter().any(beats), "row {n}");
+            }
+            check_all_tried(answers, &asked, (&answer, &front));
+        }
+    });
+}
+
+/// Checks that a row beats each configuration that was tried, or differs little from it, unless
+/// there are as many rows as a plan may have.
+fn check_all_tried<'s>(
+    answers: &Answers<'s, '_>,
+    asked: &Request,
+    (answer, front): (&Answer<'_, 's>, &Front<'s>),
+) {
+    if front.rows.len() == MAX_ROWS {
+        return;
+    }
+    for &ipus in &front.ipus {
+        for &pipeline in &front.pipelines {
+            let tried = answers.row(asked, answer, (pipeline, ipus));
+            let Some(tried) = tried.expect("an answer") else {
+                continue;
+            };
+            let covers = |row: &Claim<'_>| is_no_worse(row, &tried) || !differs(row, &tried);
+            assert!(front.rows.iter().any(covers), "{ipus} {pipeline:?}");
+        }
+    }
+}

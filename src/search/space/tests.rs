@@ -1,0 +1,437 @@
+//! Compares the answers of small random models with trying every split in every pipeline.
+
+use super::*;
+use crate::memory::testing::seeds;
+use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::search::SearchOptions;
+use crate::search::testing::{Case, Peaks, Random, peaks, splits};
+use crate::solve::{Constraint, Goal, Limits, Problem, Rule, Score};
+use clap::ValueEnum;
+use std::ops::Range;
+
+/// Highest number of IPUs of all replicas that is asked for.
+const IPUS: u64 = 6;
+
+/// One pipeline of a case, with all splits.
+struct Tried<'a> {
+    memory: MemoryModel<'a>,
+    peaks: Peaks,
+    splits: Vec<Evaluated>,
+}
+
+/// A split with the bytes of its stages.
+struct Evaluated {
+    plan: Plan,
+    peaks: Vec<u64>,
+    score: Score,
+}
+
+impl<'a> Tried<'a> {
+    fn new(case: &'a Case, pipeline: Pipeline) -> Self {
+        let memory = case.memory(pipeline);
+        let (times, peaks) = (case.times(&memory), peaks(&memory));
+        let problem = Problem {
+            costs: &RangeCosts::default(),
+            cut_bytes: &memory.cut_bytes(),
+            times: Some(&times),
+            ipus: 0,
+            limits: Limits::Same(u64::MAX),
+            constraints: &[],
+            goal: Goal::Peak,
+        };
+        let evaluated = |split| {
+            let plan = Plan::new(split, memory.layers()).expect("a split");
+            let peaks: Vec<u64> = plan
+                .with_after()
+                .map(|(stage, after)| peaks[&(stage.clone(), after)])
+                .collect();
+            Evaluated {
+                score: Score::of_peaks(&problem, &plan, &peaks).expect("small numbers"),
+                plan,
+                peaks,
+            }
+        };
+        let splits = splits(memory.layers()).into_iter().map(evaluated).collect();
+        Self {
+            memory,
+            peaks,
+            splits,
+        }
+    }
+
+    /// Returns all answers to `question`, whether they are within the limits or not: splits that
+    /// have few enough stages and obey the constraints.
+    fn candidates(&self, question: &Question) -> Vec<Candidate> {
+        let (request, pipeline) = (&question.request, self.memory.pipeline());
+        let replicas = match pipeline.state.is_sharded() {
+            true => pipeline.replicas,
+            false => request.options.replicas(),
+        };
+        let ipus = request.ipus.highest() / replicas as usize;
+        let is_obedient = |own: &&Evaluated| {
+            let mut constraints = question.constraints.iter();
+            let stages = own.plan.stages();
+            stages.len() <= ipus && constraints.all(|one| is_obeyed(one.rule, stages))
+        };
+        let fits = |peaks: &[u64]| {
+            let limits = request.limits.iter().cycle();
+            peaks.iter().zip(limits).all(|(peak, limit)| peak <= limit)
+        };
+        self.splits
+            .iter()
+            .filter(is_obedient)
+            .map(|own| Candidate {
+                pipeline,
+                ipus,
+                replicas: replicas as usize,
+                fits: fits(&own.peaks),
+                solution: Solution::unproven(own.plan.clone(), own.score),
+                peaks: own.peaks.clone(),
+            })
+            .collect()
+    }
+
+    /// Returns the answers to `question` that fit. If as few IPUs as possible are wanted, only
+    /// those on the fewest that the framework supports.
+    fn fitting(&self, question: &Question) -> Vec<Candidate> {
+        let stages = |found: &Candidate| found.solution.score.stages;
+        let mut all = self.candidates(question);
+        all.retain(|found| found.fits);
+        if let (IpuCount::UpTo(_), Some(fewest)) =
+            (question.request.ipus, all.iter().map(stages).min())
+        {
+            let supported = match self.memory.framework() {
+                crate::model::Framework::Poptorch => fewest.next_power_of_two(),
+                _ => fewest,
+            };
+            let ipus = supported.min(all[0].ipus);
+            all.retain(|found| stages(found) <= ipus);
+            all.iter_mut().for_each(|found| found.ipus = ipus);
+        }
+        all
+    }
+}
+
+/// This is independent of [`Constraint`]'s own check on purpose.
+fn is_obeyed(rule: Rule, split: &[Range<usize>]) -> bool {
+    let stage = |position| split.iter().position(|stage| stage.contains(&position));
+    match rule {
+        Rule::Pin { position, ipu } => stage(position) == Some(ipu),
+        Rule::Together { first, last } => stage(first) == stage(last),
+        Rule::CutBefore { position } => split.iter().any(|stage| stage.start == position),
+    }
+}
+
+fn all_pipelines() -> Vec<Pipeline> {
+    let (schedules, recomputes) = (Schedule::value_variants(), Recompute::value_variants());
+    let of = |&schedule: &Schedule, &recompute: &Recompute| Pipeline {
+        schedule,
+        recompute,
+        ..Pipeline::default()
+    };
+    let states = [
+        (StatePlace::OnChip, 0),
+        (StatePlace::OffChip, 1),
+        (StatePlace::Sharded, 2),
+        (StatePlace::ShardedOffChip, 4),
+    ];
+    let all = schedules.iter().flat_map(|schedule| {
+        recomputes
+            .iter()
+            .map(move |recompute| of(schedule, recompute))
+    });
+    all.filter(|pipeline| pipeline.is_on() || pipeline.recompute == Recompute::None)
+        .flat_map(|pipeline| states.map(|(state, replicas)| pipeline.with_state(state, replicas)))
+        .collect()
+}
+
+/// A random model with some of its pipelines.
+struct Model<'a> {
+    space: Space<'a>,
+    tried: Vec<Tried<'a>>,
+    random: Random,
+}
+
+impl<'a> Model<'a> {
+    fn new(case: &'a Case, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let all = all_pipelines();
+        let pipelines: Vec<Pipeline> = (0..4).map(|_| random.one_of(&all)).collect();
+        let mut tried: Vec<Tried<'a>> = Vec::new();
+        for pipeline in pipelines {
+            let one = Tried::new(case, pipeline);
+            if tried
+                .iter()
+                .all(|other| other.memory.pipeline() != one.memory.pipeline())
+            {
+                tried.push(one);
+            }
+        }
+        let cycles = Some(case.cycles.clone());
+        let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
+        Self {
+            space: Space::new(memory, &case.placement, cycles, StepOptions::default()),
+            tried,
+            random,
+        }
+    }
+
+    fn pipelines(&self) -> Vec<Pipeline> {
+        self.tried
+            .iter()
+            .map(|tried| tried.memory.pipeline())
+            .collect()
+    }
+
+    /// Draws a request. Its limits are the bytes of a random split in a random pipeline, or one
+    /// byte less.
+    fn request(&mut self) -> SearchRequest {
+        let Self { tried, random, .. } = self;
+        let positions = tried[0].memory.layers();
+        let replicas = 1 + random.below(2);
+        let ipus = (replicas + random.below(IPUS)) as usize;
+        let mut request = SearchRequest {
+            options: SearchOptions::default(),
+            ipus: match random.below(4) {
+                0 => IpuCount::UpTo(ipus),
+                _ => IpuCount::Exactly(ipus),
+            },
+            limits: vec![u64::MAX],
+            goal: random.one_of(Goal::value_variants()),
+            constraints: (0..random.below(3))
+                .map(|_| constraint(random, positions))
+                .collect(),
+            given: None,
+        };
+        request.options.step.replicas = replicas;
+        let tried = &tried[random.below(tried.len() as u64) as usize];
+        let split = random.one_of(&splits(positions));
+        let after = (0..split.len()).rev();
+        let mut limits: Vec<u64> = split
+            .into_iter()
+            .zip(after)
+            .map(|stage| tried.peaks[&stage].saturating_sub(random.below(2)))
+            .collect();
+        let of_replica = ipus / replicas as usize;
+        request.limits = match random.below(3) {
+            0 => {
+                let last = limits[limits.len() - 1];
+                limits.resize(of_replica, last);
+                limits
+            }
+            _ => limits.into_iter().max().into_iter().collect(),
+        };
+        request
+    }
+}
+
+fn constraint(random: &mut Random, positions: usize) -> Constraint {
+    let (one, other) = (
+        random.below(positions as u64),
+        random.below(positions as u64),
+    );
+    let (first, last) = (one.min(other) as usize, one.max(other) as usize);
+    let rule = match random.below(3) {
+        0 => Rule::Together { first, last },
+        1 => Rule::Pin {
+            position: last,
+            ipu: random.below(3) as usize,
+        },
+        _ => Rule::CutBefore {
+            position: last.max(1),
+        },
+    };
+    Constraint::option(rule, "")
+}
+
+/// Returns the result of a search; `None` if constraints contradict each other.
+fn found<T>(result: Result<T, SearchError>) -> Option<T> {
+    match result {
+        Ok(found) => Some(found),
+        Err(SearchError::Solve(SolveError::Contradiction(_))) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Checks that `own` has the bytes and times of its split.
+fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &str) {
+    let is_own = |tried: &&Tried<'_>| tried.memory.pipeline() == own.pipeline;
+    let tried = model.tried.iter().find(is_own).expect(at);
+    let all = tried.candidates(question);
+    let is_alike = |other: &&Candidate| other.solution.plan == own.solution.plan;
+    let expected = all.iter().find(is_alike).expect(at);
+    assert_eq!(own.peaks, expected.peaks, "{at}");
+    assert_eq!(own.solution.score, expected.solution.score, "{at}");
+    assert_eq!(own.replicas, expected.replicas, "{at}");
+}
+
+/// Compares the best split and the one with the lowest peak with all splits. Returns whether one
+/// fits.
+fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
+    let (pipelines, progress) = (model.pipelines(), Progress::new());
+    let best = found(model.space.best(question, &pipelines, &progress)).flatten();
+    let all = model.tried.iter().flat_map(|tried| tried.fitting(question));
+    let expected = all.min_by(|one, other| question.compare(one, other));
+    assert_eq!(best.is_some(), expected.is_some(), "{at}: {expected:?}");
+    if let Some((best, expected)) = best.as_ref().zip(expected) {
+        check_numbers(model, question, best, at);
+        assert!(
+            question.compare(best, &expected).is_eq(),
+            "{at}: {best:?} {expected:?}"
+        );
+        assert_eq!(best.all_ipus(), expected.all_ipus(), "{at}");
+    }
+    let all = model
+        .tried
+        .iter()
+        .flat_map(|tried| tried.candidates(question));
+    let expected = all.map(|found| found.peak_bytes()).min();
+    let highest = expected.map(|peak| peak.saturating_add(1));
+    for below in [None, highest, expected.filter(|&peak| peak > 0)] {
+        let lowest = model.space.lowest(question, (&pipelines, below), &progress);
+        let lowest = found(lowest).flatten();
+        let expected = expected.filter(|&peak| below.is_none_or(|below| peak < below));
+        assert_eq!(
+            lowest.as_ref().map(Candidate::peak_bytes),
+            expected,
+            "{at} {below:?}"
+        );
+        if let Some(lowest) = lowest {
+            check_numbers(model, question, &lowest, at);
+        }
+    }
+    best.is_some()
+}
+
+/// Compares the fewest stages in each pipeline with all splits.
+fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
+    let limits = question.request.limits.len();
+    for stages in [1, 2, if limits > 1 { limits } else { 9 }] {
+        if limits > 1 && stages > limits {
+            continue;
+        }
+        let fewest =
+            model
+                .space
+                .fewest_stages(question, &model.pipelines(), stages, &Progress::new());
+        let Some(fewest) = found(fewest) else {
+            return;
+        };
+        for (tried, fewest) in model.tried.iter().zip(fewest) {
+            let mut request = question.request.clone();
+            let pipeline = tried.memory.pipeline();
+            let replicas = pipeline.replicas.max(request.options.replicas()) as usize;
+            request.ipus = IpuCount::Exactly(stages * replicas);
+            let all = tried.candidates(&model.space.question(request));
+            let fitting = all.iter().filter(|found| found.fits);
+            let expected = fitting.map(|found| found.solution.score.stages).min();
+            assert_eq!(fewest, expected, "{at} {pipeline:?} {stages}");
+        }
+    }
+}
+
+/// Compares the evaluation of a random split with that in each pipeline.
+fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
+    let split = model.random.one_of(&splits(model.tried[0].memory.layers()));
+    let plan = Plan::new(split, model.tried[0].memory.layers()).expect("a split");
+    let of = |tried: &Tried<'_>| {
+        let mut all = tried.candidates(question).into_iter();
+        all.find(|own| own.solution.plan == plan)
+    };
+    let Some(all) = model.tried.iter().map(of).collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let given = model.space.given(question, (&plan, &model.pipelines()));
+    let given = given.expect(at).expect(at);
+    check_numbers(model, question, &given, at);
+    let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
+    assert_eq!(given.fits, !fitting.is_empty(), "{at}");
+    match given.fits {
+        true => assert!(
+            fitting.iter().all(|other| given.by_rate(other).is_le()),
+            "{at}"
+        ),
+        false => {
+            let lowest = others.iter().map(Candidate::peak_bytes).min();
+            assert_eq!(Some(given.peak_bytes()), lowest, "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_space_finds_what_trying_all_splits_finds() {
+    let mut fitting = [0; 2];
+    for seed in seeds(40) {
+        let case = Case::new(seed);
+        let mut model = Model::new(&case, seed);
+        for number in 0..8 {
+            let mut request = model.request();
+            let at = format!("{} {number} {request:?}", case.again());
+            let question = model.space.question(request.clone());
+            fitting[usize::from(check(&model, &question, &at))] += 1;
+            check_fewest(&model, &question, &at);
+            check_given(&mut model, &question, &at);
+            // Answers are kept for requests that differ in nothing but fewer IPUs.
+            while let IpuCount::Exactly(ipus) = request.ipus {
+                let fewer = ipus - 1;
+                let of_replica = fewer / request.options.replicas() as usize;
+                if of_replica == 0 {
+                    break;
+                }
+                request.ipus = IpuCount::Exactly(fewer);
+                if request.limits.len() > 1 {
+                    request.limits.truncate(of_replica);
+                }
+                let question = model.space.question(request.clone());
+                check(&model, &question, &format!("{at} {fewer}"));
+            }
+        }
+    }
+    println!("{fitting:?} searches without and with a split that fits");
+    assert!(fitting.iter().all(|&count| count > 40), "{fitting:?}");
+}
+
+#[test]
+fn more_ipus_or_more_bytes_never_make_an_answer_worse() {
+    let mut steps = 0;
+    for seed in seeds(40) {
+        let case = Case::new(seed);
+        let mut model = Model::new(&case, seed);
+        let (pipelines, progress) = (model.pipelines(), Progress::new());
+        let request = model.request();
+        let at = format!("{} {request:?}", case.again());
+        let mut last: Option<(Option<Candidate>, Candidate)> = None;
+        let replicas = request.options.replicas() as usize;
+        for step in 0..2 * IPUS as usize {
+            let bytes = request.limits.iter().max().expect("a limit") / 4;
+            let question = model.space.question(SearchRequest {
+                ipus: IpuCount::Exactly(replicas * (1 + step / 2)),
+                limits: vec![bytes * (2 + (step as u64).div_ceil(2))],
+                constraints: Vec::new(),
+                ..request.clone()
+            });
+            let best = model
+                .space
+                .best(&question, &pipelines, &progress)
+                .expect(&at);
+            let lowest = model.space.lowest(&question, (&pipelines, None), &progress);
+            let Some(lowest) = lowest.expect(&at) else {
+                continue;
+            };
+            if let Some((before, lowest_before)) = last {
+                assert!(
+                    lowest.peak_bytes() <= lowest_before.peak_bytes(),
+                    "{at} {step}"
+                );
+                if let Some(before) = before {
+                    let best = best.as_ref().expect(&at);
+                    assert!(question.compare(best, &before).is_le(), "{at} {step}");
+                    steps += 1;
+                }
+            }
+            last = Some((best, lowest));
+        }
+    }
+    println!("{steps} steps");
+    assert!(steps > 100, "{steps}");
+}
