@@ -76,7 +76,7 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
         .ranges
         .first()
         .filter(|_| cause == Cause::TooLarge)
-        .map_or(0..0, |range| range.start..range.end - 1);
+        .map_or(0..0, |range| range.start + 1..range.end);
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,

@@ -115,16 +115,3 @@ fn lacking_contexts_have_bytes_and_may_have_none() {
     assert!(error.contains("--allow-incomplete"), "{error}");
     assert_eq!((all[1].bytes, all[1].refused), (Some(0), false));
 }
-
-#[test]
-fn earlier_names_of_checks_are_read() {
-    for (name, witness) in [
-        ("steps", Witness::Programs),
-        ("contexts", Witness::Programs),
-        ("gaps", Witness::Total),
-        ("used", Witness::Variables),
-    ] {
-        let read: Witness = serde_json::from_value(name.into()).unwrap();
-        assert_eq!(read, witness, "{name}");
-    }
-}

@@ -124,7 +124,7 @@ mod tests {
                     --allow-incomplete --export-html=x --layer-order natural --list-layers";
         assert_eq!(
             repeated(line),
-            "p.pop d.cbor --pin=3=0 --pin=In=0 --layer-order=natural --allow-incomplete"
+            "p.pop d.cbor --allow-incomplete --pin=3=0 --pin=In=0 --layer-order=natural"
         );
         assert_eq!(repeated(&repeated(line)), repeated(line));
         let command = Options::described();

@@ -22,6 +22,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         tile,
         step: Some(3),
         bytes,
+        limit,
         ..OverLimit::default()
     };
     Refusal {
@@ -46,6 +47,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         ipus_tried: Some(64),
         fewest_ipus: Some(3),
         on_more_ipus: Some(BestSplit {
+            ipus: 3,
             options: "--num-ipus 3".into(),
             fits: true,
             fullest_tile_bytes: 600_000,
