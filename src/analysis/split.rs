@@ -11,8 +11,8 @@ use crate::model::Model;
 use crate::progress::Progress;
 use crate::report::{Inputs, Peaks, Provenance, Report};
 use crate::search::{
-    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchOptions, SearchResult, ShownSplit,
-    Solver, Word,
+    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchError, SearchOptions, SearchResult,
+    ShownSplit, Solver, Word,
 };
 use crate::solve::{self, Limits};
 use anyhow::{Context, Result};
@@ -176,8 +176,12 @@ impl<'s> Answers<'s, '_> {
     }
 
     /// Returns the reason why no split keeps the constraints of `request`, whatever the limits.
+    ///
+    /// # Errors
+    /// If the constraints contradict each other.
     fn contradicted(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
         let (layers, costs) = self.all_costs(request)?;
+        solve::unproven(&costs.problem()).map_err(SearchError::from)?;
         let shown = ShownSplit::of(&costs, None)?;
         let outcome = Outcome::Refused(Box::new(costs.refused(&shown)?));
         Ok((layers, SearchResult::alone(costs, outcome, shown)))

@@ -7,7 +7,7 @@ use super::space::Reach;
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Limits, Plan, Problem, Score};
+use crate::solve::{self, Constraint, Limits, Plan, Problem, Score, SolveError};
 use crate::time::StageTimes;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -201,7 +201,7 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn best(&self) -> Result<Option<Candidate>, SearchError> {
         let ipus = match self.request().ipus {
             IpuCount::Exactly(_) => self.ipus,
-            IpuCount::UpTo(_) => match solve::fewest_stages(&self.problem())? {
+            IpuCount::UpTo(_) => match obedient(solve::fewest_stages(&self.problem()))? {
                 Some(fewest) => self.supported(fewest).min(self.ipus),
                 None => return Ok(None),
             },
@@ -209,7 +209,7 @@ impl<'a> PipelineCosts<'a> {
         if ipus == 0 {
             return Ok(None);
         }
-        let best = solve::unproven(&self.problem_on(ipus))?;
+        let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
@@ -218,7 +218,7 @@ impl<'a> PipelineCosts<'a> {
         if self.ipus == 0 {
             return Ok(None);
         }
-        let lowest = solve::unproven(&self.problem().at_any_limit())?;
+        let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
@@ -267,6 +267,16 @@ impl<'a> PipelineCosts<'a> {
                 peak.is_none_or(|peak| peak > highest)
             })
             .collect()
+    }
+}
+
+/// Returns the result of a solver; `None` if no split obeys the constraints. A pin that rules out
+/// every split on two IPUs may leave some on four, so a contradiction is no error where several
+/// numbers of IPUs are tried.
+pub(super) fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>, SearchError> {
+    match found {
+        Err(SolveError::Contradiction(_)) => Ok(None),
+        found => Ok(found?),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::candidate::Candidate;
 use super::error::SearchError;
-use super::pipeline_costs::{PipelineCosts, Question};
+use super::pipeline_costs::{PipelineCosts, Question, obedient};
 use super::request::{IpuCount, SearchRequest};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{CyclesByLayer, Placement};
@@ -240,7 +240,7 @@ impl<'a> Space<'a> {
             ..question.reach_of_limits()
         };
         self.in_each(question, pipelines, reach, progress, |costs| {
-            let fewest = solve::fewest_stages(&costs.problem_on(stages))?;
+            let fewest = obedient(solve::fewest_stages(&costs.problem_on(stages)))?;
             Ok(fewest.filter(|&fewest| fewest <= stages))
         })
     }

