@@ -163,6 +163,9 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
+        // A layer that is too large hides the sentence about its range.
+        report.split.as_mut().unwrap().too_large.clear();
+        let document = text(&report);
         let proves =
             "\nThese layers need at least 3 stages in this pipeline: 2 ranges of layers are over ";
         assert!(document.contains(proves), "{document}");

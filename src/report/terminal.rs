@@ -234,7 +234,7 @@ mod tests {
     fn the_verdict_of_a_split_that_does_not_fit() {
         let report = report();
         let expected = "FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
-  The most memory is missing in 1 2: 700,024 bytes on tile 1 of 638,976
+  The most memory is missing in 1 2: 700,024 bytes of 638,976 on tile 1
   Layer 2 by itself needs 700,024 bytes on tile 1, 61,048 over the limit";
         assert_eq!(section(&report, "verdict", &PLAIN), expected);
         let text = text(
