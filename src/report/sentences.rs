@@ -229,6 +229,7 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
         }
     };
     Some(match rows().count() {
+        count if count == plan.rows.len() => format!("the time of a step does not include {what}"),
         1 => format!("the time of the last row does not include {what}"),
         count => format!("the times of the last {count} rows do not include {what}"),
     })

@@ -17,16 +17,14 @@ OF_COMMAND = {"help", "version", "generate"}
 #: A value for each option that takes one, by what the help calls it.
 VALUES = {
     "AMOUNT": "1", "B": "1", "BYTES": "1", "COUNTS": "1", "FILE": "file", "G": "1",
-    "GB": "1", "LAYER": "0", "LAYER,LAYER": "0,1", "LAYER=IPU": "0=0", "LAYERS": "0",
-    "LIST": "0", "MS": "1", "N": "1", "NAME": "name", "R": "1", "REGEX": "a(.)",
-    "TEMPLATE": "a[{}]", "WEIGHT": "all",
+    "GB": "1", "LAYER": "0", "LAYER,...": "1", "LAYER,LAYER": "0,1", "LAYER=IPU": "0=0",
+    "LIST": "0", "N": "1", "NAME": "name", "R": "1", "REGEX": "a(.)", "WEIGHT": "all",
 }  # fmt: skip
 
 #: What an option acts on, where that is not the result of the function itself.
 COMPANY = {
     "split": {
         "format": ["--sweep"],
-        "module": ["--emit=keras"],
         "streaming_bandwidth": ["--plan"],
         "module_root": ["--emit=keras"],
         "tiles": ["--memory-totals"],

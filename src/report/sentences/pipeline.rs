@@ -14,7 +14,7 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
-    let mut lines = vec![chosen(facts)];
+    let mut lines = vec![chosen(report, facts)];
     lines.extend(recorded(facts));
     lines.extend(by_default(facts));
     lines.extend(no_state(facts));
@@ -71,7 +71,7 @@ fn deciding(stage: u32, update: &StageUpdate) -> String {
 }
 
 /// Names the pipeline, and says whether it was requested or chosen automatically.
-fn chosen(facts: &PipelineFacts) -> String {
+fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         _ if facts.pipeline.schedule == Schedule::None => return pipeline_name(facts),
         (false, false) => "as requested",
@@ -79,10 +79,18 @@ fn chosen(facts: &PipelineFacts) -> String {
         (true, false) => "the schedule chosen automatically",
         (false, true) => "the recomputation chosen automatically",
     };
-    let is_elsewhere = facts.pipeline.state != StatePlace::OnChip;
-    let place = match facts.state_by_default && is_elsewhere {
-        true => "; with optimizer state on the chip it does not fit",
-        false => "",
+    let fits = report.split.as_ref().is_some_and(|split| split.fits);
+    let streaming = report
+        .step
+        .as_ref()
+        .and_then(|step| step.streaming_is_counted);
+    let place = match facts.pipeline.state {
+        StatePlace::OnChip => "",
+        // State off the chip may also be faster.
+        StatePlace::OffChip if streaming == Some(true) => "",
+        _ if !facts.state_by_default || report.given.is_some() => "",
+        _ if fits => "; with optimizer state on the chip it does not fit",
+        _ => "; the peak is the lowest",
     };
     format!("{} ({why}{place})", pipeline_name(facts))
 }
