@@ -289,7 +289,10 @@ impl<'s, 'p> Answers<'s, 'p> {
 impl<'s> Level<'s> {
     /// Translates `request` into a request about these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
-        let request = request.search(self.layers.model(), &self.layers.placement)?;
+        let bytes_per_tile = self.layers.model().target.bytes_per_tile;
+        let has_cycles = self.space.cycles().is_some();
+        let positions = &self.layers.placement.positions;
+        let request = request.search(positions, bytes_per_tile, has_cycles)?;
         Ok(self.space.question(request))
     }
 

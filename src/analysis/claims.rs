@@ -130,15 +130,15 @@ impl<'s> Answers<'s, '_> {
             for level in self.levels(&most) {
                 let level = level?;
                 let question = level.question(&most)?;
-                for &pipeline in &pipelines {
-                    let replicas = replicas_of(&most, pipeline);
-                    let found = level.space.fewest_stages(
-                        &question,
-                        &[pipeline],
-                        MOST_IPUS / replicas,
-                        self.progress,
-                    )?;
-                    let ipus = found[0].map(|stages| self.supported(stages) * replicas);
+                for alike in pipelines.chunk_by(|one, other| one.replicas == other.replicas) {
+                    let replicas = replicas_of(&most, alike[0]);
+                    let stages = MOST_IPUS / replicas;
+                    let found =
+                        level
+                            .space
+                            .fewest_stages(&question, alike, stages, self.progress)?;
+                    let ipus = found.into_iter().flatten().min();
+                    let ipus = ipus.map(|stages| self.supported(stages) * replicas);
                     fewest = fewest.into_iter().chain(ipus).min();
                 }
             }
@@ -338,6 +338,11 @@ impl<'s> Answers<'s, '_> {
         });
         front.pipelines = self.planned_pipelines(request, answer)?;
         front.ipus = self.numbers(most);
+        // The costs of all pipelines are computed in one pass, for the most IPUs.
+        let largest = request.changed().with_ipus(most).request;
+        answer
+            .level
+            .best(&largest, &front.pipelines, self.progress)?;
         let mut rows = Vec::new();
         for &ipus in &front.ipus {
             for &pipeline in &front.pipelines {

@@ -9,9 +9,7 @@ use super::judged::JudgedSplit;
 use super::named_layers::LayerConstraint;
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::message::{refused, usage};
-use crate::model::{
-    CyclesByLayer, LayerOptions, Model, NoCycles, Placement, PlacementOptions, Rules,
-};
+use crate::model::{LayerOptions, Model, NoCycles, PlacementOptions, Positions, Rules};
 use crate::report::Detail;
 use crate::search::{IpuCount, SearchOptions, SearchRequest, Solver};
 use crate::solve::Goal;
@@ -102,14 +100,20 @@ impl Request {
         self.options.split || self.options.sweep
     }
 
-    /// Translates the request into a request about layers with the positions of `placement`.
+    /// Translates the request into a request about layers with these positions, for a target with
+    /// `bytes_per_tile` bytes of memory on each tile. `has_cycles` says whether the profile has
+    /// cycles.
     ///
     /// # Errors
     /// If options contradict each other, name layers that the model does not have, or need cycles
     /// that the profile does not have.
-    pub(super) fn search(&self, model: &Model, placement: &Placement) -> Result<SearchRequest> {
-        let positions = &placement.positions;
-        let limits = self.limits(model.target.bytes_per_tile)?;
+    pub(super) fn search(
+        &self,
+        positions: &Positions,
+        bytes_per_tile: u64,
+        has_cycles: bool,
+    ) -> Result<SearchRequest> {
+        let limits = self.limits(bytes_per_tile)?;
         let ipus_and_amounts = (self.ipus, self.memory_per_tile.len());
         let ipus = self.all_ipus()?;
         if self.options.solver == Solver::Greedy {
@@ -119,7 +123,7 @@ impl Request {
             options: self.options.clone(),
             ipus,
             limits,
-            goal: self.goal(model.layer_cycles(placement).as_ref())?,
+            goal: self.goal(has_cycles)?,
             constraints: self
                 .constraints
                 .iter()
@@ -171,13 +175,13 @@ impl Request {
     ///
     /// # Errors
     /// If an option needs cycles, and the profile has none.
-    fn goal(&self, cycles: Option<&CyclesByLayer>) -> Result<Goal> {
-        if let Some(option) = self.needing_cycles().filter(|_| cycles.is_none()) {
+    fn goal(&self, has_cycles: bool) -> Result<Goal> {
+        if let Some(option) = self.needing_cycles().filter(|_| !has_cycles) {
             return Err(refused(&NoCycles).context(option));
         }
         let usual = match self.of_original() {
             Some(_) => Goal::Peak,
-            None => Goal::usual(cycles.is_some()),
+            None => Goal::usual(has_cycles),
         };
         Ok(self.goal.unwrap_or(usual))
     }

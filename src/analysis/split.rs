@@ -97,7 +97,7 @@ impl<'s> Answers<'s, '_> {
         };
         Ok(SearchedLayers {
             layers,
-            memory: result.costs.memory.clone(),
+            memory: MemoryModel::clone(&result.costs.memory),
             result: Some(result),
         })
     }

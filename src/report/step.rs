@@ -56,7 +56,7 @@ impl StepFacts {
     /// if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let costs = &search.costs;
-        let (times, stages) = (costs.times.as_ref()?, &search.shown.stages);
+        let (times, stages) = (costs.times.as_deref()?, &search.shown.stages);
         if stages.last()?.end != times.positions() {
             return None;
         }
@@ -73,7 +73,7 @@ impl StepFacts {
     /// cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (costs, solution) = (&claim.costs, &claim.best.solution);
-        let stages = (costs.times.as_ref()?, solution.plan.stages());
+        let stages = (costs.times.as_deref()?, solution.plan.stages());
         let replicas = claim.best.replicas as u64;
         Some(Self::of(costs, solution.score.step?, stages, replicas))
     }

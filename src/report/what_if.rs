@@ -237,7 +237,7 @@ impl Inputs<'_> {
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: question.constraints.iter().map(checked).collect(),
-            cycles: search.costs.times.as_ref().map(StageTimes::by_position),
+            cycles: search.costs.times.as_deref().map(StageTimes::by_position),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {

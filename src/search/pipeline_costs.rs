@@ -14,6 +14,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Costs are computed for splits of at least this number of stages, and otherwise for a power of 2,
+/// so that requests about neighbouring numbers of IPUs share them.
+const LEAST_STAGES: usize = 4;
+
 /// In models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`], other splits are shown from the ranges that
 /// begin at fewer than this number of positions.
 const MAX_TRIED_STARTS: usize = 160;
@@ -52,7 +56,12 @@ impl Question {
     pub(super) fn reach_of_limits(&self) -> Reach {
         Reach {
             bytes: self.request.highest_limit(),
-            stages: self.request.ipus.highest(),
+            stages: self
+                .request
+                .ipus
+                .highest()
+                .next_power_of_two()
+                .max(LEAST_STAGES),
         }
     }
 
@@ -93,14 +102,14 @@ pub struct PipelineCosts<'a> {
     /// The request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
     /// The memory model, set to this pipeline.
-    pub memory: MemoryModel<'a>,
+    pub memory: Arc<MemoryModel<'a>>,
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], the maximum until the number that
     /// the model needs is found.
     pub ipus: usize,
     /// Bytes on the fullest tile of each range of positions, as far as they are computed.
     pub ranges: Arc<RangeCosts>,
     /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
-    pub times: Option<StageTimes>,
+    pub times: Option<Arc<StageTimes>>,
 }
 
 impl<'a> PipelineCosts<'a> {
@@ -110,7 +119,7 @@ impl<'a> PipelineCosts<'a> {
 
     pub(super) fn new(
         question: Arc<Question>,
-        (memory, times): (MemoryModel<'a>, Option<StageTimes>),
+        (memory, times): (Arc<MemoryModel<'a>>, Option<Arc<StageTimes>>),
         ranges: Arc<RangeCosts>,
     ) -> Self {
         let mut costs = Self {
@@ -169,7 +178,7 @@ impl<'a> PipelineCosts<'a> {
         Problem {
             costs: &self.ranges,
             cut_bytes: &self.question.cut_bytes,
-            times: self.times.as_ref(),
+            times: self.times.as_deref(),
             ipus,
             limits: Limits::new(&request.limits).first(ipus),
             constraints: &self.question.constraints,

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::solve::{self, Plan, Solution, SolveError};
 use crate::time::{StageTimes, StepOptions};
 use rayon::prelude::*;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -59,6 +59,7 @@ pub struct Space<'a> {
     cycles: Option<CyclesByLayer>,
     step: StepOptions,
     cut_bytes: Arc<[u64]>,
+    has_state: OnceCell<bool>,
     computed: RefCell<Vec<Computed<'a>>>,
     solved: RefCell<Vec<Solved>>,
 }
@@ -67,8 +68,8 @@ pub struct Space<'a> {
 #[derive(Debug, Clone)]
 struct Computed<'a> {
     pipeline: Pipeline,
-    memory: MemoryModel<'a>,
-    times: Option<StageTimes>,
+    memory: Arc<MemoryModel<'a>>,
+    times: Option<Arc<StageTimes>>,
     ranges: Arc<RangeCosts>,
     reach: Reach,
 }
@@ -126,6 +127,7 @@ impl<'a> Space<'a> {
             placement,
             cycles,
             step,
+            has_state: OnceCell::new(),
             computed: RefCell::default(),
             solved: RefCell::default(),
         }
@@ -143,8 +145,12 @@ impl<'a> Space<'a> {
 
     /// Returns whether training has optimizer state, which could be kept off the chip.
     pub fn has_state(&self) -> Result<bool, SearchError> {
-        Ok(self.memory.is_training()
-            && self.memory.streamed_state()?.iter().any(|&bytes| bytes > 0))
+        if let Some(&known) = self.has_state.get() {
+            return Ok(known);
+        }
+        let streamed = self.memory.streamed_state()?;
+        let found = self.memory.is_training() && streamed.iter().any(|&bytes| bytes > 0);
+        Ok(*self.has_state.get_or_init(|| found))
     }
 
     /// Returns `request` with everything about these layers that the solver needs.
@@ -370,7 +376,7 @@ impl<'a> Space<'a> {
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
         let models: Vec<_> = lacking
             .iter()
-            .map(|&index| (&computed[index].memory, reach.bytes))
+            .map(|&index| (&*computed[index].memory, reach.bytes))
             .collect();
         let costs = MemoryModel::costs_in_all(&models, reach.stages, progress)?;
         for (index, ranges) in lacking.into_iter().zip(costs) {
@@ -393,7 +399,7 @@ impl<'a> Space<'a> {
             .iter()
             .find(|known| known.pipeline.recompute == pipeline.recompute);
         let memory = like
-            .map_or(&self.memory, |like| &like.memory)
+            .map_or(&self.memory, |like| &*like.memory)
             .in_pipeline(pipeline)?;
         let times = match computed.first() {
             Some(first) => first
@@ -402,6 +408,7 @@ impl<'a> Space<'a> {
                 .map(|times| times.in_pipeline(pipeline)),
             None => self.times(&memory)?,
         };
+        let (memory, times) = (memory.into(), times.map(Arc::new));
         computed.push(Computed {
             pipeline,
             memory,
@@ -440,7 +447,7 @@ impl<'a> Computed<'a> {
     fn costs(&self, question: &Arc<Question>) -> PipelineCosts<'a> {
         PipelineCosts::new(
             Arc::clone(question),
-            (self.memory.clone(), self.times.clone()),
+            (Arc::clone(&self.memory), self.times.clone()),
             Arc::clone(&self.ranges),
         )
     }
