@@ -132,7 +132,11 @@ impl<'s> Answers<'s, '_> {
                 let question = level.question(&most)?;
                 for alike in pipelines.chunk_by(|one, other| one.replicas == other.replicas) {
                     let replicas = replicas_of(&most, alike[0]);
-                    let stages = MOST_IPUS / replicas;
+                    let below = fewest.map_or(MOST_IPUS, |fewest| fewest - 1);
+                    let stages = below / replicas;
+                    if below <= now || stages == 0 {
+                        continue;
+                    }
                     let found =
                         level
                             .space

@@ -5,14 +5,14 @@ use super::answer::{Answer, Answers};
 use super::layers::no_layers;
 use super::list::List;
 use super::{Analysis, Layers, Request};
-use crate::memory::{MemoryModel, StatePlace};
+use crate::memory::{MemoryModel, StageMemory, StatePlace};
 use crate::message::Warning;
 use crate::model::Model;
 use crate::progress::Progress;
 use crate::report::{Inputs, Peaks, Provenance, Report};
 use crate::search::{
-    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchError, SearchOptions, SearchResult,
-    ShownSplit, Solver, Word,
+    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchError, SearchResult, ShownSplit,
+    Solver, Word,
 };
 use crate::solve::{self, Limits};
 use anyhow::{Context, Result};
@@ -102,23 +102,22 @@ impl<'s> Answers<'s, '_> {
         })
     }
 
-    /// Answers `request` on one IPU for each replica, with nothing beside the split. `None` if
+    /// Returns the stage that the answer to `request` has on one IPU for each replica. `None` if
     /// replicas have to share optimizer state and their number is open.
-    pub fn on_one_ipu(&self, request: &Request) -> Result<Option<SearchedLayers<'s>>> {
+    pub fn on_one_ipu(&self, request: &Request) -> Result<Option<StageMemory>> {
         let ipus = request.options.replicas() as usize;
         let state = request.options.pipeline.state;
         if ipus == 1 && state.is_some_and(StatePlace::is_sharded) {
             return Ok(None);
         }
         let mut one = request.changed().with_ipus(ipus).request;
-        one.options = SearchOptions {
-            split: true,
-            plan: false,
-            moves: false,
-            what_if: false,
-            ..one.options
+        one.options.split = true;
+        let Some(answer) = self.answer(&one)? else {
+            return Ok(None);
         };
-        self.search(&one).map(Some)
+        let costs = self.costs(&answer, Reach::default())?;
+        let shown = ShownSplit::of(&costs, Some(&answer.best))?;
+        Ok(shown.memory.into_iter().next())
     }
 
     /// Runs the search of the original tool. Returns the layers with it.

@@ -33,13 +33,10 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
     let layers = List::default();
-    let searched = messages.while_showing(|progress| {
+    let stage = messages.while_showing(|progress| {
         Answers::new(analysis, &layers, progress).on_one_ipu(&run.request)
     })?;
-    let found = searched
-        .as_ref()
-        .and_then(|searched| searched.result.as_ref());
-    let Some(stage) = found.and_then(|found| found.shown.memory.first()) else {
+    let Some(stage) = stage else {
         return Ok(false);
     };
     let limit = run.request.limits(model.target.bytes_per_tile)?[0];
