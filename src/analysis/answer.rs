@@ -91,12 +91,16 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the answer to `request` if it fits, otherwise `None`.
     pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        for pipelines in self.pipelines(request)? {
+        let groups = self.pipelines(request)?;
+        for (number, pipelines) in groups.iter().enumerate() {
             for level in self.levels(request) {
-                if let Some(answer) = level?.best(request, &pipelines, self.progress)? {
-                    return self
-                        .with_whole_layers(request, answer, &pipelines)
-                        .map(Some);
+                let level = level?;
+                if number == 1 {
+                    // One pass over the tiles computes the costs of all later groups.
+                    level.best(request, &groups[1..].concat(), self.progress)?;
+                }
+                if let Some(answer) = level.best(request, pipelines, self.progress)? {
+                    return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
             }
         }
@@ -106,14 +110,13 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Returns the split with the lowest peak of all that `request` leaves open, whatever its
     /// limits; `None` if no split keeps the constraints.
     fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+        let pipelines = self.pipelines(request)?.concat();
         let mut lowest: Option<Answer<'_, 's>> = None;
-        for pipelines in self.pipelines(request)? {
-            for level in self.levels(request) {
-                let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-                lowest = level?
-                    .lowest(request, (&pipelines, below), self.progress)?
-                    .or(lowest);
-            }
+        for level in self.levels(request) {
+            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
+            lowest = level?
+                .lowest(request, (&pipelines, below), self.progress)?
+                .or(lowest);
         }
         Ok(lowest)
     }

@@ -125,26 +125,27 @@ impl<'s> Answers<'s, '_> {
             return Ok(None);
         }
         let most = request.changed().with_ipus(MOST_IPUS).request;
+        let mut pipelines = self.pipelines(&most)?.concat();
+        pipelines.sort_by_key(|&pipeline| replicas_of(&most, pipeline));
         let mut fewest: Option<usize> = None;
-        for pipelines in self.pipelines(&most)? {
-            for level in self.levels(&most) {
-                let level = level?;
-                let question = level.question(&most)?;
-                for alike in pipelines.chunk_by(|one, other| one.replicas == other.replicas) {
-                    let replicas = replicas_of(&most, alike[0]);
-                    let below = fewest.map_or(MOST_IPUS, |fewest| fewest - 1);
-                    let stages = below / replicas;
-                    if below <= now || stages == 0 {
-                        continue;
-                    }
-                    let found =
-                        level
-                            .space
-                            .fewest_stages(&question, alike, stages, self.progress)?;
-                    let ipus = found.into_iter().flatten().min();
-                    let ipus = ipus.map(|stages| self.supported(stages) * replicas);
-                    fewest = fewest.into_iter().chain(ipus).min();
+        for level in self.levels(&most) {
+            let level = level?;
+            let question = level.question(&most)?;
+            for alike in pipelines
+                .chunk_by(|&one, &other| replicas_of(&most, one) == replicas_of(&most, other))
+            {
+                let replicas = replicas_of(&most, alike[0]);
+                let below = fewest.map_or(MOST_IPUS, |fewest| fewest - 1);
+                let stages = below / replicas;
+                if below <= now || stages == 0 {
+                    continue;
                 }
+                let found = level
+                    .space
+                    .fewest_stages(&question, alike, stages, self.progress)?;
+                let ipus = found.into_iter().flatten().min();
+                let ipus = ipus.map(|stages| self.supported(stages) * replicas);
+                fewest = fewest.into_iter().chain(ipus).min();
             }
         }
         match fewest.filter(|&ipus| ipus <= MOST_IPUS) {
