@@ -34,7 +34,7 @@ pub const OPTIONS: &str = "
     export-json: --solve --num-ipus=4 --export-json=- -q
     export-tables: --solve --num-ipus=3 --format=csv --export-markdown=- --quiet
     emit: --num-ipus=4 --emit=poptorch --emit=optimum --emit=examples --emit=tf-stages
-        --emit=popart --module=model.bert.encoder.layer[{}]
+        --emit=popart
     fewest: --solve --num-ipus=6 --objective=fewest
     communication: --solve --num-ipus=5 --objective=communication
     cycles: --solve --num-ipus=5 --objective=cycles
@@ -50,32 +50,26 @@ pub const OPTIONS: &str = "
 ";
 
 /// Options whose output is long, or shows nothing new on other fixtures; each fixture before its
-/// golden. `poplar-mlp` has In and Out in stages of their own, without module names, and both on the
-/// first IPU; `places` is for fixtures whose In and Out have sizes of their own; `fit` has all forms
+/// golden. `poplar-mlp` has In and Out in stages of their own, and both on the first IPU; `places` is for fixtures whose In and Out have sizes of their own; `fit` has all forms
 /// except the page.
 pub const FEW: &str = r"
-    tensorflow-cnn/emit-keras: --emit=keras --module=block{}
-    tensorflow-cnn/emit-keras-by-layer: --emit=keras
-    poptorch-bert-training/emit-pipeline-splits: --emit=pipeline-splits --module=encoder/layer/{}
+    tensorflow-cnn/emit-keras: --emit=keras
+    poptorch-bert-training/emit-pipeline-splits: --emit=pipeline-splits
     poptorch-bert-training/emit-modules: --num-ipus=8 --emit=poptorch --recompute=layer
     poplar-mlp/idle: --layers-per-ipu=2,0,-1 --emit=examples
     poplar-mlp/emit-names: --emit=examples --layer-name-regex=(\w*Layer\d)
     impossible/emit-greedy: --emit=popart --solver=greedy
     poplar-mlp/in-and-out-alone: --layers-per-ipu=0,2,2,1,0 --num-ipus=5 --solve
         --emit=examples --emit=poptorch --emit=popart --emit=keras --emit=pipeline-splits
-        --module=model.layer[{}]
     poplar-mlp/out-with-in: --out-on=first --num-ipus=3 --solve --explain --emit=examples
-        --emit=poptorch --emit=popart --emit=keras --emit=pipeline-splits --module=model.layer[{}]
-        --module-in=model.embedding --module-out=model.head --layer-breakdown --format=csv
-        --export-markdown=-
+        --emit=poptorch --emit=popart --emit=keras --emit=pipeline-splits --layer-breakdown
+        --format=csv --export-markdown=-
     large-embedding/places: --num-ipus=3 --solve --sweep --explain --emit=poptorch
-        --module=layer[{}] --module-in=embedding --module-out=head
     training-pipelined/fit: --fit --format=csv --export-markdown=-
     training-pipelined/does-not-fit: --fit --reserve=10% --units=auto
     poplar-mlp/fit: --fit --mem-per-tile=500000
     training-pipelined/solve: --solve
-    tied-weights/places: --num-ipus=3 --solve --sweep --explain --emit=poptorch --module=layer[{}]
-        --module-in=embedding --module-out=head
+    tied-weights/places: --num-ipus=3 --solve --sweep --explain --emit=poptorch
     tied-weights/untied: --solve --num-ipus=3 --untie=all
     tied-weights/out-on-last: --solve --num-ipus=3 --out-on=last
     popart-bert-inference/operation-breakdown: --operation-breakdown
@@ -85,7 +79,7 @@ pub const FEW: &str = r"
     poplar-mlp/two-groups: --layer-breakdown --layer-name-regex=([a-z]*)Layer(\d)
     poplar-mlp/wrong-regex: --layer-breakdown --layer-name-regex=(Layer
     training-pipeline/emit-state: --num-ipus=4 --optimizer-state=sharded-off-chip --replicas=4
-        --emit=examples --emit=optimum --emit=pipeline-splits --module=model.layer[{}]
+        --emit=examples --emit=optimum --emit=pipeline-splits
     popart-bert-inference/kib: --solve --num-ipus=3 --units=KiB
     popart-bert-inference/mib: --solve --num-ipus=3 --units=MiB
     popart-bert-inference/classic-forms: --solve --num-ipus=4 --memory-model=classic --sweep --explain

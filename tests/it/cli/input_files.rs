@@ -104,27 +104,29 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     set_mode(&closed, 0o755);
 }
 
-/// Checks that the warning about a trusted file is in every form that has a verdict.
+/// Checks that the warning about a damaged file that is accepted is in every form.
 fn warned_of_everywhere(profile: &Path, debug: &Path, message: &str) {
     let folder = TempDir::new().unwrap();
     let at = folder.path().display();
     let options = format!(
-        "{} {} --trust-debug-info -q --layer-name-regex=auto --save-to-file={at}/saved \
+        "{} {} --allow-incomplete -q --layer-name-regex=auto --save-to-file={at}/saved \
          --export-json={at}/json --export-markdown={at}/markdown --export-html={at}/html",
         profile.display(),
         debug.display()
     );
-    popliner(options.words()).exits(0).warns(&[message]);
+    popliner(options.words()).exits(3).warns(&[message]);
     for form in ["json", "markdown", "html"] {
         let text = fs::read_to_string(folder.path().join(form)).unwrap();
         assert!(text.contains(message), "{message} in {form}");
     }
     // A saved model keeps the warning.
-    popliner([&*format!("{at}/saved"), "-q", TABLE]).warns(&[message]);
+    let saved = format!("{at}/saved");
+    popliner([&*saved, "-q", TABLE]).refuses(3, &[message]);
+    popliner([&*saved, "-q", TABLE, "--allow-incomplete"]).warns(&[message]);
 }
 
 #[test]
-fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
+fn a_debug_file_cut_off_has_no_verdict() {
     for fixture in ONE_IPU_FIXTURES {
         let folder = TempDir::new().unwrap();
         let [profile, debug] = copy(fixture, folder.path());
@@ -133,7 +135,7 @@ fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
             let length = bytes.len() * part / 10;
             fs::write(&debug, &bytes[..length]).unwrap();
             let message = format!("cut off at byte {length}, contexts read: ");
-            let parts = [&*message, "copy debug.cbor again", "--trust-debug-info"];
+            let parts = [&*message, "copy debug.cbor again", "--allow-incomplete"];
             refused(&profile, &debug, &parts);
             // Without the string table, which has all its names, plain Poplar has no layers.
             if part == 7 && fixture != FIXTURE {
@@ -145,7 +147,7 @@ fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
 
 /// Its contexts belong to the other sample, and its names are lost.
 #[test]
-fn the_real_file_that_was_cut_off_is_refused_unless_it_is_trusted() {
+fn the_real_file_that_was_cut_off_has_no_verdict() {
     let cut = sample("firehose-truncated.debug.cbor");
     let (Some([profile, _]), Some(cut)) = (sample_pair(), cut) else {
         return;
@@ -154,7 +156,7 @@ fn the_real_file_that_was_cut_off_is_refused_unless_it_is_trusted() {
     refused(
         &profile,
         &cut,
-        &["is damaged: ", message, "--trust-debug-info"],
+        &["is damaged: ", message, "--allow-incomplete"],
     );
     popliner([&profile, &cut, Path::new(TABLE)]).refuses(3, &[message]);
     warned_of_everywhere(&profile, &cut, "cut off at byte 8193");

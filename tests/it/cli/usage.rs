@@ -62,20 +62,10 @@ const WRONG: &str = "
         --inputs-regex-layer-0
         backreferences
         ^
-    --module-in=model.embedding
-        --emit
     --module-root=bert
-        --emit
-    --module=model[{}]
         --emit
     --emit=json
         examples
-    --emit=keras --module-out=head --memory-model=classic
-        has no Out
-    --emit=keras --module=model
-        write {} once
-    --emit=poptorch --module=model.{}
-        model.0
     --emit=examples --layer-name-regex=nowhere
         nowhere
     --solve --pin=9=0

@@ -44,7 +44,7 @@ pub struct Case {
     pub folder: TempDir,
     pub profile: PathBuf,
     pub debug: PathBuf,
-    /// Is the run given `--trust-debug-info`, since the contexts are not as Poplar wrote them?
+    /// Is the run given `--allow-incomplete`, since the contexts are not as Poplar wrote them?
     pub trusts: bool,
     /// The change that was made, for the message of a failure.
     pub what: String,
@@ -125,7 +125,7 @@ impl Case {
 
     /// Returns the arguments of a run on both files.
     pub fn arguments<'a>(&'a self, options: &'a (impl Words + ?Sized)) -> Vec<&'a OsStr> {
-        let trust = self.trusts.then_some("--trust-debug-info");
+        let trust = self.trusts.then_some("--allow-incomplete");
         let options = options.words().into_iter().chain(trust).map(OsStr::new);
         let files = [self.profile.as_os_str(), self.debug.as_os_str()];
         files.into_iter().chain(options).collect()

@@ -87,14 +87,6 @@ impl Damage {
             }
         }
     }
-
-    /// Returns the option that accepts the damage.
-    fn accept(self) -> &'static str {
-        match self {
-            Context(..) => "--trust-debug-info",
-            Empty(_) => "--allow-incomplete",
-        }
-    }
 }
 
 /// Returns the bytes that could move, as a message says.
@@ -143,7 +135,7 @@ fn damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
 /// Runs the damaged files, and checks that the verdict is the expected one, or is refused, as the
 /// bytes in the message require. Returns whether there is a verdict.
 fn check(damage: Damage, case: &Case, limit: i64, code: i32) -> bool {
-    let accept = damage.accept();
+    let accept = "--allow-incomplete";
     let (found, accepted) = (run(case, limit, ""), run(case, limit, accept));
     let moved = bytes(&found.err).unwrap_or_else(|| panic!("{damage:?}: {found:?}"));
     let free = limit - peak(&accepted);

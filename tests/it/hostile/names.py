@@ -43,7 +43,11 @@ print(
     json.dumps(
         {
             "keras": stages(given["keras"]),
-            "popart": [type(node).__name__ for node in ast.parse(given["popart"]).body],
+            "python": [
+                type(node).__name__
+                for text in given["python"]
+                for node in ast.parse(text).body
+            ],
             "elements": sorted(page.elements),
             "page": json.loads(report(given["html"])),
             "markdown": [

@@ -68,8 +68,7 @@ const LAYER: &str = "Layer([0-9]+)";
 const ALL: &str = "
     -vv --num-ipus=3 --solve --sweep --explain --list-layers --layer-breakdown --operation-breakdown
     --memory-totals --memory-affinity --interlayer-communication --diagnose
-    --emit=examples --emit=popart --emit=keras --emit=pipeline-splits
-    --module=a['{}'] --module-in=embedding --module-out=head
+    --emit=examples --emit=popart --emit=poptorch --emit=keras --emit=pipeline-splits
     --export-json=- --export-markdown=- --export-html=- --format=csv";
 
 /// Runs the tool with [`REGEX`].
@@ -148,14 +147,11 @@ fn check_json(sections: &[(String, String)], name: &str) -> Vec<Vec<String>> {
     stages
 }
 
-fn module(layer: &str) -> String {
-    format!("a['{layer}']")
-}
-
 /// Returns the expected contents of both forms of YAML.
 fn yaml(stages: &[Vec<String>]) -> Value {
     let counts: Vec<usize> = stages.iter().map(Vec::len).collect();
-    let splits: Vec<String> = stages[1..].iter().map(|stage| module(&stage[0])).collect();
+    let splits = stages[1..].iter().map(|stage| format!("<{}>", stage[0]));
+    let splits: Vec<String> = splits.collect();
     let ipus = stages.len();
     json!([
         { "layers_per_ipu": counts, "ipus_per_replica": ipus, "device_iterations": ipus },
@@ -168,7 +164,7 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
     let of = |name| section(sections, name);
     let input = json!({
         "keras": of("emit-keras"),
-        "popart": of("emit-popart"),
+        "python": [of("emit-popart"), of("emit-poptorch")],
         "yaml": [of("emit-examples"), of("emit-pipeline-splits")],
         "html": of("export-html"),
         "markdown": of("export-markdown"),
@@ -180,12 +176,8 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
 /// Compares the values that Python read with its values for plain layer names.
 fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
     let layers = stages.concat();
-    let modules = layers.iter().map(|layer| module(layer));
-    let ends = ["embedding", "head"].map(|end| [end.to_string()]);
-    let [first, last] = ends.map(IntoIterator::into_iter);
-    let entries: Vec<String> = first.chain(modules).chain(last).collect();
-    assert_eq!(found["keras"], json!(entries));
-    assert_eq!(found["popart"], plain["popart"]);
+    assert_eq!(found["keras"], json!(layers));
+    assert_eq!(found["python"], plain["python"]);
     // If a name cannot be typed, command lines with it are left out, and nothing is added.
     let elements = |found: &Value| BTreeSet::from_iter(strings(&found["elements"]));
     assert!(elements(found).is_subset(&elements(plain)), "{found}");
@@ -222,22 +214,6 @@ fn every_language_reads_them_back() {
         let tables = "--layer-breakdown --list-layers --memory-affinity --format=tsv";
         let tsv = run(&case, tables);
         check_tables(&sections(&tsv.out), '\t', name);
-    }
-}
-
-#[test]
-fn python_is_given_no_module_that_it_reads_otherwise() {
-    for name in NAMES {
-        let case = renamed("poplar-mlp", LAYER, name);
-        for module in ["--module=a.{}", "--module=a['{}']"] {
-            let run = case.run(&["--emit=poptorch", "--num-ipus=3", REGEX, module]);
-            let is_text = module.contains('\'') && !name.contains(['\'', '\n', '\t']);
-            if run.code == 0 && is_text && !name.contains(is_obeyed) {
-                run.prints(&format!("a['{name}"));
-            } else {
-                assert_eq!(plain(run).exits(2).out, "", "{name:?}");
-            }
-        }
     }
 }
 

@@ -125,10 +125,10 @@ const CONTEXTS: &str = r"
         copy poplar-mlp
         $ cp $FIXTURES/tied-weights/debug.cbor .
         error 3 of profile.pop --solve
-            debug.cbor: the debug file belongs to another compilation
-            --trust-debug-info
-        warning of profile.pop --list-layers --trust-debug-info
-            another compilation than the profile, but is used as requested: of 89
+            debug.cbor: the debug file is damaged: it belongs to another compilation
+            --allow-incomplete
+        warning of profile.pop --list-layers --allow-incomplete
+            another compilation than the profile: of 89
     some contexts are missing
         copy poplar-mlp
         contexts drop_some
@@ -136,9 +136,9 @@ const CONTEXTS: &str = r"
             debug.cbor: the debug file is damaged: contexts that programs and
             refer to and that are missing:
             copy debug.cbor again
-            --trust-debug-info
-        warning of profile.pop --solve --num-ipus=4 --trust-debug-info
-            is damaged, but is used as requested: contexts that programs
+            --allow-incomplete
+        warning of profile.pop --solve --num-ipus=4 --allow-incomplete
+            is damaged: contexts that programs
     no contexts at all, as in two files of public repositories
         copy poplar-mlp
         $ printf '\242\150contexts\237\377\153stringTable\200' > debug.cbor
@@ -151,15 +151,15 @@ const CONTEXTS: &str = r"
         $ cp $FIXTURES/tied-weights/debug.cbor .
         warning of profile.pop --fit
             layers on IPUs are left out
-            debug.cbor: the debug file belongs to another compilation
-            --trust-debug-info
+            debug.cbor: the debug file is damaged: it belongs to another compilation
+            --allow-incomplete
     a pipeline of which some contexts are missing
         copy training-pipelined
         contexts drop_some
         warning of profile.pop --fit
             layers on IPUs are left out
             debug.cbor: the debug file is damaged: contexts that programs
-            --trust-debug-info
+            --allow-incomplete
     a pipeline with no contexts at all
         copy training-pipelined
         $ printf '\242\150contexts\237\377\153stringTable\200' > debug.cbor

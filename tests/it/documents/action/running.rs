@@ -124,9 +124,8 @@ fn the_split_is_written_as_configuration() {
         .split(' ')
         .map(|file| file.split_once('.').expect("a form").0);
     let forms: Vec<&str> = forms.collect();
-    let module = "--module=model.layer[{}]";
     let given = format!(
-        "profile: .\nnum-ipus: 4\nemit: {}\noptions: '{module}'\nreport: -out=a/report",
+        "profile: .\nnum-ipus: 4\nemit: {}\nreport: -out=a/report",
         forms.join(" ")
     );
     job.run(&values(&given)).exits(0);
@@ -137,7 +136,7 @@ fn the_split_is_written_as_configuration() {
     assert_eq!(job.outputs("outputs")["split"], paths.join("\n"));
     for (form, path) in forms.iter().zip(&paths) {
         let mut alone = piped(env!("CARGO_BIN_EXE_popliner"));
-        let options = ["--emit", form, "--num-ipus=4", module, "-q", "."];
+        let options = ["--emit", form, "--num-ipus=4", "-q", "."];
         let alone = finish(alone.args(options).current_dir(job.path("")));
         assert!(!alone.out.is_empty());
         assert_eq!(job.read(path), alone.out, "{form}");

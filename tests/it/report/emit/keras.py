@@ -15,15 +15,10 @@ PIPELINING = {
 
 
 class Model:
-    """Has an embedding first, two Keras layers for each entry, and a head; or the layers of a line
-    '#layers' above the text."""
+    """Has the layers of a line '#layers' above the text, or one for each entry."""
 
     def __init__(self, entries, source):
-        names = ["embedding"]
-        for entry in entries:
-            if entry not in ("embedding", "head"):
-                names += [f"{entry}_dense", f"{entry}/norm"]
-        self.names = names + ["head"]
+        self.names = list(entries)
         if source.startswith("#layers "):
             self.names = json.loads(source.splitlines()[0].removeprefix("#layers "))
         self.mapping = None

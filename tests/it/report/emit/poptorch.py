@@ -20,6 +20,10 @@ class Module:
     def __getitem__(self, index):
         return Module(f"{self.path}[{index!r}]")
 
+    def get(self, layer):
+        """Stands for the module of a layer, whose path the profile does not have."""
+        return Module(layer)
+
     def register_forward_hook(self, hook):
         assert hook(self, (), "output") == ["output"]
         self.hooks.append(self.path)
