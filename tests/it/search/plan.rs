@@ -1,31 +1,13 @@
-//! Whole configurations: each equals the answer of its own command. `src/search/plan/tests.rs`
-//! tries all configurations of random models.
+//! Whole configurations. `claims` runs the command of each.
 
-use super::{TRAINING, number, peaks, report};
-use crate::support::models::{pairs, share};
-use crate::support::{Run, popliner, run_once};
+use super::{TRAINING, number, report};
+use crate::support::popliner;
 use serde_json::Value;
 
-const FIXTURES: [&str; 6] = [
-    "popart-bert-inference",
-    "poplar-mlp",
-    TRAINING,
-    "tied-weights",
-    "large-embedding",
-    "tensorflow-cnn",
-];
-
-/// Returns the run of a plan, and its rows.
-fn plan(fixture: &str, more: &str) -> (Run, Vec<Value>) {
-    let run = run_once(
-        fixture,
-        &format!("--plan --export-json=- -q --num-ipus=6 {more}"),
-    );
-    let rows = run.report()["plan"]["rows"]
-        .as_array()
-        .expect("rows")
-        .clone();
-    (run, rows)
+/// Returns the rows of a plan.
+fn rows(more: &str) -> Vec<Value> {
+    let (_, report) = report(TRAINING, &format!("--plan --num-ipus=6 {more}"));
+    report["plan"]["rows"].as_array().expect("rows").clone()
 }
 
 /// Returns the report of a row's command.
@@ -36,35 +18,12 @@ fn alone(row: &Value) -> Value {
 }
 
 #[test]
-fn each_configuration_is_what_its_command_finds() {
-    let mut checked = 0;
-    let options = [
-        "",
-        "--reserve=5% --mem-per-tile=700000",
-        "--micro-batches=24",
-    ];
-    for (fixture, more) in pairs(&FIXTURES, &options, 4) {
-        let (run, rows) = plan(fixture, more);
-        assert_eq!(run.code == 0, !rows.is_empty(), "{fixture} {more}");
-        for row in rows.iter().step_by(share(6)) {
-            let report = alone(row);
-            let peak = peaks(&report).into_iter().max();
-            assert_eq!(row["fullest_tile_bytes"].as_u64(), peak);
-            for name in ["cycles", "micro_batches"] {
-                assert_eq!(row["step"][name], report["step"][name], "{row}");
-            }
-            checked += 1;
-        }
-    }
-    assert!(checked > 5, "{checked} configurations");
-}
-
-#[test]
 fn rows_whose_time_is_known_in_full_come_first() {
     for (more, is_known) in [("", false), ("--streaming-bandwidth=10", true)] {
-        let (_, rows) = plan(TRAINING, more);
+        let rows = rows(more);
         let lacks: Vec<bool> = rows.iter().map(|row| row["lacks_time"] == true).collect();
-        assert!(lacks.is_sorted() && lacks.contains(&true) && lacks.contains(&false));
+        assert!(lacks.is_sorted() && lacks.contains(&false));
+        assert_eq!(lacks.contains(&true), !is_known, "{lacks:?}");
         let off: Vec<_> = rows
             .iter()
             .filter(|row| row["state"] == "off-chip")
@@ -76,7 +35,7 @@ fn rows_whose_time_is_known_in_full_come_first() {
         }
     }
     for state in ["on-chip", "sharded"] {
-        let (_, rows) = plan(TRAINING, &format!("--optimizer-state={state}"));
+        let rows = rows(&format!("--optimizer-state={state}"));
         assert!(!rows.is_empty());
         for row in rows {
             let is_shared = row["replicas"].as_u64() > Some(1);
@@ -95,7 +54,8 @@ fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
                    --together=In,0 --together=1,2 --together=3,Out";
     let (_, report) = report("poptorch-bert-training", options);
     let row = &report["plan"]["rows"][0];
-    assert_eq!((&row["ipus"], &row["cuts"]), (&4.into(), &[2, 4].into()));
+    let stages = row["stages"].as_array().expect("stages");
+    assert_eq!((&row["ipus"], stages.len()), (&4.into(), 3), "{row}");
     let report = alone(row);
     assert_eq!(row["step"]["cycles"], report["step"]["cycles"]);
     assert_eq!(report["split"]["max_stages"], 4);

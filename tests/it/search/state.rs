@@ -39,11 +39,20 @@ fn auto_takes_the_first_place_that_fits() {
     for (options, code, state) in [
         ("--mem-per-tile=262144", 0, "on-chip"),
         ("--mem-per-tile=200000", 0, "off-chip"),
-        ("--mem-per-tile=200000 --replicas=4", 0, "sharded"),
-        ("--mem-per-tile=50000 --replicas=4", 1, "on-chip"),
+        (
+            "--mem-per-tile=200000 --num-ipus=16 --replicas=4",
+            0,
+            "off-chip",
+        ),
+        ("--mem-per-tile=320000 --replicas=4", 0, "sharded-off-chip"),
+        ("--mem-per-tile=50000 --replicas=4", 1, "sharded-off-chip"),
     ] {
         // Finer layers are not tried, since the regex is given.
-        let fixed = format!("--solve --num-ipus=4 --optimizer-state=auto {DEFAULT_REGEX}");
+        let ipus = match options.contains("--num-ipus") {
+            true => "",
+            false => "--num-ipus=4",
+        };
+        let fixed = format!("--solve {ipus} --optimizer-state=auto {DEFAULT_REGEX}");
         let (found, report) = report(TRAINING, &format!("{fixed} {options}"));
         let place = report["pipeline"]["state"].as_str().unwrap_or("on-chip");
         assert_eq!((found, place), (code, state), "{options}");
