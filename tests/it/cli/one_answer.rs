@@ -107,7 +107,7 @@ fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)
         let rows = json(&planned);
         let first = &rows[0];
         let answer = match planned.code {
-            // A plan with rows for state elsewhere recommends nothing.
+            // If nothing fits, there are no rows.
             1 => Answer {
                 code: 1,
                 ..solved.clone()

@@ -1,8 +1,8 @@
 //! Files that were made to do harm.
 
 use ciborium::Value;
-use popliner::profile::encoding::encode_list;
 use rusqlite::{Connection, params};
+use synthesize::encoding::encode_list;
 
 use super::cases::{Case, hex, number, run_of};
 use crate::support::contexts::set;

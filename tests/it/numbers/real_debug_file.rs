@@ -20,7 +20,7 @@ fn a_complete_file() {
     let names: BTreeSet<&str> = (1..=107).map(|id| info.name(at(&info, id))).collect();
     assert_eq!((info.len(), names.len()), (107, 29));
     assert_eq!(info.damage(), []);
-    assert_eq!(info.warnings(), []);
+    assert_eq!(info.warning(), None);
     assert!(info.has_layer(SoftwareLayer::Poplar) && info.has_layer(SoftwareLayer::Poplibs));
     assert!(!info.has_layer(SoftwareLayer::Popart) && !info.has_layer(SoftwareLayer::Other));
     for (id, name) in [

@@ -87,7 +87,7 @@ fn it_fits_on_four_ipus_as_published() {
     assert_eq!(on_an_ipu(state[1..8].iter().sum(), tiles()), 673);
     assert_eq!(on_an_ipu(state[0] * WORDS / ROWS, tiles()), 238);
 
-    let (code, on_chip) = run(folder.path(), "--solve");
+    let (code, on_chip) = run(folder.path(), "--optimizer-state=on-chip --solve");
     assert_eq!((code, &on_chip["split"]["fits"]), (1, &Value::Bool(false)));
     let published = "--optimizer-state=off-chip --splits=3,10,17";
     let (code, published) = run(folder.path(), published);
