@@ -1,6 +1,6 @@
 //! The options that a pipeline needs, in each framework.
 
-use super::{emitted, parsed, read_json};
+use super::{emitted, filled, parsed, read_json};
 use serde_json::{Value, json};
 
 /// Training and inference with their pipelines: options of the command, and the framework's options
@@ -76,7 +76,7 @@ fn the_options_are_those_of_the_pipeline_that_was_computed() {
             assert_eq!(stages.len(), 4, "{text}");
             assert!(text.contains("\n# Pipeline: schedule "), "{text}");
             assert!(is_training || !text.contains("radient"), "{text}");
-            let Some(found) = parsed(form, &text) else {
+            let Some(found) = parsed(form, &filled(&text)) else {
                 return;
             };
             let expected = with_usual(form, expected, is_training);
