@@ -16,7 +16,7 @@ declare namespace Json {
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-before"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines: Line[]; notes: string; text: string; };
-  type Contradiction = { bytes: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
+  type Contradiction = { bytes?: number | null; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; };
   type Cut = { bytes: number; duplicated: number; layer_from?: string | null; moves: Move[]; stage: number; };
@@ -44,7 +44,7 @@ declare namespace Json {
   type ModuleCalls = { begin?: string | null; inside?: string | null; leaf?: string | null; operations_before: number; output?: string | null; top: string[]; };
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
-  type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
+  type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles";
   type OverLimit = { bytes: number; layers: (string | null)[]; limit: number; positions: Range_of_uint; step?: number | null; tile: number; };
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
   type PassCycles = { backward: number; forward: number; recomputed: number; update: number; };
@@ -81,7 +81,7 @@ declare namespace Json {
   type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed: LiveVariable[]; update?: StageUpdate | null; };
   type StageUpdate = { at_least: number; bytes: number; decides: boolean; in_passes: number; taken: number; tile: number; weights: string[]; };
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
-  type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
+  type StepFacts = { copy_cycles?: number | null; cycles: number; efficiency: number; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type StepNumbers = { backward: number[]; cut_bytes: ([number, number])[]; link_bandwidth: number; micro_batches: number[]; update: number[]; updates_side_by_side: boolean; };
   type Sweep = { compares_pipelines: boolean; limit: number; rows: BestSplit[]; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };
