@@ -299,40 +299,6 @@ fn what_advances_the_state_of_several_layers_is_on_every_ipu() {
     assert_eq!(placed.placement.ties, []);
 }
 
-/// The operation `words` embeds the text for a second tower, which begins with layer 2, as in CLIP.
-fn two_towers() -> (Case, [usize; 2]) {
-    let mut case = Case::default();
-    let [image, first, words, second, head] =
-        case.operations(["image", "layer/1/x", "words", "layer/2/x", "head"]);
-    for (from, to) in [
-        (image, first),
-        (words, second),
-        (first, head),
-        (second, head),
-    ] {
-        case.passing(&[from, to], "");
-    }
-    for (input, name) in [(image, "pixels"), (words, "ids")] {
-        case.passing(&[input], name);
-    }
-    (case, [image, words])
-}
-
-#[test]
-fn the_embedding_of_a_second_tower_is_where_it_is_called() {
-    let (case, ends) = two_towers();
-    let placed = case.placed(&PlacementOptions::default());
-    assert_eq!(ends.map(|end| placed.operation(end).0), ["In", "2"]);
-}
-
-#[test]
-fn an_embedding_that_both_towers_share_is_of_in() {
-    let (mut case, ends) = two_towers();
-    case.lasting(&ends, "shared");
-    let placed = case.placed(&PlacementOptions::default());
-    assert_eq!(ends.map(|end| placed.operation(end).0), ["In", "In"]);
-}
-
 /// The gradient of the pooling in layer 2 gets its gradient from layer 3 and leaves a larger one to
 /// layer 1.
 #[test]
