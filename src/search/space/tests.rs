@@ -198,7 +198,7 @@ impl<'a> Model<'a> {
             },
             limits: vec![u64::MAX],
             goal: random.one_of(Goal::value_variants()),
-            constraints: (0..random.below(3))
+            constraints: (0..random.below(3).min(positions as u64 - 1))
                 .map(|_| constraint(random, positions))
                 .collect(),
             given: None,
