@@ -131,7 +131,13 @@ impl MemoryModel<'_> {
         mut pipelines: Vec<PipelineRanges<'_>>,
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
-        let model = pipelines[0].model;
+        // Tensors with the same users are gathered for all pipelines at once.
+        let has_flows = |own: &&PipelineRanges<'_>| own.model.flows.is_some();
+        let model = pipelines
+            .iter()
+            .find(has_flows)
+            .unwrap_or(&pipelines[0])
+            .model;
         let pass = RangePass {
             model,
             order,
@@ -178,8 +184,8 @@ impl MemoryModel<'_> {
 
 /// One pass over the tiles that computes the ranges of several pipelines; all threads share it.
 struct RangePass<'a> {
-    /// The model in one of the pipelines. Only that part of it is used which is the same in all of
-    /// them.
+    /// The model in one of the pipelines, without one only if all are. Only that part of it is used
+    /// which is the same in all of them.
     model: &'a MemoryModel<'a>,
     /// The tiles to examine, in groups of neighbours; a thread takes one group at a time, in this
     /// order.

@@ -47,6 +47,7 @@ fn report_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: u32) -
             fits: true,
             limit: 638_976,
             max_stages,
+            replicas: 1,
             stages: numbered.collect(),
             ..Split::default()
         }),

@@ -198,7 +198,7 @@ impl<'a> Model<'a> {
             },
             limits: vec![u64::MAX],
             goal: random.one_of(Goal::value_variants()),
-            constraints: (0..random.below(3))
+            constraints: (0..random.below(3).min(positions as u64 - 1))
                 .map(|_| constraint(random, positions))
                 .collect(),
             given: None,
@@ -294,6 +294,31 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
     best.is_some()
 }
 
+/// Compares the fewest stages in each pipeline with all splits.
+fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
+    let limits = question.request.limits.len();
+    for stages in [1, 2, if limits > 1 { limits } else { 9 }] {
+        if limits > 1 && stages > limits {
+            continue;
+        }
+        let fewest =
+            model
+                .space
+                .fewest_stages(question, &model.pipelines(), stages, &Progress::new());
+        let fewest = fewest.expect(at);
+        for (tried, fewest) in model.tried.iter().zip(fewest) {
+            let mut request = question.request.clone();
+            let pipeline = tried.memory.pipeline();
+            let replicas = pipeline.replicas.max(request.options.replicas()) as usize;
+            request.ipus = IpuCount::Exactly(stages * replicas);
+            let all = tried.candidates(&model.space.question(request));
+            let fitting = all.iter().filter(|found| found.fits);
+            let expected = fitting.map(|found| found.solution.score.stages).min();
+            assert_eq!(fewest, expected, "{at} {pipeline:?} {stages}");
+        }
+    }
+}
+
 /// Compares the evaluation of a random split with that in each pipeline.
 fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     let split = model.random.one_of(&splits(model.tried[0].memory.layers()));
@@ -333,6 +358,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
             let at = format!("{} {number} {request:?}", case.again());
             let question = model.space.question(request.clone());
             fitting[usize::from(check(&model, &question, &at))] += 1;
+            check_fewest(&model, &question, &at);
             check_given(&mut model, &question, &at);
             // Answers are kept for requests that differ in nothing but fewer IPUs.
             while let IpuCount::Exactly(ipus) = request.ipus {
@@ -352,6 +378,52 @@ fn a_space_finds_what_trying_all_splits_finds() {
     }
     println!("{fitting:?} searches without and with a split that fits");
     assert!(fitting.iter().all(|&count| count > 40), "{fitting:?}");
+}
+
+#[test]
+fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
+    let mut compared = 0;
+    for seed in seeds(40) {
+        let case = Case::new(seed);
+        let mut model = Model::new(&case, seed);
+        let pipelines = model.pipelines();
+        let request = model.request();
+        let question = model.space.question(request);
+        for _ in 0..4 {
+            let tried = model
+                .random
+                .one_of(&[0, 1, 2, 3])
+                .min(model.tried.len() - 1);
+            let mut all: Vec<u64> = model.tried[tried].peaks.values().copied().collect();
+            all.sort_unstable();
+            let reach = Reach {
+                bytes: model.random.one_of(&all),
+                stages: 1 + model.random.below(6) as usize,
+            };
+            let costs = model
+                .space
+                .in_each(&question, &pipelines, reach, &Progress::new(), Ok);
+            for (tried, costs) in model.tried.iter().zip(costs.expect("few places")) {
+                let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
+                for ((range, after), &peak) in &tried.peaks {
+                    if *after >= reach.stages {
+                        continue;
+                    }
+                    let own = costs.ranges.peak(range.clone(), *after);
+                    match peak <= reach.bytes {
+                        true => assert_eq!(own, Some(peak), "{at} {range:?} {after}"),
+                        false => assert!(
+                            own.is_none_or(|own| own > reach.bytes),
+                            "{at} {range:?} {after}: {own:?}, not {peak}"
+                        ),
+                    }
+                    compared += 1;
+                }
+            }
+        }
+    }
+    println!("{compared} stages");
+    assert!(compared > 1_000, "{compared}");
 }
 
 #[test]
