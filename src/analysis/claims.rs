@@ -193,10 +193,12 @@ impl<'s> Answers<'s, '_> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            match self
-                .answered(changed)
-                .map_err(|error| self.explained(error))
-            {
+            // What does not fit either is said only if the user asked for explanations.
+            let answered = match request.options.moves {
+                true => self.answered(changed),
+                false => self.answered_if_fitting(changed),
+            };
+            match answered.map_err(|error| self.explained(error)) {
                 Ok(claim) => claims.extend(claim),
                 // Sharded state needs two IPUs.
                 Err(error) if error.is::<UsageError>() => {}

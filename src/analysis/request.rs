@@ -262,8 +262,8 @@ impl Request {
         }
     }
 
-    /// Returns the numbers of replicas that may share optimizer state, at least 2 each: that of the
-    /// request, else the powers of 2 for which there are IPUs.
+    /// Returns the numbers of replicas that may share optimizer state: that of the request, else 2
+    /// and 4 if there are IPUs for them.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
@@ -274,10 +274,7 @@ impl Request {
             return Ok(Vec::new());
         }
         let most = self.all_ipus()?.highest() as u64;
-        Ok((1..u64::BITS)
-            .map(|power| 1 << power)
-            .take_while(|&replicas| replicas <= most)
-            .collect())
+        Ok([2, 4].into_iter().filter(|&count| count <= most).collect())
     }
 
     /// Returns the option that selects the solver or the rules of the original tool, neither of
