@@ -206,7 +206,7 @@ fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     let form = EmitForm::of_framework(framework).name();
     let unsolved = command.trim_end_matches(" --solve");
     with_head(vec![
-        format!("  configuration:  {command} --emit {form}"),
+        format!("  configuration:  {unsolved} --emit {form}"),
         format!("  page:           {unsolved} --solve --export-html report.html"),
     ])
 }

@@ -203,6 +203,10 @@ pub(super) fn plan(report: &Report) -> Vec<String> {
     let mut lines: Vec<String> = first.map(bottlenecks).into_iter().collect();
     let full = first.filter(|row| row.ipus > 1);
     lines.extend(full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit)));
+    if plan.rows.is_empty() && report.split.as_ref().is_some_and(|split| !split.fits) {
+        let ipus = counted(plan.max_ipus, "IPU");
+        lines.push(format!("no configuration fits on {ipus}"));
+    }
     if plan.rows.iter().any(|row| row.step.is_none()) {
         let line = "the profile has no cycles, so popliner cannot compute times: record it with \
                     \"profiler.includeCycleEstimates\":\"true\", or run the model";
