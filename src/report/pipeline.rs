@@ -55,7 +55,7 @@ impl PipelineFacts {
         let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
         let (state, replicas) = (self.pipeline.state, self.pipeline.replicas);
         let is_on = self.pipeline.is_on();
-        let is_elsewhere = self.state_by_default && state != StatePlace::OnChip;
+        let is_open = self.state_by_default && self.pipeline.is_on();
         let options = [
             (
                 is_on && self.schedule_by_default,
@@ -65,9 +65,9 @@ impl PipelineFacts {
                 is_on && self.recompute_by_default,
                 format!("--recompute={recompute}"),
             ),
-            (is_elsewhere, format!("--optimizer-state={state}")),
+            (is_open, format!("--optimizer-state={state}")),
             (
-                is_elsewhere && state.is_sharded(),
+                is_open && state.is_sharded(),
                 format!("--replicas={replicas}"),
             ),
         ];

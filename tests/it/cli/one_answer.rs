@@ -121,7 +121,7 @@ fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)
         found.push((option.to_string(), answer));
         if planned.code == 0 {
             let command = first["command"].as_str().expect("a command");
-            let line = format!("{command} --solve --export-json=- --format=json");
+            let line = format!("{command} --export-json=- --format=json");
             found.push((command.to_string(), reported(&typed(&line, root()))));
         }
     }
