@@ -64,9 +64,11 @@ impl Inputs<'_> {
         let places = self.places();
         let is_page = self.detail >= Detail::Page;
         let whole = self.peaks.whole(self).filter(|_| is_page);
-        let tiles = is_page
-            .then(|| TileVariables::tiles(&self.model.recorded.tiles))
-            .unwrap_or_default();
+        let tiles = if is_page {
+            TileVariables::tiles(&self.model.recorded.tiles)
+        } else {
+            Default::default()
+        };
         let stages = &self.peaks.tiles_of_stages;
         let at_steps = whole.as_ref().map(|whole| whole.tiles(stages, &tiles));
         let entirely = places

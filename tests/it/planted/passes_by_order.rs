@@ -4,7 +4,7 @@
 //! By default a third of the graphs run, with `SEEDS=0..1` all; `POPLINER_GRAPHS` names a folder of
 //! more, which run too.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use popliner::memory::MemoryModel;
 use popliner::model::{LayerOptions, Layering, Model, Pass, Placement, PlacementOptions};
@@ -23,7 +23,7 @@ struct Read {
     peaks: Vec<u64>,
 }
 
-fn read(graph: &PathBuf, marks: &str) -> Read {
+fn read(graph: &Path, marks: &str) -> Read {
     let mut drawn = graph_in(graph, "tensorflow", "training");
     drawn.options.extend(["--marks".into(), marks.into()]);
     let folder = TempDir::new().expect("a folder");

@@ -186,7 +186,6 @@ fn compile(
         is_debug_named: true,
         allow_incomplete: true,
         layers: layer_options(),
-        ..CompilationOptions::default()
     };
     let read = Compilation::read(&path, &options);
     Compiled {
