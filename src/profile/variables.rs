@@ -32,7 +32,7 @@ pub struct Variables {
     pub tiles: Vec<u16>,
     /// Size of each variable in bytes.
     pub bytes: Vec<u32>,
-    /// The equivalence class of each variable, as a position in [`LiveClasses`]. [`NEVER_LIVE`] for
+    /// The equivalence class of each variable, as a position in [`LiveClasses`](super::LiveClasses). [`NEVER_LIVE`] for
     /// a class without a row, such as class 0, which holds the variables that were never allocated.
     pub classes: Vec<u32>,
     /// The category of each variable, as a position in `category_names`.

@@ -104,7 +104,7 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
 /// only the IPUs of the problem are considered.
 ///
 /// # Errors
-/// The errors of [`solve`].
+/// The errors of [`solve`](super::solve()).
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
     let ipus = match problem.limits {
         Limits::Same(_) => problem.layers().max(problem.ipus),
@@ -150,7 +150,7 @@ pub enum Needed {
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of
-/// [`solve`], but not here.
+/// [`solve`](super::solve()), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.highest_limit();
