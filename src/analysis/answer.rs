@@ -263,19 +263,13 @@ impl<'s, 'p> Answers<'s, 'p> {
         }
     }
 
-    /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges at
-    /// least as far as `reach`.
+    /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges on all
+    /// tiles, at least as far as `reach`.
     pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
-        let Answer {
-            level,
-            question,
-            best,
-        } = answer;
+        let (best, space) = (&answer.best, &answer.level.space);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..level
-                .space
-                .costs(question, (best.pipeline, reach), self.progress)?
+            ..space.costs(&answer.question, (best.pipeline, reach), self.progress)?
         })
     }
 
@@ -283,7 +277,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     pub fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
         Ok(Claim {
             change,
-            costs: self.costs(answer, Reach::default())?,
+            costs: answer.costs()?,
             best: answer.best.clone(),
         })
     }
@@ -334,7 +328,18 @@ impl<'s> Level<'s> {
     }
 }
 
-impl Answer<'_, '_> {
+impl<'s> Answer<'_, 's> {
+    /// Returns the request in the pipeline of the split, with the costs of ranges that are known.
+    pub fn costs(&self) -> Result<PipelineCosts<'s>> {
+        Ok(PipelineCosts {
+            ipus: self.best.ipus,
+            ..self
+                .level
+                .space
+                .known_costs(&self.question, self.best.pipeline)?
+        })
+    }
+
     /// Returns the name of the first layer of each stage but stage 0.
     pub fn starts(&self) -> Vec<String> {
         let positions = &self.level.layers.placement.positions;

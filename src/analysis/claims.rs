@@ -99,12 +99,9 @@ impl<'s> Answers<'s, '_> {
                 pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
             })
             .collect();
-        let fewest =
-            answer
-                .level
-                .space
-                .fewest_stages(&answer.question, &like, stages, self.progress)?;
-        let Some(fewest) = fewest.into_iter().flatten().min() else {
+        let (space, question) = (&answer.level.space, &answer.question);
+        let fewest = space.fewest_stages(question, (&like, stages), self.progress)?;
+        let Some(fewest) = fewest else {
             return Ok(None);
         };
         let ipus = self.supported(fewest);
@@ -142,9 +139,8 @@ impl<'s> Answers<'s, '_> {
                 }
                 let found = level
                     .space
-                    .fewest_stages(&question, alike, stages, self.progress)?;
-                let ipus = found.into_iter().flatten().min();
-                let ipus = ipus.map(|stages| self.supported(stages) * replicas);
+                    .fewest_stages(&question, (alike, stages), self.progress)?;
+                let ipus = found.map(|stages| self.supported(stages) * replicas);
                 fewest = fewest.into_iter().chain(ipus).min();
             }
         }
@@ -345,11 +341,12 @@ impl<'s> Answers<'s, '_> {
         });
         front.pipelines = self.planned_pipelines(request, answer)?;
         front.ipus = self.numbers(most);
-        // The costs of all pipelines are computed in one pass, for the most IPUs.
         let largest = request.changed().with_ipus(most).request;
-        answer
-            .level
-            .best(&largest, &front.pipelines, self.progress)?;
+        let level = answer.level;
+        let question = level.question(&largest)?;
+        level
+            .space
+            .prepare(&question, &front.pipelines, self.progress)?;
         let mut rows = Vec::new();
         for &ipus in &front.ipus {
             for &pipeline in &front.pipelines {

@@ -115,8 +115,7 @@ impl<'s> Answers<'s, '_> {
         let Some(answer) = self.answer(&one)? else {
             return Ok(None);
         };
-        let costs = self.costs(&answer, Reach::default())?;
-        let shown = ShownSplit::of(&costs, Some(&answer.best))?;
+        let shown = ShownSplit::of(&answer.costs()?, Some(&answer.best))?;
         Ok(shown.memory.into_iter().next())
     }
 

@@ -87,6 +87,15 @@ impl RangeCosts {
         }
     }
 
+    /// Raises the bytes of each range to those in `other`, a table of the same model in the same
+    /// pipeline on other tiles, and removes the ranges that `other` does not have.
+    pub(crate) fn raise_to(&mut self, other: &Self) {
+        raise_rows(&mut self.least, &other.least);
+        if let (Some(own), Some(other)) = (&mut self.pipeline, &other.pipeline) {
+            raise_rows(&mut own.rows, &other.rows);
+        }
+    }
+
     /// Returns a table without a pipeline that gives each range its lower bound as its bytes.
     pub fn at_least(&self) -> Self {
         Self::new(self.least.clone())
@@ -170,5 +179,15 @@ impl RangeCosts {
                 (range, highest.unwrap_or(0).max(least))
             })
             .max_by_key(|&(_, peak)| peak)
+    }
+}
+
+/// Raises each entry of `rows` to that of `others`, and removes entries that `others` lacks.
+fn raise_rows(rows: &mut [Vec<u64>], others: &[Vec<u64>]) {
+    for (row, other) in rows.iter_mut().zip(others) {
+        row.truncate(other.len());
+        for (entry, &other) in row.iter_mut().zip(other) {
+            *entry = other.max(*entry);
+        }
     }
 }

@@ -232,16 +232,16 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// Returns the recorded bytes of the fullest tile of the one-IPU compilation; 0 if the profile
-    /// has no record of tiles.
-    pub(crate) fn recorded_peak(&self) -> u64 {
-        self.model
-            .recorded
-            .tiles
-            .iter()
-            .map(|tile| tile.total)
-            .max()
-            .unwrap_or(0)
+    /// Returns the number of tiles of an IPU that have variables.
+    pub(crate) fn tiles(&self) -> u32 {
+        self.model.variables.tiles()
+    }
+
+    /// Returns the fullest tile of the one-IPU compilation and its recorded bytes; `None` if the
+    /// profile has no record of tiles.
+    pub(crate) fn recorded_fullest_tile(&self) -> Option<(u32, u64)> {
+        let tiles = self.model.recorded.tiles.iter().map(|tile| tile.total);
+        (0..).zip(tiles).max_by_key(|&(_, bytes)| bytes)
     }
 
     /// Does a stage with the positions `stage` (end exclusive) have the bytes of the positions

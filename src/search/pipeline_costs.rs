@@ -209,15 +209,27 @@ impl<'a> PipelineCosts<'a> {
     /// Finds the best split that fits, by the dynamic program alone; `None` if none fits.
     pub(super) fn best(&self) -> Result<Option<Candidate>, SearchError> {
         let ipus = match self.request().ipus {
-            IpuCount::Exactly(_) => self.ipus,
-            IpuCount::UpTo(_) => match obedient(solve::fewest_stages(&self.problem()))? {
-                Some(fewest) => self.supported(fewest).min(self.ipus),
-                None => return Ok(None),
-            },
+            IpuCount::Exactly(_) => Some(self.ipus),
+            IpuCount::UpTo(_) => self
+                .fewest(self.ipus)?
+                .map(|fewest| self.supported(fewest).min(self.ipus)),
         };
-        if ipus == 0 {
-            return Ok(None);
-        }
+        self.best_on(ipus.filter(|&ipus| ipus > 0))
+    }
+
+    /// Finds the best split on the smallest number of IPUs of a replica, up to `stages`, on which
+    /// one fits, whether the framework supports it or not; `None` if none fits.
+    pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>, SearchError> {
+        let fewest = self.fewest(stages)?;
+        self.best_on(fewest.filter(|&fewest| fewest <= stages))
+    }
+
+    fn fewest(&self, ipus: usize) -> Result<Option<usize>, SearchError> {
+        obedient(solve::fewest_stages(&self.problem_on(ipus)))
+    }
+
+    fn best_on(&self, ipus: Option<usize>) -> Result<Option<Candidate>, SearchError> {
+        let Some(ipus) = ipus else { return Ok(None) };
         let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }

@@ -4,10 +4,16 @@
 //! beside it. They differ in limits, IPUs, constraints and open pipelines, which do not change the
 //! costs of ranges. So [`Space`] computes costs once for each pipeline, and again only if a request
 //! needs ranges with more bytes or splits with more stages.
+//!
+//! Few tiles decide which split is the best. So ranges are first computed on some *critical* tiles:
+//! the best split by these costs is no worse than the best one, and if nothing fits by them, nothing
+//! fits. If the stages of the split need no more bytes on any tile than on the critical ones, it is
+//! the best one. Otherwise the fullest tiles of its stages become critical, and the search begins
+//! again in those pipelines in which anything fits so far.
 
 use super::candidate::Candidate;
 use super::error::SearchError;
-use super::pipeline_costs::{PipelineCosts, Question, obedient};
+use super::pipeline_costs::{PipelineCosts, Question};
 use super::request::{IpuCount, SearchRequest};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{CyclesByLayer, Placement};
@@ -17,6 +23,7 @@ use crate::time::{StageTimes, StepOptions};
 use rayon::prelude::*;
 use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 #[cfg(test)]
@@ -49,6 +56,17 @@ impl Reach {
     }
 }
 
+/// If more than one in this number of tiles is critical, ranges are computed on all tiles: one pass
+/// over neighbouring tiles takes less time than several over single ones.
+const TILES_OF_A_CRITICAL_ONE: usize = 8;
+
+/// With at most this number of positions, ranges on all tiles are computed in about the same time as
+/// the stages of one split.
+const FEW_POSITIONS: usize = 32;
+
+/// The number of critical tiles in [`Computed::tiles`] if costs are those of all tiles.
+const ALL_TILES: usize = usize::MAX;
+
 /// A model with one choice of layers, and what was computed about it so far.
 #[derive(Debug)]
 pub struct Space<'a> {
@@ -60,33 +78,44 @@ pub struct Space<'a> {
     step: StepOptions,
     cut_bytes: Arc<[u64]>,
     has_state: OnceCell<bool>,
+    /// The critical tiles, in the order in which they were found.
+    critical: RefCell<Vec<u32>>,
     computed: RefCell<Vec<Computed<'a>>>,
     solved: RefCell<Vec<Solved>>,
 }
 
 /// The costs of ranges in one pipeline.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Computed<'a> {
     pipeline: Pipeline,
     memory: Arc<MemoryModel<'a>>,
     times: Option<Arc<StageTimes>>,
     ranges: Arc<RangeCosts>,
     reach: Reach,
+    /// The number of critical tiles, the first ones, on which `ranges` was computed; [`ALL_TILES`]
+    /// for all tiles of the model.
+    tiles: usize,
+    /// The fullest tile of stages, and its bytes.
+    fullest: HashMap<PlacedStage, (u32, u64)>,
 }
 
-/// The best split that fits in one pipeline, for one request.
+/// The best split that fits in one of some pipelines, for one request.
 #[derive(Debug)]
 struct Solved {
-    pipeline: Pipeline,
+    pipelines: Vec<Pipeline>,
     question: Arc<Question>,
     best: Option<Candidate>,
 }
 
 impl Solved {
-    /// Returns the answer to `question` in `pipeline`, if it follows from this one: the request is
-    /// the same but for fewer IPUs, and the best split leaves the missing ones empty.
-    fn answer(&self, question: &Question, pipeline: Pipeline) -> Option<Option<Candidate>> {
-        if self.pipeline != pipeline || !self.question.is_alike(question) {
+    /// Returns the answer to `question` in one of `pipelines`, if it follows from this one: the
+    /// request is the same but for fewer pipelines, not without that of the best split, or fewer
+    /// IPUs, without those that the best split leaves empty.
+    fn answer(&self, question: &Question, pipelines: &[Pipeline]) -> Option<Option<Candidate>> {
+        let best = self.best.as_ref();
+        let has_all = pipelines.iter().all(|one| self.pipelines.contains(one))
+            && best.is_none_or(|best| pipelines.contains(&best.pipeline));
+        if !has_all || !self.question.is_alike(question) {
             return None;
         }
         let (IpuCount::Exactly(mine), IpuCount::Exactly(asked)) =
@@ -121,6 +150,7 @@ impl<'a> Space<'a> {
         cycles: Option<CyclesByLayer>,
         step: StepOptions,
     ) -> Self {
+        let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
             cut_bytes: memory.cut_bytes().into(),
             memory,
@@ -128,6 +158,7 @@ impl<'a> Space<'a> {
             cycles,
             step,
             has_state: OnceCell::new(),
+            critical: RefCell::new(fullest.into_iter().collect()),
             computed: RefCell::default(),
             solved: RefCell::default(),
         }
@@ -170,30 +201,69 @@ impl<'a> Space<'a> {
         pipelines: &[Pipeline],
         progress: &Progress,
     ) -> Result<Option<Candidate>, SearchError> {
-        let known = |pipeline: &Pipeline| {
-            let solved = self.solved.borrow();
-            solved
-                .iter()
-                .find_map(|solved| solved.answer(question, *pipeline))
-        };
-        let unknown: Vec<Pipeline> = pipelines
+        let known = self
+            .solved
+            .borrow()
             .iter()
-            .copied()
-            .filter(|pipeline| known(pipeline).is_none())
-            .collect();
+            .find_map(|solved| solved.answer(question, pipelines));
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let reach = question.reach_of_limits();
-        let found = self.in_each(question, &unknown, reach, progress, |costs| costs.best())?;
-        self.solved
-            .borrow_mut()
-            .extend(unknown.iter().zip(found).map(|(&pipeline, best)| Solved {
-                pipeline,
-                question: Arc::clone(question),
-                best,
-            }));
-        Ok(pipelines
-            .iter()
-            .filter_map(|pipeline| known(pipeline)?)
-            .min_by(|one, other| question.compare(one, other)))
+        let by_goal = |one: &Candidate, other: &Candidate| question.compare(one, other);
+        let find = |costs: PipelineCosts<'a>| costs.best();
+        let best = self.first(question, (pipelines, reach), progress, (find, by_goal))?;
+        self.solved.borrow_mut().push(Solved {
+            pipelines: pipelines.to_vec(),
+            question: Arc::clone(question),
+            best: best.clone(),
+        });
+        Ok(best)
+    }
+
+    /// Returns the smallest number of stages of a split that fits in one of `pipelines`, on any
+    /// number of IPUs up to `stages` (those of one replica); `None` if none fits.
+    pub fn fewest_stages(
+        &self,
+        question: &Arc<Question>,
+        (pipelines, stages): (&[Pipeline], usize),
+        progress: &Progress,
+    ) -> Result<Option<usize>, SearchError> {
+        let reach = Reach {
+            stages,
+            ..question.reach_of_limits()
+        };
+        let by_stages = |one: &Candidate, other: &Candidate| one.ipus.cmp(&other.ipus);
+        let find = |costs: PipelineCosts<'a>| costs.on_fewest(stages);
+        let fewest = self.first(question, (pipelines, reach), progress, (find, by_stages))?;
+        Ok(fewest.map(|fewest| fewest.ipus))
+    }
+
+    /// Returns the first of the splits that `find` finds in each of `pipelines`, in the order of
+    /// `compare`; `None` if it finds none. What it finds must not become better with higher costs.
+    fn first(
+        &self,
+        question: &Arc<Question>,
+        (pipelines, reach): (&[Pipeline], Reach),
+        progress: &Progress,
+        (find, compare): (
+            impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>, SearchError> + Sync,
+            impl Fn(&Candidate, &Candidate) -> Ordering,
+        ),
+    ) -> Result<Option<Candidate>, SearchError> {
+        let mut open = pipelines.to_vec();
+        loop {
+            let found: Vec<Candidate> = self
+                .in_each(question, (&open, reach), progress, &find)?
+                .into_iter()
+                .flatten()
+                .collect();
+            open.retain(|&pipeline| found.iter().any(|one| one.pipeline == pipeline));
+            match found.into_iter().min_by(&compare) {
+                Some(first) if self.more_bytes(&first)?.is_some() => {}
+                first => return Ok(first),
+            }
+        }
     }
 
     /// Returns the split with the lowest peak in any of `pipelines`, whatever the limits; `None` if
@@ -207,48 +277,65 @@ impl<'a> Space<'a> {
         progress: &Progress,
     ) -> Result<Option<Candidate>, SearchError> {
         let limits = question.reach_of_limits();
-        let share = self.memory.recorded_peak() / question.ipus_of_replica(1).max(1) as u64;
-        let highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
+        let recorded = self.memory.recorded_fullest_tile();
+        let recorded = recorded.map_or(0, |(_, bytes)| bytes);
+        let share = recorded / question.ipus_of_replica(1).max(1) as u64;
+        let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
+        let mut open = pipelines.to_vec();
         let mut reach = Reach {
             bytes: limits.bytes.max(share + share / 4).min(highest),
             ..limits
         };
         loop {
-            let found = self.in_each(question, pipelines, reach, progress, |costs| {
-                Ok((costs.lowest()?, costs.has_all()))
-            })?;
-            let has_all = found.iter().all(|(_, has_all)| *has_all);
-            let lowest = found
-                .into_iter()
-                .filter_map(|(lowest, _)| lowest)
-                .min_by_key(Candidate::peak_bytes)
-                .filter(|lowest| lowest.peak_bytes() <= highest);
-            let is_lowest = |lowest: &Candidate| lowest.peak_bytes() <= reach.bytes;
-            let is_done = has_all || reach.bytes >= highest;
-            if is_done || lowest.as_ref().is_some_and(is_lowest) {
-                return Ok(lowest);
+            let find = |costs: PipelineCosts<'a>| Ok((costs.lowest()?, costs.has_all()));
+            let found = self.in_each(question, (&open, reach), progress, find)?;
+            let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
+            let candidates = || found.iter().filter_map(|(lowest, _)| lowest.as_ref());
+            let lowest = candidates()
+                .filter(|lowest| lowest.peak_bytes() <= highest)
+                .min_by_key(|lowest| lowest.peak_bytes());
+            let is_lowest = |lowest: &Candidate| is_done || lowest.peak_bytes() <= reach.bytes;
+            match lowest {
+                Some(lowest) if is_lowest(lowest) => {
+                    let Some(bytes) = self.more_bytes(lowest)? else {
+                        return Ok(Some(lowest.clone()));
+                    };
+                    // In the other pipelines, no split needs fewer bytes than known so far.
+                    highest = highest.min(bytes);
+                    let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
+                    open.retain(|&pipeline| {
+                        !candidates().any(|one| one.pipeline == pipeline && is_over(one))
+                    });
+                }
+                None if is_done => return Ok(None),
+                _ => reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest),
             }
-            reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest);
         }
     }
 
-    /// Returns the smallest number of stages of a split that fits in each of `pipelines`, on any
-    /// number of IPUs up to `stages` (those of one replica); `None` where none fits.
-    pub fn fewest_stages(
-        &self,
-        question: &Arc<Question>,
-        pipelines: &[Pipeline],
-        stages: usize,
-        progress: &Progress,
-    ) -> Result<Vec<Option<usize>>, SearchError> {
-        let reach = Reach {
-            stages,
-            ..question.reach_of_limits()
-        };
-        self.in_each(question, pipelines, reach, progress, |costs| {
-            let fewest = obedient(solve::fewest_stages(&costs.problem_on(stages)))?;
-            Ok(fewest.filter(|&fewest| fewest <= stages))
-        })
+    /// Returns the bytes on the fullest tile of `found`, if any of its stages needs more bytes than
+    /// `found` says; the fullest tiles of these stages become critical.
+    fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>, SearchError> {
+        let index = self.index_of(found.pipeline)?;
+        let one = &mut self.computed.borrow_mut()[index];
+        if one.tiles == ALL_TILES {
+            return Ok(None);
+        }
+        let stages = PlacedStage::of_split(found.solution.plan.stages());
+        let is_new = |stage: &&PlacedStage| !one.fullest.contains_key(stage);
+        let new: Vec<PlacedStage> = stages.iter().filter(is_new).cloned().collect();
+        let of_new = one.memory.fullest_tiles(&new);
+        one.fullest.extend(new.into_iter().zip(of_new));
+        let fullest = stages.iter().map(|stage| one.fullest[stage]);
+        let more: BTreeSet<u32> = fullest
+            .clone()
+            .zip(&found.peaks)
+            .filter(|((_, bytes), known)| bytes > known)
+            .map(|((tile, _), _)| tile)
+            .collect();
+        let highest = fullest.map(|(_, bytes)| bytes).max();
+        self.critical.borrow_mut().extend(&more);
+        Ok(highest.filter(|_| !more.is_empty()))
     }
 
     /// Returns `plan`, a split of the user, in the pipeline of `pipelines` in which it fits and is
@@ -260,7 +347,7 @@ impl<'a> Space<'a> {
     ) -> Result<Option<Candidate>, SearchError> {
         let mut best: Option<Candidate> = None;
         for &pipeline in pipelines {
-            let costs = self.without_costs(pipeline)?.costs(question);
+            let costs = self.known_costs(question, pipeline)?;
             let peaks = costs.memory.peaks(&PlacedStage::of_split(plan.stages()));
             let Some(score) = costs.score(plan, &peaks) else {
                 continue;
@@ -302,30 +389,56 @@ impl<'a> Space<'a> {
         })
     }
 
-    /// Returns the costs of ranges in `pipeline`, at least as far as `reach`.
+    /// Returns the request of `question` in `pipeline`, with the costs of ranges that are known.
+    pub fn known_costs(
+        &self,
+        question: &Arc<Question>,
+        pipeline: Pipeline,
+    ) -> Result<PipelineCosts<'a>, SearchError> {
+        let index = self.index_of(pipeline)?;
+        Ok(self.computed.borrow()[index].costs(question))
+    }
+
+    /// Prepares for many requests about splits in `pipelines` like `question`, whose ranges are then
+    /// computed on all tiles if that saves time.
+    pub fn prepare(
+        &self,
+        question: &Question,
+        pipelines: &[Pipeline],
+        progress: &Progress,
+    ) -> Result<(), SearchError> {
+        let reach = question.reach_of_limits();
+        if self.memory.layers() <= FEW_POSITIONS {
+            for some in pipelines.chunks(self.at_once(reach)) {
+                self.compute(some, (reach, ALL_TILES), progress)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the costs of ranges on all tiles in `pipeline`, at least as far as `reach`.
     pub fn costs(
         &self,
         question: &Arc<Question>,
         (pipeline, reach): (Pipeline, Reach),
         progress: &Progress,
     ) -> Result<PipelineCosts<'a>, SearchError> {
-        let index = self.compute(&[pipeline], reach, progress)?;
+        let index = self.compute(&[pipeline], (reach, ALL_TILES), progress)?;
         Ok(self.computed.borrow()[index[0]].costs(question))
     }
 
-    /// Returns the results of `of` in each of `pipelines`, in order, with the costs of ranges at
-    /// least as far as `reach`.
+    /// Returns the results of `of` in each of `pipelines`, in order, with the costs of ranges on all
+    /// critical tiles, at least as far as `reach`.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,
-        pipelines: &[Pipeline],
-        reach: Reach,
+        (pipelines, reach): (&[Pipeline], Reach),
         progress: &Progress,
         of: impl Fn(PipelineCosts<'a>) -> Result<R, SearchError> + Sync,
     ) -> Result<Vec<R>, SearchError> {
         let mut results = Vec::new();
         for some in pipelines.chunks(self.at_once(reach)) {
-            let indices = self.compute(some, reach, progress)?;
+            let indices = self.compute(some, (reach, self.critical()), progress)?;
             let costs: Vec<_> = {
                 let computed = self.computed.borrow();
                 indices
@@ -350,12 +463,19 @@ impl<'a> Space<'a> {
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Computes the costs of ranges as far as `reach` in those of `pipelines` that lack them, in
-    /// one pass over the tiles. Returns the index of each pipeline in `computed`.
+    /// Returns the number of critical tiles; [`ALL_TILES`] if there are too many.
+    fn critical(&self) -> usize {
+        let critical = self.critical.borrow().len();
+        let is_many = critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
+        if is_many { ALL_TILES } else { critical }
+    }
+
+    /// Computes the costs of ranges as far as `reach` in those of `pipelines` that lack them, on the
+    /// first `tiles` critical tiles. Returns the index of each pipeline in `computed`.
     fn compute(
         &self,
         pipelines: &[Pipeline],
-        reach: Reach,
+        (reach, tiles): (Reach, usize),
         progress: &Progress,
     ) -> Result<Vec<usize>, SearchError> {
         let indices = pipelines
@@ -366,7 +486,7 @@ impl<'a> Space<'a> {
         let lacking: Vec<usize> = indices
             .iter()
             .copied()
-            .filter(|&index| !computed[index].reach.covers(reach))
+            .filter(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < tiles)
             .collect();
         if lacking.is_empty() {
             return Ok(indices);
@@ -374,14 +494,27 @@ impl<'a> Space<'a> {
         let reach = lacking
             .iter()
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
+        // What is known on some tiles is raised by the others.
+        let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
+        let known = |&index: &usize| match is_kept(&computed[index]) {
+            true => computed[index].tiles,
+            false => 0,
+        };
+        let known = lacking.iter().map(known).min().unwrap_or(0);
+        let critical = self.critical.borrow();
+        let added = critical.get(known..tiles);
         let models: Vec<_> = lacking
             .iter()
             .map(|&index| (&*computed[index].memory, reach.bytes))
             .collect();
-        let costs = MemoryModel::costs_in_all(&models, reach.stages, progress)?;
+        let costs = MemoryModel::costs_in_all((&models, reach.stages), added, progress)?;
         for (index, ranges) in lacking.into_iter().zip(costs) {
-            computed[index].ranges = ranges.into();
-            computed[index].reach = reach;
+            let one = &mut computed[index];
+            match is_kept(one) && one.tiles > 0 {
+                true => Arc::make_mut(&mut one.ranges).raise_to(&ranges),
+                false => one.ranges = ranges.into(),
+            }
+            (one.reach, one.tiles) = (reach, tiles);
         }
         drop_others(&mut computed, &indices);
         Ok(indices)
@@ -415,13 +548,10 @@ impl<'a> Space<'a> {
             times,
             ranges: Arc::default(),
             reach: Reach::default(),
+            tiles: 0,
+            fullest: HashMap::new(),
         });
         Ok(computed.len() - 1)
-    }
-
-    fn without_costs(&self, pipeline: Pipeline) -> Result<Computed<'a>, SearchError> {
-        let index = self.index_of(pipeline)?;
-        Ok(self.computed.borrow()[index].clone())
     }
 
     /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
@@ -466,7 +596,7 @@ fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     for (index, one) in computed.iter_mut().enumerate() {
         if !indices.contains(&index) {
             one.ranges = Arc::default();
-            one.reach = Reach::default();
+            (one.reach, one.tiles) = (Reach::default(), 0);
         }
     }
 }

@@ -62,8 +62,8 @@ impl MemoryModel<'_> {
     /// # Errors
     /// If one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
-        let costs = Self::costs_in_all(&[(self, limit)], self.layers(), &Progress::new())?;
-        Ok(of_one(costs))
+        let all = (&[(self, limit)][..], self.layers());
+        Ok(of_one(Self::costs_in_all(all, None, &Progress::new())?))
     }
 
     /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
@@ -78,26 +78,31 @@ impl MemoryModel<'_> {
 
     /// Computes [`MemoryModel::range_costs`] for several pipelines of one model in one pass over
     /// the tiles. `pipelines` has the model in each pipeline, with the limit in bytes on each tile;
-    /// tables come in this order. Splits have at most `stages` stages. Each tile that is done
-    /// advances `progress` by one.
+    /// tables come in this order. Splits have at most `stages` stages. With `tiles`, only these
+    /// tiles are examined, so that a range may need more than its table says. Each tile that is
+    /// done advances `progress` by one.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
     pub(crate) fn costs_in_all(
-        pipelines: &[(&Self, u64)],
-        stages: usize,
+        (pipelines, stages): (&[(&Self, u64)], usize),
+        tiles: Option<&[u32]>,
         progress: &Progress,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         let Some((model, _)) = pipelines.first() else {
             return Ok(Vec::new());
         };
-        let tiles = model.model.variables.tiles();
-        let task = progress.begin("computing ranges of layers", tiles.into());
+        let order = match tiles {
+            Some(tiles) => tiles.iter().map(|&tile| tile..tile + 1).collect(),
+            None => model.in_groups(),
+        };
+        let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
+        let task = progress.begin("computing ranges of layers", count as u64);
         let pipelines = pipelines
             .iter()
             .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
             .collect();
-        Self::costs_on(model.in_groups(), pipelines, &task)
+        Self::costs_on(order, pipelines, &task)
     }
 
     /// Computes the bytes on the fullest tile of every range that begins at one of the positions

@@ -119,12 +119,18 @@ impl MemoryModel<'_> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Computes the highest bytes on the fullest tile of each of `stages`, in their order. Faster
-    /// than [`MemoryModel::placed_stages`], since late restores are not computed.
+    /// Computes the bytes on the fullest tile of each of `stages`, in their order.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
+        let tiles = self.fullest_tiles(stages).into_iter();
+        tiles.map(|(_, bytes)| bytes).collect()
+    }
+
+    /// Computes the fullest tile of each of `stages`, in their order, and its bytes. Faster than
+    /// [`MemoryModel::placed_stages`], since late restores are not computed.
+    pub(crate) fn fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
         self.compute(stages, Wanted::All)
             .iter()
-            .map(StageMemory::max_tile_bytes)
+            .map(|stage| (stage.max_tile() as u32, stage.max_tile_bytes()))
             .collect()
     }
 

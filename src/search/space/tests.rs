@@ -301,12 +301,7 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
         if limits > 1 && stages > limits {
             continue;
         }
-        let fewest =
-            model
-                .space
-                .fewest_stages(question, &model.pipelines(), stages, &Progress::new());
-        let fewest = fewest.expect(at);
-        for (tried, fewest) in model.tried.iter().zip(fewest) {
+        for tried in &model.tried {
             let mut request = question.request.clone();
             let pipeline = tried.memory.pipeline();
             let replicas = pipeline.replicas.max(request.options.replicas()) as usize;
@@ -314,7 +309,9 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
             let all = tried.candidates(&model.space.question(request));
             let fitting = all.iter().filter(|found| found.fits);
             let expected = fitting.map(|found| found.solution.score.stages).min();
-            assert_eq!(fewest, expected, "{at} {pipeline:?} {stages}");
+            let (space, asked) = (&model.space, (&[pipeline][..], stages));
+            let fewest = space.fewest_stages(question, asked, &Progress::new());
+            assert_eq!(fewest.expect(at), expected, "{at} {pipeline:?} {stages}");
         }
     }
 }
@@ -400,10 +397,10 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
                 bytes: model.random.one_of(&all),
                 stages: 1 + model.random.below(6) as usize,
             };
-            let costs = model
-                .space
-                .in_each(&question, &pipelines, reach, &Progress::new(), Ok);
-            for (tried, costs) in model.tried.iter().zip(costs.expect("few places")) {
+            for (tried, &pipeline) in model.tried.iter().zip(&pipelines) {
+                let asked = (pipeline, reach);
+                let costs = model.space.costs(&question, asked, &Progress::new());
+                let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
                 for ((range, after), &peak) in &tried.peaks {
                     if *after >= reach.stages {
