@@ -91,16 +91,12 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the answer to `request` if it fits, otherwise `None`.
     pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let groups = self.pipelines(request)?;
-        for (number, pipelines) in groups.iter().enumerate() {
+        for pipelines in self.pipelines(request)? {
             for level in self.levels(request) {
-                let level = level?;
-                if number == 1 {
-                    // One pass over the tiles computes the costs of all later groups.
-                    level.best(request, &groups[1..].concat(), self.progress)?;
-                }
-                if let Some(answer) = level.best(request, pipelines, self.progress)? {
-                    return self.with_whole_layers(request, answer, pipelines).map(Some);
+                if let Some(answer) = level?.best(request, &pipelines, self.progress)? {
+                    return self
+                        .with_whole_layers(request, answer, &pipelines)
+                        .map(Some);
                 }
             }
         }

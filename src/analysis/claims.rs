@@ -318,7 +318,7 @@ impl<'s> Answers<'s, '_> {
         let replicas = options.replicas().max(1) as usize;
         let mut claims = Vec::new();
         for ipus in (replicas..=most).step_by(replicas) {
-            claims.extend(self.answered(request.changed().with_ipus(ipus))?);
+            claims.extend(self.answered(request.changed().without_given().with_ipus(ipus))?);
         }
         Ok(claims)
     }
@@ -354,7 +354,7 @@ impl<'s> Answers<'s, '_> {
                 if ipus % replicas > 0 {
                     continue;
                 }
-                rows.extend(self.row(request, answer, (pipeline, ipus))?);
+                rows.extend(self.row(request, (pipeline, ipus))?);
             }
         }
         let first = self.claim(answer, Vec::new())?;
@@ -362,12 +362,11 @@ impl<'s> Answers<'s, '_> {
         Ok(front)
     }
 
-    /// Returns the best split of `pipeline` on `ipus` IPUs with the layers of `answer`; `None` if
-    /// none fits, or if it has fewer stages than there are IPUs.
+    /// Returns the best split of `pipeline` on `ipus` IPUs; `None` if none fits, or if it has fewer
+    /// stages than there are IPUs.
     fn row(
         &self,
         request: &Request,
-        answer: &Answer<'_, 's>,
         (pipeline, ipus): (Pipeline, usize),
     ) -> Result<Option<Claim<'s>>> {
         let mut changed = request.changed().with_ipus(ipus);
@@ -381,9 +380,7 @@ impl<'s> Answers<'s, '_> {
         if pipeline.state.is_sharded() {
             changed = changed.with_replicas(pipeline.replicas as usize);
         }
-        let row = answer
-            .level
-            .best(&changed.request, &[pipeline], self.progress)?;
+        let row = self.fitting(&changed.request)?;
         row.filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus)
             .map(|row| self.claim(&row, changed.change))
             .transpose()

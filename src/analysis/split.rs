@@ -150,7 +150,7 @@ impl<'s> Answers<'s, '_> {
         let Some(answer) = self.answer(request)? else {
             return self.contradicted(request);
         };
-        let costs = self.costs(&answer, reach(request, &answer))?;
+        let costs = self.costs(&answer, self.reach(request, &answer)?)?;
         let task = self.progress.begin("computing stages", 0);
         let shown = ShownSplit::of(&costs, Some(&answer.best))?;
         drop(task);
@@ -210,6 +210,27 @@ impl<'s> Answers<'s, '_> {
         Ok(candidates)
     }
 
+    /// Returns the ranges whose costs the report of `request` needs: all of them if it shows other
+    /// splits or moved cuts.
+    fn reach(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Reach> {
+        let (options, best) = (&request.options, &answer.best);
+        let is_moved = options.what_if && answer.may_have_all();
+        let moved = match is_moved {
+            true => self.numbers_to_try(request, best)?.pop(),
+            false => None,
+        };
+        let stages = best.ipus.max(best.solution.score.stages);
+        let limit = answer.question.request.highest_limit();
+        Ok(Reach {
+            bytes: if is_moved || options.moves {
+                u64::MAX
+            } else {
+                limit
+            },
+            stages: stages.max(moved.unwrap_or(0)),
+        })
+    }
+
     /// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: all
     /// up to 16, and beyond it powers of 2 and the neighbours of the answer's number. If each IPU
     /// has a memory of its own, none above the number of IPUs of the answer.
@@ -231,22 +252,6 @@ impl Answer<'_, '_> {
     /// Returns whether the model is small enough for the costs of all ranges.
     fn may_have_all(&self) -> bool {
         self.level.layers.placement.positions.len() <= PipelineCosts::MAX_TRIED_POSITIONS
-    }
-}
-
-/// Returns the ranges whose costs the report of `request` needs: all of them if it shows other
-/// splits or moved cuts.
-fn reach(request: &Request, answer: &Answer<'_, '_>) -> Reach {
-    let options = &request.options;
-    let stages = answer.best.ipus.max(answer.best.solution.score.stages);
-    let is_all = options.moves || options.what_if && answer.may_have_all();
-    Reach {
-        bytes: if is_all {
-            u64::MAX
-        } else {
-            answer.question.request.highest_limit()
-        },
-        stages,
     }
 }
 

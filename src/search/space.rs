@@ -58,7 +58,7 @@ impl Reach {
 
 /// If more than one in this number of tiles is critical, ranges are computed on all tiles: one pass
 /// over neighbouring tiles takes less time than several over single ones.
-const TILES_OF_A_CRITICAL_ONE: usize = 8;
+const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
 /// With at most this number of positions, ranges on all tiles are computed in about the same time as
 /// the stages of one split.
@@ -230,7 +230,7 @@ impl<'a> Space<'a> {
         progress: &Progress,
     ) -> Result<Option<usize>, SearchError> {
         let reach = Reach {
-            stages,
+            stages: stages.next_power_of_two(),
             ..question.reach_of_limits()
         };
         let by_stages = |one: &Candidate, other: &Candidate| one.ipus.cmp(&other.ipus);
@@ -251,16 +251,17 @@ impl<'a> Space<'a> {
             impl Fn(&Candidate, &Candidate) -> Ordering,
         ),
     ) -> Result<Option<Candidate>, SearchError> {
-        let mut open = pipelines.to_vec();
+        let (mut open, mut tiles) = (pipelines.to_vec(), 0);
         loop {
-            let found: Vec<Candidate> = self
-                .in_each(question, (&open, reach), progress, &find)?
-                .into_iter()
-                .flatten()
-                .collect();
-            open.retain(|&pipeline| found.iter().any(|one| one.pipeline == pipeline));
+            let found = self.in_each(question, (&open, reach, tiles), progress, &find)?;
+            let (fitting, found): (Vec<Pipeline>, Vec<Candidate>) = open
+                .iter()
+                .zip(found)
+                .filter_map(|(&pipeline, found)| Some((pipeline, found?)))
+                .unzip();
+            open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first)?.is_some() => {}
+                Some(first) if self.more_bytes(&first)?.is_some() => tiles = self.critical(),
                 first => return Ok(first),
             }
         }
@@ -281,17 +282,18 @@ impl<'a> Space<'a> {
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
         let share = recorded / question.ipus_of_replica(1).max(1) as u64;
         let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
-        let mut open = pipelines.to_vec();
+        let (mut open, mut tiles) = (pipelines.to_vec(), 0);
         let mut reach = Reach {
             bytes: limits.bytes.max(share + share / 4).min(highest),
             ..limits
         };
         loop {
             let find = |costs: PipelineCosts<'a>| Ok((costs.lowest()?, costs.has_all()));
-            let found = self.in_each(question, (&open, reach), progress, find)?;
+            let found = self.in_each(question, (&open, reach, tiles), progress, find)?;
             let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
-            let candidates = || found.iter().filter_map(|(lowest, _)| lowest.as_ref());
-            let lowest = candidates()
+            let lowest = found
+                .iter()
+                .filter_map(|(lowest, _)| lowest.as_ref())
                 .filter(|lowest| lowest.peak_bytes() <= highest)
                 .min_by_key(|lowest| lowest.peak_bytes());
             let is_lowest = |lowest: &Candidate| is_done || lowest.peak_bytes() <= reach.bytes;
@@ -300,12 +302,16 @@ impl<'a> Space<'a> {
                     let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
-                    // In the other pipelines, no split needs fewer bytes than known so far.
+                    // No split of a pipeline needs less than is known so far.
                     highest = highest.min(bytes);
+                    tiles = self.critical();
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
-                    open.retain(|&pipeline| {
-                        !candidates().any(|one| one.pipeline == pipeline && is_over(one))
-                    });
+                    open = open
+                        .into_iter()
+                        .zip(&found)
+                        .filter(|(_, (lowest, _))| !lowest.as_ref().is_some_and(is_over))
+                        .map(|(pipeline, _)| pipeline)
+                        .collect();
                 }
                 None if is_done => return Ok(None),
                 _ => reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest),
@@ -334,7 +340,13 @@ impl<'a> Space<'a> {
             .map(|((tile, _), _)| tile)
             .collect();
         let highest = fullest.map(|(_, bytes)| bytes).max();
-        self.critical.borrow_mut().extend(&more);
+        let mut critical = self.critical.borrow_mut();
+        let new: Vec<u32> = more
+            .iter()
+            .copied()
+            .filter(|tile| !critical.contains(tile))
+            .collect();
+        critical.extend(new);
         Ok(highest.filter(|_| !more.is_empty()))
     }
 
@@ -427,18 +439,18 @@ impl<'a> Space<'a> {
         Ok(self.computed.borrow()[index[0]].costs(question))
     }
 
-    /// Returns the results of `of` in each of `pipelines`, in order, with the costs of ranges on all
-    /// critical tiles, at least as far as `reach`.
+    /// Returns the results of `of` in each of `pipelines`, in order, with the costs of ranges at least
+    /// on the first `tiles` critical tiles and as far as `reach`.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,
-        (pipelines, reach): (&[Pipeline], Reach),
+        (pipelines, reach, tiles): (&[Pipeline], Reach, usize),
         progress: &Progress,
         of: impl Fn(PipelineCosts<'a>) -> Result<R, SearchError> + Sync,
     ) -> Result<Vec<R>, SearchError> {
         let mut results = Vec::new();
         for some in pipelines.chunks(self.at_once(reach)) {
-            let indices = self.compute(some, (reach, self.critical()), progress)?;
+            let indices = self.compute(some, (reach, tiles), progress)?;
             let costs: Vec<_> = {
                 let computed = self.computed.borrow();
                 indices
@@ -470,12 +482,12 @@ impl<'a> Space<'a> {
         if is_many { ALL_TILES } else { critical }
     }
 
-    /// Computes the costs of ranges as far as `reach` in those of `pipelines` that lack them, on the
-    /// first `tiles` critical tiles. Returns the index of each pipeline in `computed`.
+    /// Computes the costs of ranges on all critical tiles, in those of `pipelines` that lack them as
+    /// far as `reach` or on the first `tiles` of these. Returns the index of each pipeline in `computed`.
     fn compute(
         &self,
         pipelines: &[Pipeline],
-        (reach, tiles): (Reach, usize),
+        (reach, least): (Reach, usize),
         progress: &Progress,
     ) -> Result<Vec<usize>, SearchError> {
         let indices = pipelines
@@ -486,7 +498,7 @@ impl<'a> Space<'a> {
         let lacking: Vec<usize> = indices
             .iter()
             .copied()
-            .filter(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < tiles)
+            .filter(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < least)
             .collect();
         if lacking.is_empty() {
             return Ok(indices);
@@ -494,6 +506,7 @@ impl<'a> Space<'a> {
         let reach = lacking
             .iter()
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
+        let tiles = least.max(self.critical());
         // What is known on some tiles is raised by the others.
         let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
         let known = |&index: &usize| match is_kept(&computed[index]) {

@@ -179,24 +179,20 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
                 };
                 assert!(!rows[..n].iter().any(beats), "row {n}");
             }
-            check_all_tried(answers, &asked, (&answer, &front));
+            check_all_tried(answers, &asked, &front);
         }
     });
 }
 
 /// Checks that a row beats each configuration that was tried, or differs little from it, unless
 /// there are as many rows as a plan may have.
-fn check_all_tried<'s>(
-    answers: &Answers<'s, '_>,
-    asked: &Request,
-    (answer, front): (&Answer<'_, 's>, &Front<'s>),
-) {
+fn check_all_tried(answers: &Answers<'_, '_>, asked: &Request, front: &Front<'_>) {
     if front.rows.len() == MAX_ROWS {
         return;
     }
     for &ipus in &front.ipus {
         for &pipeline in &front.pipelines {
-            let tried = answers.row(asked, answer, (pipeline, ipus));
+            let tried = answers.row(asked, (pipeline, ipus));
             let Some(tried) = tried.expect("an answer") else {
                 continue;
             };

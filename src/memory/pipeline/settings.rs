@@ -194,6 +194,7 @@ impl PipelineOptions {
             ..Pipeline::default()
         }
         .with_state(self.state.unwrap_or_default(), self.replicas)
+        .in_effect()
     }
 
     /// Returns the places of optimizer state to try, in groups one after the other until the model
