@@ -111,9 +111,11 @@ impl<'a> Commands<'a> {
 
     /// Returns the command that gives the answer to the request of the run with these changes.
     pub fn changed(&self, change: &[Word]) -> String {
+        let mut own = self.own();
+        own.0.extend(self.options.judged.iter().cloned());
         change
             .iter()
-            .fold(self.own(), |command, word| match word {
+            .fold(own, |command, word| match word {
                 Word::Set(option, value) => command.with(option, value),
                 Word::Add(option, value) => command.and(option, value),
                 Word::Without(option) => command.without(&[option]),

@@ -52,7 +52,8 @@ impl CommandLine {
         options.arguments = arguments
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
-        options.repeated = repeated(&command, &matches);
+        options.repeated = repeated(&command, &matches, words(REPEATED));
+        options.judged = repeated(&command, &matches, words("splits layers_per_ipu"));
         options.is_bare = is_bare(&options, &matches);
         options.results.plan |= options.is_bare;
         options.no_effect = NoEffect::find(&command, &matches, options.is_bare);
@@ -70,9 +71,13 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     !has_page && !results.any(|id| is_given(matches, id))
 }
 
-/// Returns the arguments of the options in [`REPEATED`] that were given, each option with its value
-/// as one argument.
-fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
+/// Returns the arguments of those of the options `ids` (clap ids of options or groups) that were
+/// given, each option with its value as one argument.
+fn repeated<'a>(
+    command: &clap::Command,
+    matches: &ArgMatches,
+    ids: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
     let members = |id: &str| {
         let group = command.get_groups().find(|group| *group.get_id() == id);
         group.map_or_else(
@@ -80,8 +85,7 @@ fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
             |group| group.get_args().map(ToString::to_string).collect(),
         )
     };
-    words(REPEATED)
-        .flat_map(members)
+    ids.flat_map(members)
         .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
         .filter_map(|id| {
             let argument = command.get_arguments().find(|arg| *arg.get_id() == id)?;

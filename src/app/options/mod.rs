@@ -96,6 +96,10 @@ pub struct Options {
     #[arg(skip)]
     pub repeated: Vec<String>,
 
+    /// The argument that gives the split to judge, with its value; empty if none is judged.
+    #[arg(skip)]
+    pub judged: Vec<String>,
+
     /// The first option that affects no requested result, if there is one.
     #[arg(skip)]
     pub no_effect: Option<NoEffect>,
