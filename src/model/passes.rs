@@ -14,7 +14,7 @@ use super::{UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
 use crate::witnesses::Contradiction;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
@@ -105,13 +105,16 @@ pub(super) fn mark_updates(
 /// An operation without results changes a parameter. It is an update if it begins after half of the
 /// bytes of parameters were read, and uses nothing that was made before. This is not so where
 /// inference writes a cache or running statistics: each layer writes its own before the next layer
-/// begins. A parameter that any other operation without results uses does not count.
+/// begins. A parameter that any other operation without results uses does not count. Nor do a
+/// weight and a bias that the last operation uses, which may be the head of a language model: its
+/// result goes to the host, and the weight is also that of the embedding.
 pub(super) fn updates_without_backward(
     named: (&[OperationGroup], &UseSets, &[Label]),
     live: (&VariableGroups, &LiveClasses),
 ) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
+    const LAST: u8 = 4;
     let ((groups, sets, labels), (variables, classes)) = (named, live);
     let number = NUMBER_BYTES * u64::from(variables.tiles());
     let updates = |start| {
@@ -143,17 +146,29 @@ pub(super) fn updates_without_backward(
         rest <= read / 2
     });
     let updates = updates(half?.0);
+    let last_step = |&group: &usize| groups[group].window.map(|(_, last)| last);
+    let last = (0..groups.len())
+        .filter(|&group| updates[group])
+        .max_by_key(last_step);
     let mut changes = vec![0; sets.len()];
     for (set, smaller, group) in sets.iter() {
         let change = match without_results[group as usize] {
+            true if Some(group as usize) == last => LAST,
             true if updates[group as usize] => UPDATED,
             true => CHANGED,
             false => 0,
         };
         changes[set as usize] = changes[smaller as usize] | change;
     }
-    let is_updated = |&&(_, _, set): &&(u32, u64, u32)| changes[set as usize] == UPDATED;
-    let updated = parameters.iter().filter(is_updated);
+    let changes = &changes;
+    let sets_with = |change| {
+        let change_of = move |&&(_, _, set): &&(u32, u64, u32)| changes[set as usize] == change;
+        parameters.iter().filter(change_of)
+    };
+    let of_last: FxHashSet<u32> = sets_with(LAST).map(|&(_, _, set)| set).collect();
+    let is_head = of_last.len() <= 2;
+    let last = sets_with(LAST).filter(|_| !is_head);
+    let updated = sets_with(UPDATED).chain(last);
     let updated: u64 = updated.map(|&(_, bytes, _)| bytes).sum();
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }

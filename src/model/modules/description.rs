@@ -5,7 +5,7 @@
 use super::evidence::LARGE;
 use super::paths::shared;
 use super::which_are_layers::Lengths;
-use super::{ModuleLayer, ModuleLayers};
+use super::{ForwardModules, ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -93,14 +93,37 @@ impl ModuleLayers {
         .map(Option::unwrap_or_default)
     }
 
+    /// Returns whether a module is in In or Out that has the same types of operations as a module
+    /// in other layers. `layers` is as for [`descriptions`](Self::descriptions).
+    fn has_block_outside(&self, layers: &[u32]) -> bool {
+        let ForwardModules {
+            tree,
+            sums,
+            forward,
+            ..
+        } = &*self.modules;
+        let (inside, outside): (Vec<_>, Vec<_>) = self
+            .layers
+            .iter()
+            .map(|layer| &tree.nodes[self.modules.module(&layer.nodes)].operations)
+            .partition(|run| layers[forward[run.start] as usize] != 0);
+        let inside: FxHashSet<u64> = inside.into_iter().map(|run| sums.likeness(run)).collect();
+        outside
+            .into_iter()
+            .any(|run| inside.contains(&sums.likeness(run)))
+    }
+
     /// Returns whether other layers describe the model as well as its modules do: each is a single
-    /// run, the description is no longer, the longest has no more operations than the longest
+    /// run, In and Out have no module like those in layers, the description is no longer, the longest has no more operations than the longest
     /// module layer, and the largest at most half as many bytes again as the largest module layer
     /// (or a quarter of all bytes). `layers` is as for [`descriptions`](Self::descriptions).
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let mut runs = self.runs_of(layers).into_iter();
         if !runs.all(|(layer, _)| layer == 0 || seen.insert(layer)) {
+            return false;
+        }
+        if self.has_block_outside(layers) {
             return false;
         }
         let [own, other] = self.descriptions(layers);
