@@ -323,7 +323,7 @@ const addTriedBest = (tool, own) => {
     row.dataset.fits = String(fits);
     const rank = isLowest || (isSame && !best.fits) ? 'with the lowest peak'
       : isSame ? 'that is the best' : 'that is the best within the limits of the run';
-    write(row, [`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `, [peak, '/given/best/fullest_tile_bytes'],
+    write(row, [`Of these layers, the split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `, [peak, '/given/best/fullest_tile_bytes'],
       ` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `, [cutBytes, '/given/best/cut_bytes'], ' bytes',
       slowest !== null && '; its slowest stage takes ', slowest !== null && [slowest, '/given/best/slowest_stage_cycles'], slowest !== null && ' cycles',
       isSame || isLowest ? '.' : '. With other limits another split may be better: run the command.'], 'now');
