@@ -18,7 +18,6 @@ fn next_steps(run: &Run) -> Vec<String> {
 /// first was printed by the command before.
 #[cfg(unix)]
 #[test]
-#[ignore = "expects what was printed before every statement became an answer"]
 fn a_new_user_needs_no_more_than_what_is_printed() {
     let folder = TempDir::new().expect("a folder");
     let report = folder.path().join("report");

@@ -105,7 +105,7 @@ impl Case {
         self
     }
 
-    /// Changes the texts of the string table, and trusts the debug file.
+    /// Changes the texts of the string table, and accepts the debug file, without a verdict.
     pub fn names(self, change: impl Fn(&str) -> String) -> Self {
         self.cbor(|_, strings| {
             for string in strings {
@@ -151,7 +151,9 @@ impl Case {
     pub fn same(&self) -> Run {
         static EXPECTED: LazyLock<Run> = LazyLock::new(|| Case::new().run(SOLVE));
         let run = self.run(SOLVE);
-        assert_eq!(run.exits(EXPECTED.code).out, EXPECTED.out, "{}", run.of);
+        let lacks_verdict = self.trusts && run.code == 3;
+        assert!(run.code == EXPECTED.code || lacks_verdict, "{run:?}");
+        assert_eq!(run.out, EXPECTED.out, "{}", run.of);
         run
     }
 }

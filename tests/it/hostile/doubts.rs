@@ -111,7 +111,6 @@ fn run(case: &Case, limit: i64, more: &str) -> Run {
 const SOLVE: &str = "--solve --num-ipus=4 --format=json";
 
 #[test]
-#[ignore = "expects what was printed before every statement became an answer"]
 fn damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
     let pairs: Vec<_> = pairs(&ONE_IPU_FIXTURES, &DAMAGES, 25).collect();
     let verdicts = each(&pairs, |&(&name, &damage)| {

@@ -76,7 +76,6 @@ fn layers_per_ipu(report: &Value) -> Vec<u64> {
 /// Two moments of 32 bits take 96 MiB for each layer, 673 MiB of 897 for seven layers, and 238 MiB
 /// for the table of words, which takes 358 to 477 MiB in its update.
 #[test]
-#[ignore = "takes minutes since a refusal tries every place of optimizer state"]
 fn it_fits_on_four_ipus_as_published() {
     let folder = TempDir::new().expect("a folder");
     generate(folder.path());

@@ -3,7 +3,7 @@
 use super::super::pipelines::drawn::{self, cases};
 use super::super::places;
 use popliner::analysis::{Analysis, Compilation, CompilationOptions, JudgedSplit, Layers, Request};
-use popliner::memory::PipelineOptions;
+use popliner::memory::{PipelineOptions, StatePlace};
 use popliner::model::{LayerOptions, LayerOrder, LayerSource};
 use popliner::report::{Fit, FitComparison, Report};
 use popliner::search::SearchOptions;
@@ -161,6 +161,7 @@ fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report 
                 schedule: Some(pipeline.schedule),
                 recompute: Some(pipeline.recompute),
                 accumulator: pipeline.accumulator,
+                state: Some(StatePlace::OnChip),
                 ..PipelineOptions::default()
             },
             ..SearchOptions::default()

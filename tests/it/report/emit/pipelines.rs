@@ -62,7 +62,6 @@ fn with_usual(form: &str, options: &str, is_training: bool) -> Value {
 }
 
 #[test]
-#[ignore = "expects what was printed before every statement became an answer"]
 fn the_options_are_those_of_the_pipeline_that_was_computed() {
     for (options, poptorch, popart, keras) in PIPELINES {
         let is_training = !options.is_empty();
@@ -70,7 +69,13 @@ fn the_options_are_those_of_the_pipeline_that_was_computed() {
             true => "training-pipeline",
             false => "popart-bert-inference",
         };
-        let mut all = vec!["--num-ipus=4"];
+        let ipus = match options.contains("--replicas=2") {
+            true => "--num-ipus=8",
+            false => "--num-ipus=4",
+        };
+        let mut all = vec![ipus];
+        let is_open = is_training && !options.contains("--optimizer-state");
+        all.extend(is_open.then_some("--optimizer-state=on-chip"));
         all.extend(options.split_whitespace());
         for (form, expected) in [("poptorch", poptorch), ("popart", popart), ("keras", keras)] {
             let (stages, text) = emitted(fixture, &all, form);
