@@ -189,7 +189,7 @@ impl<'s> Answers<'s, '_> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // What does not fit either is said only if the user asked for explanations.
+            // An option with which nothing fits either is only mentioned by `--explain`.
             let answered = match request.options.moves {
                 true => self.answered(changed),
                 false => self.answered_if_fitting(changed),

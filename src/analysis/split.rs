@@ -215,9 +215,10 @@ impl<'s> Answers<'s, '_> {
     fn reach(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Reach> {
         let (options, best) = (&request.options, &answer.best);
         let is_moved = options.what_if && answer.may_have_all();
-        let moved = match is_moved {
-            true => self.numbers_to_try(request, best)?.pop(),
-            false => None,
+        let moved = if is_moved {
+            self.numbers_to_try(request, best)?.pop()
+        } else {
+            None
         };
         let stages = best.ipus.max(best.solution.score.stages);
         let limit = answer.question.request.highest_limit();

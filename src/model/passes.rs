@@ -2,8 +2,8 @@
 //! Contexts say which operations are backward; the first step of the first of them starts the
 //! backward pass. If contexts mark none, the order of modules shows where it starts. All other
 //! operations are forward or backward by their steps, also those of functions that are called
-//! several times, since contexts inside the body of a function do not distinguish its calls. If no name marks updates of weights, the
-//! variables that operations use show which are updates.
+//! several times, since contexts inside the body of a function do not distinguish its calls. If no
+//! name marks updates of weights, the variables that operations use show which are updates.
 
 mod module_order;
 

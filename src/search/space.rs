@@ -507,7 +507,8 @@ impl<'a> Space<'a> {
             .iter()
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
         let tiles = least.max(self.critical());
-        // What is known on some tiles is raised by the others.
+        // A table with this reach keeps the peaks of the tiles that it covers; only the tiles after
+        // them are computed.
         let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
         let known = |&index: &usize| match is_kept(&computed[index]) {
             true => computed[index].tiles,

@@ -184,8 +184,8 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
     });
 }
 
-/// Checks that a row beats each configuration that was tried, or differs little from it, unless
-/// there are as many rows as a plan may have.
+/// Checks that every configuration that the plan tried is beaten by a row of the plan, or differs
+/// little from one. A plan with [`MAX_ROWS`] rows is not checked, since it leaves configurations out.
 fn check_all_tried(answers: &Answers<'_, '_>, asked: &Request, front: &Front<'_>) {
     if front.rows.len() == MAX_ROWS {
         return;

@@ -342,7 +342,7 @@ fn pipeline_splits_is_yaml_and_begins_each_ipu() {
         for (entry, layers) in entries.iter().zip(starts.clone()) {
             let first = *layers.first().unwrap_or(&"Out");
             let mut modules = entry.split('/');
-            // What runs after the last block begins with another module.
+            // A stage with only Out begins with a module after the blocks, which has another name.
             let is_its = first == "Out" || modules.any(|name| name == first);
             assert!(*entry == format!("<{first}>") || is_its, "{text}");
         }

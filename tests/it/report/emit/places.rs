@@ -14,7 +14,7 @@ fn poptorch_places_everything_as_the_split_does() {
             return;
         };
         let blocks = numbered(&found["blocks"]);
-        // What runs before the first block is on IPU 0, and a block continues until the next one.
+        // A `BeginBlock` lasts until the next one, and operations before the first one run on IPU 0.
         let mut ipu = 0;
         for (layer, stage) in placed(&stages) {
             // Some profiles have the paths of modules.
