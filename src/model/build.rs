@@ -6,7 +6,7 @@ use super::cycles;
 use super::flow::FlowUses;
 use super::names;
 use super::nearly_always_live;
-use super::operations::{self, Operation, OperationContexts, UnnamedOperation, UnnamedOperations};
+use super::operations::{self, Operation, UnnamedOperation, UnnamedOperations};
 use super::passes;
 use super::profile_lookup::ProfileLookup;
 use super::recording::{self, Label, Recording, TensorKind};
@@ -45,7 +45,7 @@ struct NamedOperations {
 impl NamedOperations {
     fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, FileError> {
         let programs = &profile.programs;
-        let found = operations::find(programs, OperationContexts::new(debug_info))?;
+        let found = operations::find(programs, debug_info)?;
         let (mut operations, paths_with_pairs) = names::name_all(&found, programs, debug_info)?;
         let steps = StepIndex::new(programs, &profile.steps);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {

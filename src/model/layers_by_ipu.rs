@@ -1,7 +1,7 @@
 //! Which layers run on each IPU of a compiled pipeline (docs/model.md, "A compiled
 //! pipeline").
 
-use super::operations::{self, OperationContexts, UnnamedOperations};
+use super::operations::{self, UnnamedOperations};
 use super::{LayerOptions, Layering, names};
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
@@ -30,7 +30,7 @@ impl LayersByIpu {
         options: &LayerOptions,
         ipus: Ipus,
     ) -> Result<Self, FileError> {
-        let found = operations::find(programs, OperationContexts::new(debug_info))?;
+        let found = operations::find(programs, debug_info)?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
         let layering = Layering::of_names(&operations, options);
         let vertices = vertices(programs, &found, &layering, ipus);

@@ -98,57 +98,27 @@ pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Finds the operation contexts of debug ids, and remembers the results, because many programs
-/// share one debug id.
-pub(super) struct OperationContexts<'a> {
-    debug_info: &'a DebugInfo,
+/// Returns the operation context of a program with this debug id; `None` for id 0 (no context) and
+/// for ids that `debug.cbor` lacks. `layer` is the software layer that defines the operations
+/// ([`operation_layer`]).
+fn operation_context(
+    debug_info: &DebugInfo,
     layer: Option<SoftwareLayer>,
-    found: FxHashMap<u64, Option<OperationContext>>,
-}
-
-impl<'a> OperationContexts<'a> {
-    pub(super) fn new(debug_info: &'a DebugInfo) -> Self {
-        Self {
-            debug_info,
-            layer: operation_layer(debug_info),
-            found: FxHashMap::default(),
-        }
-    }
-
-    /// Returns the operation context of a program with this debug id; `None` for id 0 (no context)
-    /// and for ids that `debug.cbor` lacks.
-    pub(super) fn of(&mut self, debug_id: u64) -> Option<OperationContext> {
-        if let Some(&known) = self.found.get(&debug_id) {
-            return known;
-        }
-        let context = self.find(debug_id);
-        self.found.insert(debug_id, context);
-        context
-    }
-
-    /// Returns the id of an operation context, which is the uid of its operation.
-    pub(super) fn id(&self, context: OperationContext) -> u64 {
-        self.debug_info.id(context.position)
-    }
-
-    fn find(&self, debug_id: u64) -> Option<OperationContext> {
-        let chain = || self.debug_info.chain(debug_id);
-        let named = |position| OperationContext {
-            position,
-            is_anonymous: false,
-        };
-        let of_layer = |wanted| move |&p: &Position| self.debug_info.layer(p) == wanted;
-        let Some(layer) = self.layer else {
+    debug_id: u64,
+) -> Option<OperationContext> {
+    let chain = || debug_info.chain(debug_id);
+    let of_layer = |wanted| move |&p: &Position| debug_info.layer(p) == wanted;
+    let named = match layer {
+        Some(layer) => chain().find(of_layer(layer)),
+        None => {
             let outermost = chain().filter(of_layer(SoftwareLayer::Poplibs)).last();
-            return outermost.or_else(|| chain().next()).map(named);
-        };
-        chain().find(of_layer(layer)).map(named).or_else(|| {
-            Some(OperationContext {
-                position: chain().last()?,
-                is_anonymous: true,
-            })
-        })
-    }
+            outermost.or_else(|| chain().next())
+        }
+    };
+    Some(OperationContext {
+        position: named.or_else(|| chain().last())?,
+        is_anonymous: named.is_none(),
+    })
 }
 
 /// All operations of a program tree before they get names, with the walk that found them.
@@ -186,64 +156,59 @@ pub(super) struct UnnamedGroup {
 }
 
 /// Walks the program tree and divides the visits of its programs among operations, which are in the
-/// order of their first programs. `contexts` finds the operation of a program.
+/// order of their first programs. `debug_info` says to which operation a program belongs.
 ///
 /// # Errors
 /// If the program tree is cyclic, or unfolds to too many visits.
 pub(super) fn find(
     programs: &Programs,
-    mut contexts: OperationContexts<'_>,
+    debug_info: &DebugInfo,
 ) -> Result<UnnamedOperations, FileError> {
+    let layer = operation_layer(debug_info);
     let mut operations: Vec<UnnamedOperation> = Vec::new();
+    let mut groups: Vec<UnnamedGroup> = Vec::new();
     let mut operation_of = Vec::new();
-    let mut by_key = FxHashMap::default();
+    // Many programs share one debug id.
+    let mut contexts = FxHashMap::default();
+    let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let walk = walk(programs, |path, program| {
         let debug_id = programs.all[program as usize].debug_id;
-        let Some(context) = contexts.of(debug_id) else {
+        let context = contexts.entry(debug_id);
+        let context = context.or_insert_with(|| operation_context(debug_info, layer, debug_id));
+        let Some(context) = *context else {
             operation_of.push(NO_OPERATION);
             return;
         };
-        let index = *by_key.entry((path, context.position)).or_insert_with(|| {
+        let position = context.position;
+        let index = *by_key.entry((path, position)).or_insert_with(|| {
+            let index = operations.len() as u32;
             operations.push(UnnamedOperation {
                 path,
                 context,
-                group: 0,
+                group: *by_context.entry(position).or_insert_with(|| {
+                    groups.push(UnnamedGroup {
+                        uid: debug_info.id(position),
+                        first: index,
+                        programs: Vec::new(),
+                    });
+                    groups.len() as u32 - 1
+                }),
                 programs: Vec::new(),
             });
-            operations.len() - 1
+            index
         });
-        operations[index].programs.push(program);
-        operation_of.push(index as u32);
+        operations[index as usize].programs.push(program);
+        operation_of.push(index);
     })?;
-    let groups = share_groups(&mut operations, &contexts);
+    for group in &mut groups {
+        group.programs = operations[group.first as usize].programs.clone();
+    }
     Ok(UnnamedOperations {
         walk,
         operation_of,
         operations,
         groups,
     })
-}
-
-fn share_groups(
-    operations: &mut [UnnamedOperation],
-    contexts: &OperationContexts<'_>,
-) -> Vec<UnnamedGroup> {
-    let mut groups: Vec<UnnamedGroup> = Vec::new();
-    let mut by_context = FxHashMap::default();
-    for (number, operation) in operations.iter_mut().enumerate() {
-        let group = by_context
-            .entry(operation.context.position)
-            .or_insert_with(|| {
-                groups.push(UnnamedGroup {
-                    uid: contexts.id(operation.context),
-                    first: number as u32,
-                    programs: operation.programs.clone(),
-                });
-                groups.len() as u32 - 1
-            });
-        operation.group = *group;
-    }
-    groups
 }
 
 /// A variable with fewer bytes for each tile than this is a single number that several operations
@@ -286,39 +251,34 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
             group_of[program as usize] = Some(number);
         }
     }
-    let owned = programs
-        .all
-        .iter()
-        .zip(group_of)
-        .filter_map(|(program, group)| {
-            let (kind, bytes) = match &program.kind {
-                ProgramKind::OnTileExecute(set) => {
-                    let set = &programs.compute_sets[*set as usize];
-                    let state = set.vertices.iter().map(|(kind, instances)| {
-                        let size = programs.vertex_types[*kind as usize].state_bytes;
-                        instances.total().saturating_mul(u64::from(size))
-                    });
-                    (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
-                }
-                ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),
-                _ => return None,
-            };
-            Some(OwnedProgram {
-                id: program.id,
-                kind,
-                name: name_of(programs, program).into(),
-                bytes,
-                group,
-            })
-        });
-    owned.collect()
+    let all = programs.all.iter().zip(group_of);
+    all.filter_map(|(program, group)| {
+        let (kind, bytes) = match &program.kind {
+            ProgramKind::OnTileExecute(set) => {
+                let set = &programs.compute_sets[*set as usize];
+                let state = set.vertices.iter().map(|(kind, instances)| {
+                    let size = programs.vertex_types[*kind as usize].state_bytes;
+                    instances.total().saturating_mul(u64::from(size))
+                });
+                (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
+            }
+            ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),
+            _ => return None,
+        };
+        Some(OwnedProgram {
+            id: program.id,
+            kind,
+            name: name_of(programs, program).into(),
+            bytes,
+            group,
+        })
+    })
+    .collect()
 }
 
 /// Returns the name of the compute set that the program runs; for any other program, the name of
 /// the program.
 pub(super) fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
-    match program.kind {
-        ProgramKind::OnTileExecute(set) => &programs.compute_sets[set as usize].name,
-        _ => &program.name,
-    }
+    let set = programs.set_of(program);
+    set.map_or(&program.name, |set| &set.name)
 }

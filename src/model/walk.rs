@@ -78,25 +78,41 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Adds a visit of `program` on `path` and returns its index in `visits`; `None` if the walk
-    /// already has this visit.
+    /// Adds a visit of `program` on `path`, a new one, and returns its index in `visits`.
     ///
     /// # Errors
     /// If there are `max` visits already.
-    fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, FileError> {
-        let number = self.visits.len() as u32;
-        if self.numbers.contains_key(&(path, program)) {
-            return Ok(None);
-        }
-        if self.visits.len() >= max {
+    fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<u32, FileError> {
+        let number = self.visits.len();
+        if number >= max {
             return Err(FileError::new(format!(
                 "table `programs` or `program_type_call`: the program tree unfolds to more than \
                  {max} visits of programs, more than any real model has; {OVER_BOUND}"
             )));
         }
-        self.numbers.insert((path, program), number);
+        self.numbers.insert((path, program), number as u32);
         self.visits.push((path, program));
-        Ok(Some(number))
+        Ok(number as u32)
+    }
+
+    /// Returns the call path of the programs directly below `program`, which is at `index` in
+    /// `Programs::all` and visited on `path`. Adds the path if it is new.
+    ///
+    /// # Errors
+    /// If the program is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
+    fn path_below(&mut self, path: Path, index: u32, program: &Program) -> Result<Path, FileError> {
+        if !matches!(program.kind, ProgramKind::Call(_)) {
+            return Ok(path);
+        }
+        if self.paths.innermost_first(path).count() >= limits::NESTED_CALLS {
+            return Err(FileError::new(format!(
+                "table `programs` or `program_type_call`: Calls are nested more than {} deep at \
+                 program {}, deeper than in any real model; {OVER_BOUND}",
+                limits::NESTED_CALLS,
+                program.id
+            )));
+        }
+        Ok(self.paths.push(path, index))
     }
 
     /// Returns the index in `visits` of the visit of `program` on `path`; `None` if there is none.
@@ -114,23 +130,20 @@ impl Walk {
         repeats: &FxHashMap<u32, u64>,
     ) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
-        let add = |path, program, more: u64, counts: &mut [u64]| {
-            if let Some(number) = self.visit(path, program) {
+        let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
+            for number in all.iter().filter_map(|&program| self.visit(path, program)) {
                 let count = &mut counts[number as usize];
                 *count = count.saturating_add(more).min(limits::EXECUTIONS);
             }
         };
-        for &root in &programs.roots {
-            add(EMPTY_PATH, root, 1, &mut counts);
-        }
+        add(&mut counts, EMPTY_PATH, &programs.roots, 1);
         for &number in self.ended.iter().rev() {
             let (path, program) = self.visits[number as usize];
             let times = repeats.get(&program).copied().unwrap_or(1);
             let count = counts[number as usize].saturating_mul(times);
             let longer = self.paths.find(path, program).unwrap_or(path);
-            for &child in below(&programs.all[program as usize]) {
-                add(longer, child, count, &mut counts);
-            }
+            let below = below(&programs.all[program as usize]);
+            add(&mut counts, longer, below, count);
         }
         counts
     }
@@ -145,13 +158,12 @@ fn below(program: &Program) -> &[u32] {
     }
 }
 
-/// A program on the way from the root to the program that the walk visits now.
-struct OpenProgram {
-    program: u32,
-    path: Path,
-    /// Index of the visit in [`Walk::visits`].
-    number: u32,
-    next_child: usize,
+/// What the walk does next.
+enum Next {
+    /// Visit this program on this call path.
+    Begin(Path, u32),
+    /// End the visit with this index in [`Walk::visits`], since all below its program is visited.
+    End(u32),
 }
 
 /// Walks the program tree and calls `visit` with the call path and the index in `Programs::all` of
@@ -172,82 +184,35 @@ pub(super) fn walk(
     };
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
-    for &root in &programs.roots {
-        let mut way: Vec<OpenProgram> = Vec::new();
-        let mut next = Some((EMPTY_PATH, root));
-        loop {
-            if let Some((path, program)) = next.take() {
-                if on_way[program as usize] {
-                    let id = programs.all[program as usize].id;
-                    return Err(FileError::new(format!(
-                        "table `programs`: program {id} leads to itself through its children or \
-                         calls; {PROFILE_AGAIN}"
-                    )));
-                }
-                if let Some(number) = walk.begin(path, program, max)? {
-                    check_nesting(programs, &walk.paths, path, program)?;
-                    visit(path, program);
-                    on_way[program as usize] = true;
-                    way.push(OpenProgram {
-                        program,
-                        path,
-                        number,
-                        next_child: 0,
-                    });
-                }
+    let roots = programs.roots.iter().rev();
+    let mut stack: Vec<Next> = roots.map(|&root| Next::Begin(EMPTY_PATH, root)).collect();
+    while let Some(next) = stack.pop() {
+        let (path, index) = match next {
+            Next::Begin(path, index) => (path, index),
+            Next::End(number) => {
+                on_way[walk.visits[number as usize].1 as usize] = false;
+                walk.ended.push(number);
+                continue;
             }
-            let Some(frame) = way.last_mut() else { break };
-            next = next_child(programs, &mut walk.paths, frame);
-            if next.is_none() {
-                on_way[frame.program as usize] = false;
-                walk.ended.push(frame.number);
-                way.pop();
-            }
+        };
+        let program = &programs.all[index as usize];
+        if on_way[index as usize] {
+            return Err(FileError::new(format!(
+                "table `programs`: program {} leads to itself through its children or calls; \
+                 {PROFILE_AGAIN}",
+                program.id
+            )));
+        }
+        if walk.visit(path, index).is_none() {
+            stack.push(Next::End(walk.begin(path, index, max)?));
+            let below_path = walk.path_below(path, index, program)?;
+            visit(path, index);
+            on_way[index as usize] = true;
+            let children = below(program).iter().rev();
+            stack.extend(children.map(|&child| Next::Begin(below_path, child)));
         }
     }
     Ok(walk)
-}
-
-/// Checks the nesting of `program`, an index that is visited on call path `path`.
-///
-/// # Errors
-/// If it is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
-fn check_nesting(
-    programs: &Programs,
-    paths: &CallPaths,
-    path: Path,
-    program: u32,
-) -> Result<(), FileError> {
-    let program = &programs.all[program as usize];
-    let is_call = matches!(program.kind, ProgramKind::Call(_));
-    if is_call && paths.innermost_first(path).count() >= limits::NESTED_CALLS {
-        Err(FileError::new(format!(
-            "table `programs` or `program_type_call`: Calls are nested more than {} deep at \
-             program {}, deeper than in any real model; {OVER_BOUND}",
-            limits::NESTED_CALLS,
-            program.id
-        )))
-    } else {
-        Ok(())
-    }
-}
-
-/// Returns the next unvisited child of the program in `frame` (an index into `Programs::all`), with
-/// the call path on which it is visited, which is added to `paths` if it is new; `None` if no child
-/// is left.
-fn next_child(
-    programs: &Programs,
-    paths: &mut CallPaths,
-    frame: &mut OpenProgram,
-) -> Option<(Path, u32)> {
-    let program = &programs.all[frame.program as usize];
-    let &next = below(program).get(frame.next_child)?;
-    frame.next_child += 1;
-    let path = match program.kind {
-        ProgramKind::Call(_) => paths.push(frame.path, frame.program),
-        _ => frame.path,
-    };
-    Some((path, next))
 }
 
 /// Sentinel in place of an index into [`Model::calls`](super::Model::calls): the operation is part

@@ -7,9 +7,8 @@ use crate::profile::{ProgramKind, Programs, Step};
 
 /// The liveness steps that run each program, and the Calls that lead to each step.
 pub(super) struct StepIndex {
-    /// By program: the start of its steps in `steps`; with one more entry for the end.
-    starts: Vec<u32>,
-    steps: Vec<u32>,
+    /// By program: the steps that run it, ascending.
+    of_program: Vec<Vec<u32>>,
     /// By step: the Calls that lead to it, as an index into `paths`.
     calls: Vec<Path>,
     paths: CallPaths,
@@ -17,24 +16,13 @@ pub(super) struct StepIndex {
 
 impl StepIndex {
     pub(super) fn new(programs: &Programs, steps: &[Step]) -> Self {
-        let mut starts = vec![0u32; programs.all.len() + 1];
-        for step in steps {
-            starts[step.program as usize + 1] += 1;
-        }
-        for program in 1..starts.len() {
-            starts[program] += starts[program - 1];
-        }
-        let mut next = starts.clone();
-        let mut by_program = vec![0u32; steps.len()];
+        let mut of_program = vec![Vec::new(); programs.all.len()];
         for (index, step) in (0..).zip(steps) {
-            let place = &mut next[step.program as usize];
-            by_program[*place as usize] = index;
-            *place += 1;
+            of_program[step.program as usize].push(index);
         }
         let (calls, paths) = calls_above(programs, steps);
         Self {
-            starts,
-            steps: by_program,
+            of_program,
             calls,
             paths,
         }
@@ -42,8 +30,7 @@ impl StepIndex {
 
     /// Returns the steps that run a program (an index into `Programs::all`), ascending.
     pub(super) fn of(&self, program: u32) -> &[u32] {
-        let program = program as usize;
-        &self.steps[self.starts[program] as usize..self.starts[program + 1] as usize]
+        &self.of_program[program as usize]
     }
 
     /// Returns, by step, the call path in `walked`, the paths of a walk, on which the step runs;
@@ -54,10 +41,8 @@ impl StepIndex {
             let outer: Option<Path> = of_path[outer as usize];
             of_path.push(outer.and_then(|outer| walked.find(outer, call)));
         }
-        self.calls
-            .iter()
-            .map(|&path| of_path[path as usize])
-            .collect()
+        let calls = self.calls.iter();
+        calls.map(|&path| of_path[path as usize]).collect()
     }
 
     /// Returns the first and the last step, both inclusive, of an operation with these `programs`
