@@ -1,6 +1,7 @@
 //! Finds the names of operations in debug contexts (docs/model.md, "Contexts and names").
 
 use super::operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer};
+use super::recording::UPDATE_CONTEXT;
 use super::walk::{EMPTY_PATH, NO_CALL, Path};
 use crate::debug_info::{ContextField, DebugInfo, Position, SoftwareLayer};
 use crate::limits;
@@ -19,17 +20,9 @@ pub(super) fn name_all(
     programs: &Programs,
     debug_info: &DebugInfo,
 ) -> Result<(Vec<Operation>, FxHashSet<Path>), FileError> {
-    let mut namer = Namer {
-        debug_info,
-        layer: operation_layer(debug_info),
-        programs,
-        found,
-        pairs: FxHashMap::default(),
-        first_paired: FxHashMap::default(),
-        paired_contexts: FxHashMap::default(),
-    };
+    let namer = Namer::new(found, programs, debug_info);
     let mut left = limits::TEXT;
-    let mut named = |operation| {
+    let named = |operation| {
         let operation = namer.operation(operation);
         let length = operation.name.len() + operation.inputs.len();
         left = left.checked_sub(length).ok_or_else(|| {
@@ -41,19 +34,18 @@ pub(super) fn name_all(
         })?;
         Ok(operation)
     };
-    let operations = found.operations.iter().map(&mut named);
-    let mut operations: Vec<Operation> = operations.collect::<Result<_, FileError>>()?;
-    let tensors: FxHashSet<u32> = operations
-        .iter()
-        .filter(|operation| operation.is_tensor)
-        .map(|operation| operation.group)
-        .collect();
+    let all = found.operations.iter();
+    let mut operations: Vec<Operation> =
+        all.clone().map(named).collect::<Result<_, FileError>>()?;
+    let tensors = operations.iter().filter(|operation| operation.is_tensor);
+    let tensors: FxHashSet<u32> = tensors.map(|operation| operation.group).collect();
     for operation in &mut operations {
         operation.is_tensor = tensors.contains(&operation.group);
     }
-    let paired_contexts = namer.paired_contexts.into_iter();
-    let with_pairs = paired_contexts.filter(|(_, paired_contexts)| !paired_contexts.is_empty());
-    Ok((operations, with_pairs.map(|(path, _)| path).collect()))
+    let paths = all.filter(|operation| !operation.context.is_anonymous);
+    let paths = paths.map(|operation| operation.path);
+    let with_pairs = paths.filter(|&path| !namer.paired_contexts[path as usize].is_empty());
+    Ok((operations, with_pairs.collect()))
 }
 
 /// By id of the debug context of an outlined operation in the body of a Call: the id of the context
@@ -64,38 +56,92 @@ struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    found: &'a UnnamedOperations,
+    /// By context: its pairs. It has all contexts in `paired_contexts`.
     pairs: FxHashMap<Position, Pairs>,
-    /// By debug id of a Call: the first context, from its own towards the root, that has pairs;
-    /// `None` if none has.
-    first_paired: FxHashMap<u64, Option<Position>>,
     /// By call path: the contexts whose pairs apply on it, at most one for each Call, that of the
-    /// innermost Call first.
-    paired_contexts: FxHashMap<Path, Vec<Position>>,
+    /// outermost Call first.
+    paired_contexts: Vec<Vec<Position>>,
 }
 
 impl<'a> Namer<'a> {
-    fn operation(&mut self, operation: &UnnamedOperation) -> Operation {
+    fn new(found: &UnnamedOperations, programs: &'a Programs, debug_info: &'a DebugInfo) -> Self {
+        let mut namer = Self {
+            debug_info,
+            layer: operation_layer(debug_info),
+            programs,
+            pairs: FxHashMap::default(),
+            paired_contexts: vec![Vec::new()],
+        };
+        for (_, outer, call) in found.walk.paths.all() {
+            let mut contexts = namer.paired_contexts[outer as usize].clone();
+            contexts.extend(namer.paired_context(&contexts, call));
+            namer.paired_contexts.push(contexts);
+        }
+        namer
+    }
+
+    /// Finds the context whose pairs apply in the body of `call`; `None` if there is none. It is the
+    /// first context from that of the Call towards the root that has pairs, or the context that this
+    /// one replaced by the pairs of an enclosing Call: a Call in an outlined body may be a copy
+    /// without pairs, and the replaced context has them. `enclosing` has the contexts whose pairs
+    /// apply to the Call itself, that of the outermost Call first.
+    fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
+        let chain = self
+            .debug_info
+            .chain(self.programs.all[call as usize].debug_id);
+        let chain: Vec<Position> = chain.collect();
+        let with_pairs = chain.iter().find(|&&context| self.has_pairs(context));
+        let candidates = with_pairs.map_or(&chain[..], std::slice::from_ref);
+        let mut replaced = enclosing.iter().rev().filter_map(|context| {
+            let pairs = &self.pairs[context];
+            let ids = candidates
+                .iter()
+                .map(|&context| self.debug_info.id(context));
+            ids.filter_map(|id| pairs.get(&id)).next()
+        });
+        let context = match replaced.next() {
+            Some(&id) => self.debug_info.position(id),
+            None => with_pairs.copied(),
+        };
+        context.filter(|&context| self.has_pairs(context))
+    }
+
+    /// Returns whether `context` says which operations the operations of a called body replaced.
+    fn has_pairs(&mut self, context: Position) -> bool {
+        let pairs = self.pairs.entry(context);
+        let pairs = pairs.or_insert_with(|| {
+            let pairs = self.debug_info.outlined_pairs(context);
+            pairs.into_iter().collect()
+        });
+        !pairs.is_empty()
+    }
+
+    fn operation(&self, operation: &UnnamedOperation) -> Operation {
         let context = operation.context.position;
         let text = |field| self.debug_info.text(context, field);
-        let inputs = text(ContextField::Inputs).unwrap_or("").replace('.', "/");
         let (instance, tensor) = (text(ContextField::InstanceId), text(ContextField::TensorId));
-        let name = match operation.context.is_anonymous {
-            true => "",
-            false => self.context_name(operation),
+        let name = if operation.context.is_anonymous {
+            ""
+        } else {
+            self.context_name(operation).unwrap_or("")
         };
         let is_plain = name.is_empty() || name == "Call";
+        let (is_backward, is_update) = self.is_backward_or_update(context, name);
         Operation {
             group: operation.group,
-            name: match is_plain {
-                true => plain_name(name, instance, tensor).into(),
-                false => name.into(),
+            name: if is_plain {
+                plain_name(name, instance, tensor).into()
+            } else {
+                name.into()
             },
-            inputs: inputs.into(),
+            inputs: text(ContextField::Inputs)
+                .unwrap_or("")
+                .replace('.', "/")
+                .into(),
             is_tensor: is_plain && tensor.is_some(),
             is_anonymous: operation.context.is_anonymous,
-            is_backward: self.is_backward(context, name),
-            is_update: self.is_update(context, name),
+            is_backward,
+            is_update,
             pass: Pass::default(),
             is_nested: operation.path != EMPTY_PATH,
             window: None,
@@ -103,168 +149,89 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns whether the operation's context or its name marks it as part of the backward pass
-    /// (docs/model.md, "Passes").
-    fn is_backward(&self, context: Position, name: &str) -> bool {
+    /// Returns whether the operation's context or its name marks it as part of the backward pass,
+    /// and whether it marks it as an update of weights (docs/model.md, "Passes").
+    fn is_backward_or_update(&self, context: Position, name: &str) -> (bool, bool) {
+        let text = |field| self.debug_info.text(context, field);
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                let gradients = self.debug_info.text(context, ContextField::Gradients);
-                let opid = self
-                    .debug_info
-                    .text(context, ContextField::Opid)
-                    .unwrap_or("");
-                let makes_gradients =
-                    gradients.is_some_and(|made| !is_of_clipping(op_type(opid), made));
-                makes_gradients && !self.is_update(context, name)
+                let kind = op_type(text(ContextField::Opid).unwrap_or(""));
+                let is_update = kind.ends_with("VarUpdate")
+                    || text(ContextField::ExecutionContext) == Some(UPDATE_CONTEXT);
+                let gradients = text(ContextField::Gradients);
+                let makes_gradients = gradients.is_some_and(|made| !is_of_clipping(kind, made));
+                (makes_gradients && !is_update, is_update)
             }
-            Some(_) => components(name).any(|part| GRADIENTS.contains(&part)),
-            None => false,
-        }
-    }
-
-    /// Returns whether the operation's context or its name marks it as an update of weights
-    /// (docs/model.md, "Passes").
-    fn is_update(&self, context: Position, name: &str) -> bool {
-        let text = |field| self.debug_info.text(context, field).unwrap_or("");
-        match self.layer {
-            Some(SoftwareLayer::Popart) => {
-                text(ContextField::ExecutionContext) == "AccumulateOuterFragment"
-                    || op_type(text(ContextField::Opid)).ends_with("VarUpdate")
+            Some(_) => {
+                let is_update = |part: &str| UPDATES.iter().any(|&u| part.starts_with(u));
+                (
+                    name.split('/').any(|part| GRADIENTS.contains(&part)),
+                    name.split('/').any(is_update),
+                )
             }
-            Some(_) => components(name).any(|part| UPDATES.iter().any(|&u| part.starts_with(u))),
-            None => false,
+            None => (false, false),
         }
     }
 
     /// Returns the name of the operation in its contexts or, if it is outlined and replaced another
-    /// one, in that one's contexts; empty if they have none.
-    fn context_name(&mut self, operation: &UnnamedOperation) -> &'a str {
-        let context = operation.context.position;
-        let uid = self.debug_info.id(context);
-        let named_by = self.replaced(operation.path, uid).unwrap_or(uid);
-        let xla = (SoftwareLayer::XlaOp, ContextField::OpName);
-        let hlo = (SoftwareLayer::HloInstruction, ContextField::HloName);
-        let name = match self.layer {
-            Some(SoftwareLayer::Popart) => self.popart_name(named_by),
-            Some(SoftwareLayer::XlaOp) => self.first_text(named_by, xla),
-            Some(_) => self.first_text(named_by, hlo),
-            None => self.poplar_name(named_by, operation),
+    /// one, in that one's contexts; `None` if they have none. Of several Calls that say what it
+    /// replaced, the innermost decides.
+    fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
+        let uid = self.debug_info.id(operation.context.position);
+        let paired = self.paired_contexts[operation.path as usize].iter().rev();
+        let mut replaced = paired.filter_map(|context| self.pairs[context].get(&uid));
+        let named_by = *replaced.next().unwrap_or(&uid);
+        let first = |layer, field| {
+            self.first_text(named_by, layer, |context| {
+                self.debug_info.text(context, field)
+            })
         };
-        name.unwrap_or("")
+        match self.layer {
+            Some(SoftwareLayer::Popart) => first(SoftwareLayer::Poptorch, ContextField::OpName)
+                .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
+                .or_else(|| self.popart_name(named_by)),
+            Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, ContextField::OpName),
+            Some(_) => first(SoftwareLayer::HloInstruction, ContextField::HloName),
+            None => self.poplar_name(named_by, operation),
+        }
     }
 
+    /// Returns the name that PopXL gave the operation, or else `Call` if PopART's type says so.
     fn popart_name(&self, named_by: u64) -> Option<&'a str> {
         let debug_info = self.debug_info;
-        let chain = || debug_info.chain(named_by);
-        let of_popxl = || {
-            let popxl = chain().filter(|&p| debug_info.layer(p) == SoftwareLayer::Popxl);
-            popxl
-                .map(|p| debug_info.name(p))
-                .find(|name| !name.is_empty())
-        };
+        let of_popxl = |context| Some(debug_info.name(context));
         let call = || {
-            let opid = debug_info.text(chain().next()?, ContextField::Opid)?;
+            let opid = debug_info.text(debug_info.position(named_by)?, ContextField::Opid)?;
             (op_type(opid) == "Call").then_some("Call")
         };
-        self.first_text(named_by, (SoftwareLayer::Poptorch, ContextField::OpName))
-            .or_else(|| self.first_text(named_by, (SoftwareLayer::Onnx, ContextField::OpName)))
-            .or_else(of_popxl)
+        self.first_text(named_by, SoftwareLayer::Popxl, of_popxl)
             .or_else(call)
     }
 
-    /// Returns the first non-empty text of `field` in the context with id `named_by` and its
-    /// parents, from there to the root, among contexts of the software layer `layer`.
+    /// Returns the first non-empty `text` of the context with id `named_by` and its parents, from
+    /// there to the root, among contexts of the software layer `layer`.
     fn first_text(
         &self,
         named_by: u64,
-        (layer, field): (SoftwareLayer, ContextField),
+        layer: SoftwareLayer,
+        text: impl Fn(Position) -> Option<&'a str>,
     ) -> Option<&'a str> {
-        let debug_info = self.debug_info;
-        let chain = debug_info.chain(named_by);
-        let of_layer = chain.filter(|&p| debug_info.layer(p) == layer);
-        let mut texts = of_layer.filter_map(|p| debug_info.text(p, field));
+        let chain = self.debug_info.chain(named_by);
+        let mut texts = chain
+            .filter(|&context| self.debug_info.layer(context) == layer)
+            .filter_map(text);
         texts.find(|text| !text.is_empty())
     }
 
     fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> Option<&'a str> {
         let (debug_info, programs) = (self.debug_info, self.programs);
-        let position = debug_info.chain(named_by).next();
+        let position = debug_info.position(named_by);
         let name = position.map(|p| debug_info.name(p));
         let api = position.and_then(|p| debug_info.text(p, ContextField::Api));
-        let compute_sets = operation.programs.iter();
-        let compute_sets = compute_sets.filter_map(|&program| programs.compute_set(program));
-        let compute_sets = compute_sets.map(|set| &*set.name);
+        let used = operation.programs.iter();
+        let compute_sets = used.filter_map(|&program| Some(&*programs.compute_set(program)?.name));
         let mut names = name.into_iter().chain(api).chain(compute_sets);
         names.find(|name| !name.is_empty())
-    }
-
-    /// Returns the id of the operation that the outlined operation with id `uid` replaced on this
-    /// call path; `None` if no Call on it has a pair for `uid`. Of several, the innermost Call
-    /// decides.
-    fn replaced(&mut self, path: Path, uid: u64) -> Option<u64> {
-        self.find_paired_contexts(path);
-        let paired_contexts = self.paired_contexts.get(&path)?;
-        paired_contexts
-            .iter()
-            .find_map(|context| self.pairs.get(context)?.get(&uid).copied())
-    }
-
-    /// Finds, for each Call on `path`, the context whose pairs apply, and stores them in
-    /// `paired_contexts`. It is the first context from that of the Call towards the root that has
-    /// pairs, or the context that this one replaced by the pairs of an enclosing Call: a Call in an
-    /// outlined body may be a copy without pairs, and the replaced context has them.
-    fn find_paired_contexts(&mut self, path: Path) {
-        if self.paired_contexts.contains_key(&path) {
-            return;
-        }
-        let mut outermost_first: Vec<Position> = Vec::new();
-        let calls: Vec<u32> = self.found.walk.paths.innermost_first(path).collect();
-        for &call in calls.iter().rev() {
-            let debug_id = self.programs.all[call as usize].debug_id;
-            let with_pairs = self.first_with_pairs(debug_id);
-            let candidates: Vec<u64> = match with_pairs {
-                Some(position) => vec![self.debug_info.id(position)],
-                None => self.chain_ids(debug_id),
-            };
-            let enclosing = outermost_first.iter().rev();
-            let mut replaced = enclosing.filter_map(|context| {
-                let pairs = &self.pairs[context];
-                candidates.iter().find_map(|id| pairs.get(id).copied())
-            });
-            let context = match replaced.next() {
-                Some(id) => self.debug_info.position(id),
-                None => with_pairs,
-            };
-            if let Some(context) = context.filter(|&context| !self.load_pairs(context).is_empty()) {
-                outermost_first.push(context);
-            }
-        }
-        outermost_first.reverse();
-        self.paired_contexts.insert(path, outermost_first);
-    }
-
-    fn chain_ids(&self, id: u64) -> Vec<u64> {
-        let chain = self.debug_info.chain(id);
-        chain.map(|position| self.debug_info.id(position)).collect()
-    }
-
-    fn first_with_pairs(&mut self, debug_id: u64) -> Option<Position> {
-        if let Some(&known) = self.first_paired.get(&debug_id) {
-            return known;
-        }
-        let debug_info = self.debug_info;
-        let found = debug_info
-            .chain(debug_id)
-            .find(|&position| !self.load_pairs(position).is_empty());
-        self.first_paired.insert(debug_id, found);
-        found
-    }
-
-    fn load_pairs(&mut self, position: Position) -> &Pairs {
-        let debug_info = self.debug_info;
-        self.pairs
-            .entry(position)
-            .or_insert_with(|| debug_info.outlined_pairs(position).into_iter().collect())
     }
 }
 
@@ -272,10 +239,6 @@ impl<'a> Namer<'a> {
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 /// Beginnings of a component of the names of TensorFlow operations that update weights (assumed).
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
-
-fn components(name: &str) -> impl Iterator<Item = &str> {
-    name.split('/')
-}
 
 /// Returns whether the tensor `made` is a result of PopART's gradient clipping
 /// (`ClipWeightGradientsByNorm`): the norm of one gradient, or a gradient scaled by the norm of
@@ -311,29 +274,22 @@ pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
 
 /// Returns the type in an operation id: `Add` for `ai.onnx.Add:6`.
 pub(super) fn op_type(opid: &str) -> &str {
-    let without_version = opid.split(':').next().unwrap_or(opid);
-    without_version
-        .rsplit('.')
-        .next()
-        .unwrap_or(without_version)
+    let (path, _version) = opid.split_once(':').unwrap_or((opid, ""));
+    path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
 /// Returns the name of an operation that is a Call or a tensor, or that has no `name`: its type
 /// (`Call`, `Tensor` or `Anonymous`), its `instance` number in parentheses, a slash and the id of
 /// its `tensor`, as far as they are given.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
-    let mut full = match (name, tensor) {
-        ("", Some(_)) => "Tensor".to_string(),
-        ("", None) => "Anonymous".to_string(),
-        (name, _) => name.to_string(),
+    let kind = match tensor {
+        _ if !name.is_empty() => name,
+        Some(_) => "Tensor",
+        None => "Anonymous",
     };
-    if let Some(instance) = instance {
-        full.push_str(&format!("({instance})"));
-    }
-    if let Some(tensor) = tensor {
-        full.push_str(&format!("/{tensor}"));
-    }
-    full
+    let instance = instance.map_or_else(String::new, |instance| format!("({instance})"));
+    let tensor = tensor.map_or_else(String::new, |tensor| format!("/{tensor}"));
+    format!("{kind}{instance}{tensor}")
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ pub struct Recording {
 }
 
 /// PopART's name of the part of the program that runs once after all micro-batches.
-const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
+pub(super) const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 /// Type of the PopART operation that loads a tensor from memory outside the IPUs.
 const REMOTE_LOAD: &str = "RemoteLoad";
 /// Suffix of the ids of tensors that are loaded from memory outside the IPUs.
