@@ -113,8 +113,11 @@ pub struct ClusterCycles {
 /// down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
-    let share = share.checked_div(u128::from(whole)).unwrap_or(0);
-    u64::try_from(share).unwrap_or(u64::MAX)
+    saturated(share.checked_div(u128::from(whole)).unwrap_or(0))
+}
+
+fn saturated(cycles: u128) -> u64 {
+    u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
@@ -135,8 +138,8 @@ pub(super) fn of_operations(
         found,
         executions: found.walk.executions(programs, &cycles.repeats),
         cluster_of,
-        backward,
-        paths: backward.map_or_else(Vec::new, |(steps, _)| steps.walk_paths(&found.walk.paths)),
+        backward: backward
+            .map(|(steps, start)| (steps, start, steps.walk_paths(&found.walk.paths))),
     };
     let sums = match (&cycles.executed, &cycles.estimated) {
         (Some(executed), _) if has_any(programs, &executed.by_program) => {
@@ -145,10 +148,10 @@ pub(super) fn of_operations(
         (_, Some(estimated)) if has_any(programs, estimated) => add_up(&visits(), estimated),
         _ => return Ok(None),
     };
-    match sums.total > u128::from(limits::CYCLES) {
-        true => Err(too_many(sums.all.source)),
-        false => Ok(Some(sums.finished())),
+    if sums.total > u128::from(limits::CYCLES) {
+        return Err(too_many(sums.all.source));
     }
+    Ok(Some(sums.finished()))
 }
 
 fn too_many(source: CycleSource) -> Warning {
@@ -165,42 +168,28 @@ fn too_many(source: CycleSource) -> Warning {
     ))
 }
 
-/// Returns the kind of `program` (an index into `Programs::all`) if it computes or exchanges data;
-/// `None` for any other program, whose cycles belong to no layer.
-fn work(programs: &Programs, program: usize) -> Option<WorkKind> {
-    match programs.all[program].kind {
-        ProgramKind::OnTileExecute(_) => Some(WorkKind::Compute),
-        ProgramKind::DoExchange(_) => Some(WorkKind::Exchange),
-        _ => None,
-    }
-}
-
-/// The two kinds of programs whose cycles count in the layers of their operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WorkKind {
-    /// The program runs a compute set.
-    Compute,
-    /// The program exchanges data between tiles.
-    Exchange,
+/// Returns whether a program of this kind computes or exchanges data, so that its cycles count in
+/// the layers of its operations. Cycles of any other program belong to no layer.
+fn is_work(kind: &ProgramKind) -> bool {
+    matches!(
+        kind,
+        ProgramKind::OnTileExecute(_) | ProgramKind::DoExchange(_)
+    )
 }
 
 /// Returns whether any compute set or exchange has cycles. `cycles` has the cycles of each program.
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
-    let mut all = cycles.iter().enumerate();
-    all.any(|(program, &cycles)| cycles > 0 && work(programs, program).is_some())
+    let mut all = programs.all.iter().zip(cycles);
+    all.any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
 }
 
 /// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution, so
 /// each visit adds them as often as the program runs there.
 fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
     let mut sums = CycleSums::none(CycleSource::Estimated, visits.found);
-    for (program, work, visit) in visits.all() {
-        let of_visit = u128::from(estimated[program]) * u128::from(visits.executions[visit]);
-        let Ok(cycles) = u64::try_from(of_visit) else {
-            sums.total = of_visit;
-            return sums;
-        };
-        sums.add_visit(visits, (visit, work), cycles);
+    for (visit, program) in visits.all() {
+        let cycles = u128::from(estimated[program]) * u128::from(visits.executions[visit]);
+        sums.add_visit(visits, visit, cycles);
     }
     sums
 }
@@ -214,29 +203,26 @@ fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
     sums.all.other = executed.without_program;
     sums.total = u128::from(executed.without_program);
     let mut all = vec![0u128; visits.programs.all.len()];
-    for (program, _, visit) in visits.all() {
+    for (visit, program) in visits.all() {
         all[program] += u128::from(visits.executions[visit]);
     }
     for (program, &cycles) in executed.by_program.iter().enumerate() {
-        match work(visits.programs, program) {
-            None => {
-                sums.total += u128::from(cycles);
-                sums.all.other = sums.all.other.saturating_add(cycles);
-            }
-            Some(work) if all[program] == 0 => {
-                sums.add((NO_OPERATION, NO_CLUSTER), work, cycles, 0);
-            }
-            Some(_) => {}
+        let kind = &visits.programs.all[program].kind;
+        if !is_work(kind) {
+            sums.total += u128::from(cycles);
+            sums.all.other = sums.all.other.saturating_add(cycles);
+        } else if all[program] == 0 {
+            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles.into(), 0);
         }
     }
     let mut before = vec![0u128; all.len()];
-    for (program, work, visit) in visits.all().filter(|&(program, ..)| all[program] > 0) {
+    for (visit, program) in visits.all().filter(|&(_, program)| all[program] > 0) {
         let from = before[program];
         let to = from + u128::from(visits.executions[visit]);
         before[program] = to;
         let cycles = u128::from(executed.by_program[program]);
         let part = cycles * to / all[program] - cycles * from / all[program];
-        sums.add_visit(visits, (visit, work), part as u64);
+        sums.add_visit(visits, visit, part);
     }
     sums
 }
@@ -250,45 +236,36 @@ struct Visits<'a> {
     executions: Vec<u64>,
     /// By program: the index of its cluster in its operation group, or `NO_CLUSTER`.
     cluster_of: &'a [u32],
-    /// The steps of each program, and the first step of the backward pass; `None` for inference.
-    backward: Option<(&'a StepIndex, u32)>,
-    /// By step: the call path that leads to the step in the walk, `None` if unknown; empty for
-    /// inference.
-    paths: Vec<Option<Path>>,
+    /// The steps of each program, the first step of the backward pass, and by step the call path
+    /// that leads to it in the walk (`None` if unknown). `None` for inference.
+    backward: Option<(&'a StepIndex, u32, Vec<Option<Path>>)>,
 }
 
 impl Visits<'_> {
-    /// Iterates over the visits of compute sets and exchanges: the program (an index into
-    /// `Programs::all`), whether it computes or exchanges, and the index of the visit in the walk.
-    fn all(&self) -> impl Iterator<Item = (usize, WorkKind, usize)> {
+    /// Iterates over the visits of compute sets and exchanges: the index of the visit in the walk,
+    /// and the program as an index into `Programs::all`.
+    fn all(&self) -> impl Iterator<Item = (usize, usize)> {
         let visits = self.found.walk.visits.iter().enumerate();
-        visits.filter_map(|(visit, &(_, program))| {
-            let program = program as usize;
-            Some((program, work(self.programs, program)?, visit))
-        })
+        visits
+            .map(|(visit, &(_, program))| (visit, program as usize))
+            .filter(|&(_, program)| is_work(&self.programs.all[program].kind))
     }
 
-    /// Returns the part of `cycles`, those of one visit (a call path and a program), that runs at
-    /// or after the start of the backward pass: the share of the visit's steps that are there. If
-    /// no step of the program is on the call path, as for a function body that is listed once for
+    /// Returns the part of `cycles`, those of one visit of `program` on `path`, that runs at or
+    /// after the start of the backward pass: the share of the visit's steps that are there. If no
+    /// step of the program is on the call path, as for a function body that is listed once for
     /// several calls, all steps of the program count. 0 for inference.
-    fn later(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
-        let Some((steps, start)) = self.backward else {
+    fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
+        let Some((steps, start, paths)) = &self.backward else {
             return 0;
         };
-        let count = |is_on_path: &dyn Fn(u32) -> bool| {
-            let steps = steps.of(program).iter();
-            let steps = steps.filter(|&&step| is_on_path(step));
-            steps.fold((0, 0), |(later, all), &step| {
-                (later + u64::from(step >= start), all + 1)
-            })
-        };
-        let is_on_path = |step: u32| self.paths.get(step as usize) == Some(&Some(path));
-        let (later, all) = match count(&is_on_path) {
-            (_, 0) => count(&|_| true),
-            counted => counted,
-        };
-        share(cycles, later, all)
+        let all = steps.of(program);
+        let is_on_path = |&step: &u32| paths[step as usize] == Some(path);
+        let on_path: Vec<u32> = all.iter().copied().filter(is_on_path).collect();
+        let counted = if on_path.is_empty() { all } else { &on_path };
+        let earlier = counted.partition_point(|step| step < start);
+        let later = counted.len() - earlier;
+        share(cycles, later as u64, counted.len() as u64)
     }
 }
 
@@ -318,26 +295,27 @@ impl CycleSums {
         }
     }
 
-    /// Adds `cycles` of one visit, given with its kind of work, to its operation and its cluster.
-    fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, WorkKind), cycles: u64) {
+    /// Adds the `cycles` of one visit to its operation and its cluster.
+    fn add_visit(&mut self, visits: &Visits<'_>, visit: usize, cycles: u128) {
         let (path, program) = visits.found.walk.visits[visit];
-        let later = visits.later((path, program), cycles);
+        let later = visits.later(path, program, saturated(cycles));
+        let kind = &visits.programs.all[program as usize].kind;
         let cluster = visits.cluster_of[program as usize];
         let by = (visits.found.operation_of[visit], cluster);
-        self.add(by, work, cycles, later);
+        self.add(by, kind, cycles, later);
     }
 
-    fn add(&mut self, by: (u32, u32), work: WorkKind, cycles: u64, later: u64) {
+    /// Adds the `cycles` of a program of this kind, of which `later` run in the backward pass, to
+    /// the operation and the cluster `by`.
+    fn add(&mut self, by: (u32, u32), kind: &ProgramKind, cycles: u128, later: u64) {
+        self.total += cycles;
+        let all = saturated(cycles);
+        let is_exchange = matches!(kind, ProgramKind::DoExchange(_));
         let added = WorkCycles {
-            all: cycles,
-            exchange: if work == WorkKind::Exchange {
-                cycles
-            } else {
-                0
-            },
+            all,
+            exchange: if is_exchange { all } else { 0 },
             later,
         };
-        self.total += u128::from(cycles);
         let (operation, cluster) = by;
         if operation == NO_OPERATION {
             return self.all.unexplained.add(added);
