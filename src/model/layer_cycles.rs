@@ -2,7 +2,7 @@
 //! operation runs. A norm of all gradients, and any other operation after the backward pass that
 //! works on several layers, counts in the update (docs/model.md, "Time").
 
-use super::cycles::{CycleSource, OperationCycles, WorkCycles, share};
+use super::cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -22,38 +22,10 @@ pub struct PassCycles {
 }
 
 impl PassCycles {
-    /// Assigns the cycles of an operation to `pass`. For an operation that runs in both the forward
-    /// and the backward pass, the cycles before the start of the backward pass are forward; later
-    /// ones are recomputed if `is_recomputed` (the profile was recorded with recomputation), and
-    /// backward otherwise.
-    fn of(pass: Pass, WorkCycles { all, later, .. }: WorkCycles, is_recomputed: bool) -> Self {
-        let mut passes = Self::default();
-        match pass {
-            Pass::Forward => passes.forward = all,
-            Pass::Backward => passes.backward = all,
-            Pass::Update => passes.update = all,
-            Pass::Both if is_recomputed => {
-                (passes.forward, passes.recomputed) = (all.saturating_sub(later), later);
-            }
-            Pass::Both => (passes.forward, passes.backward) = (all.saturating_sub(later), later),
-        }
-        passes
-    }
-
     /// Returns the sum over all passes; saturates at `u64::MAX`.
     pub fn total(self) -> u64 {
-        self.running_sums()[3]
-    }
-
-    /// Returns the sums of the first one, two, three and all passes, in the order of the fields. If
-    /// each sum is divided and rounded up, no sum becomes less than the one before, and the
-    /// differences between neighbours add up to the rounded total.
-    fn running_sums(self) -> [u64; 4] {
-        let mut sum = 0u64;
-        [self.forward, self.backward, self.recomputed, self.update].map(|cycles| {
-            sum = sum.saturating_add(cycles);
-            sum
-        })
+        let passes = [self.forward, self.backward, self.recomputed, self.update];
+        passes.into_iter().fold(0, u64::saturating_add)
     }
 
     fn from_running_sums([forward, backward, recomputed, update, _]: PassSums) -> Self {
@@ -119,13 +91,9 @@ impl Model {
                 Pass::Backward if is_after && !is_own => Pass::Update,
                 pass => pass,
             };
-            let of = |counted: WorkCycles| {
-                let passes = PassCycles::of(pass, counted, self.recording.recomputes);
-                let [forward, backward, recomputed, update] = passes.running_sums();
-                [forward, backward, recomputed, update, counted.exchange]
-            };
+            let of = |counted| pass_sums(pass, counted, self.recording.recomputes);
             let mut left = all;
-            for (places, counted) in self.of_clusters((cycles, placement), operation) {
+            for (places, counted) in self.of_clusters(cycles, placement, operation) {
                 left = left.without(counted);
                 sums.add(placement, places, of(counted));
             }
@@ -147,8 +115,7 @@ impl Model {
                 && cycles.by_operation[number].all > 0
                 && placement.operations[number].reason.is_own()
         });
-        let ends = placed.filter_map(|(_, operation)| Some(operation.window?.1));
-        ends.max()
+        placed.filter_map(|(_, own)| Some(own.window?.1)).max()
     }
 
     /// Iterates over the clusters (programs of an operation that use variables of the same use
@@ -156,7 +123,8 @@ impl Model {
     /// cluster that has places. Empty for other operations.
     fn of_clusters<'a>(
         &self,
-        (cycles, placement): (&'a OperationCycles, &'a Placement),
+        cycles: &'a OperationCycles,
+        placement: &'a Placement,
         operation: usize,
     ) -> impl Iterator<Item = (PlaceSet, WorkCycles)> + 'a {
         let group = self.operations[operation].group as usize;
@@ -164,17 +132,38 @@ impl Model {
         let places = placement.of_cluster[group].as_slice();
         let all = &cycles.by_cluster;
         let first = all.partition_point(|sums| (sums.operation as usize) < operation);
-        let own = all[first..].iter();
-        let own = own.take_while(move |sums| reaches && sums.operation as usize == operation);
-        let placed = own.filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums)));
-        let placed = placed.filter(|(places, _)| !placement.sets.places(*places).is_empty());
-        placed.map(|(places, sums)| (places, sums.cycles))
+        let is_own = move |sums: &&ClusterCycles| sums.operation as usize == operation;
+        let own = all[first..]
+            .iter()
+            .take_while(is_own)
+            .filter(move |_| reaches);
+        own.filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums.cycles)))
+            .filter(|(places, _)| !placement.sets.places(*places).is_empty())
     }
 }
 
-/// The running sums of four passes ([`PassCycles::running_sums`]), and as last item the cycles of
-/// exchanges.
+/// The cycles of the first one, two, three and all passes, in the order of the fields of
+/// [`PassCycles`]; and as last item the cycles of exchanges in all passes. If each sum is divided
+/// and rounded up, no sum becomes less than the one before, and the differences between neighbours
+/// add up to the rounded total.
 type PassSums = [u64; 5];
+
+/// Assigns the cycles of an operation to `pass`. For an operation that runs in both the forward and
+/// the backward pass, the cycles before the start of the backward pass are forward; later ones are
+/// recomputed if `is_recomputed` (the profile was recorded with recomputation), and backward
+/// otherwise.
+fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
+    let all = counted.all;
+    let earlier = all.saturating_sub(counted.later);
+    let [forward, backward, recomputed] = match pass {
+        Pass::Forward => [all; 3],
+        Pass::Backward => [0, all, all],
+        Pass::Update => [0; 3],
+        Pass::Both if is_recomputed => [earlier, earlier, all],
+        Pass::Both => [earlier, all, all],
+    };
+    [forward, backward, recomputed, all, counted.exchange]
+}
 
 /// Cycles over all runs of the program: by position (`by_layer`), and of operations without a
 /// position (`unplaced`).
@@ -201,10 +190,8 @@ impl LayerSums {
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
                 let (out_part, all) = placement.out_in_first(set);
-                add_all(
-                    &mut self.out,
-                    parts.map(|cycles| share(cycles, out_part, all)),
-                );
+                let of_out = parts.map(|cycles| share(cycles, out_part, all));
+                add_all(&mut self.out, of_out);
             }
         }
     }
