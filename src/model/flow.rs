@@ -16,6 +16,7 @@ use crate::profile::{LiveClasses, Profile};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
+use std::iter::once;
 
 /// A graph of the data that flows through the program. A node is a run of consecutive steps of one
 /// operation or call; an edge is variables that one node writes and later nodes use.
@@ -43,7 +44,7 @@ pub struct FlowNode {
 }
 
 /// Variables that one node writes and later nodes use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowEdge {
     /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if it is
     /// unknown, as for variables that the host writes.
@@ -162,23 +163,18 @@ impl FlowUses {
                 }
             }
         }
-        parameters.sort_unstable();
-        parameters.dedup();
         let nodes_of = |set: u32| {
             let users = self.by_set[set as usize].iter();
             (set, ascending(users.map(|user| user.node)))
         };
-        let parameters = parameters.into_iter().map(nodes_of);
-        let parameters = parameters.filter(|(_, nodes)| !nodes.is_empty()).collect();
-        let edges = edges.into_iter();
-        let mut edges: Vec<FlowEdge> = edges
-            .map(|((from, to), bytes)| FlowEdge { from, to, bytes })
-            .collect();
-        edges.sort_unstable_by(|a, b| (a.from, &a.to).cmp(&(b.from, &b.to)));
+        let parameters = ascending(parameters).into_iter().map(nodes_of);
+        let edge = |((from, to), bytes)| FlowEdge { from, to, bytes };
+        let mut edges: Vec<FlowEdge> = edges.into_iter().map(edge).collect();
+        edges.sort_unstable();
         Ok(DataFlow {
             nodes: self.nodes,
             edges,
-            parameters,
+            parameters: parameters.filter(|(_, nodes)| !nodes.is_empty()).collect(),
         })
     }
 }
@@ -188,14 +184,11 @@ impl FlowUses {
 /// first user is the producer, unless it is a copy from or to the host. A later destination of an
 /// exchange is also a producer: users after it depend on both.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
-    let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
-    let first = users.first().filter(|_| !is_hosts);
+    let first = users.first().filter(|user| user.role != Role::Host);
     let first = first.map_or((NO_NODE, 0), |user| (user.node, 1));
-    let numbered = users.iter().enumerate().skip(first.1);
-    let later = numbered.filter(|(_, user)| user.role == Role::Destination);
-    let writers = [first]
-        .into_iter()
-        .chain(later.map(|(at, user)| (user.node, at + 1)));
+    let later = (1..).zip(users).skip(first.1);
+    let later = later.filter(|(_, user)| user.role == Role::Destination);
+    let writers = once(first).chain(later.map(|(after, user)| (user.node, after)));
     let mut last = None;
     writers.filter_map(move |(from, at)| {
         if last.replace(from) == Some(from) {

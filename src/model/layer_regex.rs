@@ -3,7 +3,7 @@
 
 use super::Operation;
 use clap::ValueEnum;
-use regex::Regex;
+use regex::{Match, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
@@ -113,10 +113,9 @@ pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     for captures in regex.captures_iter(text) {
         let from = usize::from(captures.len() > 1);
         let groups = captures.iter().skip(from);
-        let groups: CaptureGroups = groups
-            .map(|group| group.map_or_else(String::new, |m| m.as_str().to_string()))
-            .collect();
-        if distinct.last() != Some(&groups) && seen.insert(groups.clone()) {
+        let text = |group: Option<Match<'_>>| group.map_or("", |m| m.as_str()).to_string();
+        let groups: CaptureGroups = groups.map(text).collect();
+        if seen.insert(groups.clone()) {
             distinct.push(groups);
         }
     }

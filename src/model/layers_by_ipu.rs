@@ -36,9 +36,9 @@ impl LayersByIpu {
         let vertices = vertices(programs, &found, &layering, ipus);
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
-            let max = vertices.iter().copied().max().unwrap_or(0);
-            let home = vertices.iter().position(|&count| count == max);
-            if let (Some(ipu), true) = (home, max > 0) {
+            // The first of several maxima, since the search goes from the last IPU to the first.
+            let most = vertices.iter().enumerate().rev().max_by_key(|ipu| ipu.1);
+            if let Some((ipu, 1..)) = most {
                 by_ipu[ipu].push(layer);
             }
         }
@@ -69,12 +69,11 @@ fn vertices(
         let Some(layer) = layering.own_layer(index) else {
             continue;
         };
-        let sets = operation.programs.iter();
-        let sets = sets.filter_map(|&program| programs.compute_set(program));
+        let all = operation.programs.iter();
+        let sets = all.filter_map(|&program| programs.compute_set(program));
         for (_, instances) in sets.flat_map(|set| &set.vertices) {
             for (ipu, sum) in (0u32..).zip(&mut vertices[layer as usize - 1]) {
-                let of_ipu = instances.total_of(ipus.tiles(ipu));
-                *sum = sum.saturating_add(of_ipu);
+                *sum = sum.saturating_add(instances.total_of(ipus.tiles(ipu)));
             }
         }
     }

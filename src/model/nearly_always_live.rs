@@ -11,8 +11,9 @@ use crate::wording::grouped;
 /// bytes of all data variables. Fewer bytes change no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if some variables are live at all steps except some idle ones, and have much of the bytes of all `data` variables ([`MIN_SHARE`]): they are probably
-/// weights. `is_training` says whether there is a backward pass.
+/// Returns a warning if some variables are live at all steps except some idle ones, and have much
+/// of the bytes of all `data` variables ([`MIN_SHARE`]): they are probably weights. `is_training`
+/// says whether there is a backward pass.
 pub(super) fn warning(
     profile: &Profile,
     data: &VariableGroups,
@@ -47,22 +48,20 @@ fn sentence<'a>(
     let most = |of: fn(&MissedSteps) -> u32| all.clone().map(of).max().unwrap_or_default();
     let (missed, last) = (most(|one| one.count), most(|one| one.last));
     let first = all.clone().map(|one| one.first).min().unwrap_or_default();
-    let at_ends = all.filter(|one| one.first == 0 || one.last + 1 == steps);
-    let at_ends = at_ends.count();
-    if is_training && at_ends > 0 {
-        return Warning::new(format!(
-            "{count} variables with {bytes} bytes are probably weights, but live at all {steps} \
-             steps except at most {missed}, between step {first} and step {last}, that compute \
-             nothing; {at_ends} of them miss the first or the last step, so a pipeline \
-             that trains keeps copies of them like activations, unless a context says that they \
-             are weights; try --schedule none, which keeps no copies"
-        ));
-    }
+    let is_at_end = |one: &&MissedSteps| one.first == 0 || one.last + 1 == steps;
+    let result = match all.filter(is_at_end).count() {
+        at_ends @ 1.. if is_training => format!(
+            "; {at_ends} of them miss the first or the last step, so a pipeline that trains keeps \
+             copies of them like activations, unless a context says that they are weights; try \
+             --schedule none, which keeps no copies"
+        ),
+        _ => ", so they do not count as always live; look for them under 'Not always live' in \
+              --memory-totals: they count at all other steps"
+            .to_string(),
+    };
     Warning::new(format!(
         "{count} variables with {bytes} bytes are probably weights, but live at all {steps} steps \
-         except at most {missed}, between step {first} and step {last}, that compute nothing, so \
-         they do not count as always live; look for them under 'Not always live' in \
-         --memory-totals: they count at all other steps"
+         except at most {missed}, between step {first} and step {last}, that compute nothing{result}"
     ))
 }
 
