@@ -134,22 +134,15 @@ impl Model {
     /// Returns, by use set, the number of operation groups that use its variables and for which
     /// `counts` (called with the index of the group) is true, where 2 stands for 2 or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
-        let mut of_set = vec![0u8; self.use_sets.len()];
-        for (set, smaller, group) in self.use_sets.iter() {
-            let count = u8::from(counts(group as usize));
-            of_set[set as usize] = (of_set[smaller as usize] + count).min(2);
-        }
-        of_set
+        let sum = |sum: u8, group| (sum + u8::from(counts(group as usize))).min(2);
+        self.use_sets.fold(0, sum)
     }
 
     /// Returns, by use set, whether `is_wanted` (called with the index of the group) is true for
     /// all operation groups that use its variables. True for a set without users.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
-        let mut of_set = vec![true; self.use_sets.len()];
-        for (set, smaller, group) in self.use_sets.iter() {
-            of_set[set as usize] = of_set[smaller as usize] && is_wanted(group as usize);
-        }
-        of_set
+        let are_wanted = |are_wanted, group| are_wanted && is_wanted(group as usize);
+        self.use_sets.fold(true, are_wanted)
     }
 
     /// Returns, by use set, the bytes of its variables over all tiles.

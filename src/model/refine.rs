@@ -80,20 +80,16 @@ fn partners(
     computes: &[bool],
     (set_of, sets, use_set_index): (&[u32], &UseSets, &UseSetIndex),
 ) -> Vec<VariablePartner> {
-    let mut users = vec![0u8; sets.len()];
-    for (set, smaller, group) in sets.iter() {
-        let computing = u8::from(computes[group as usize]);
-        users[set as usize] = users[smaller as usize].saturating_add(computing);
-    }
     let pairing = Pairing {
         profile,
         set_of,
-        users,
+        users: sets.fold(0, |users: u8, group| {
+            users.saturating_add(computes[group as usize].into())
+        }),
         use_set_index,
     };
-    let mut pairs: Vec<VariablePartner> = (groups.par_iter())
-        .flat_map(|group| pairing.of_group(group))
-        .collect();
+    let pairs = groups.par_iter().flat_map(|group| pairing.of_group(group));
+    let mut pairs: Vec<VariablePartner> = pairs.collect();
     pairs.par_sort_unstable();
     pairs.dedup();
     // A variable with different partners in several compute sets, such as a norm, gets none.
@@ -116,9 +112,8 @@ impl Pairing<'_> {
     /// occur several times.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
         let programs = &self.profile.programs;
-        let is_compute_set = |program: &u32| programs.compute_set(*program).is_some();
-        let programs = group.programs.iter().copied();
-        let compute_sets: Vec<u32> = programs.filter(is_compute_set).collect();
+        let mut compute_sets = group.programs.clone();
+        compute_sets.retain(|&program| programs.compute_set(program).is_some());
         let count = compute_sets.len();
         let compute_sets = compute_sets.into_par_iter();
         compute_sets.flat_map_iter(move |program| self.of_compute_set(program, count))
@@ -164,12 +159,6 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Returns whether a variable has a label, so that it is state such as a moment and no
-    /// temporary.
-    fn lasts(&self, variable: u32) -> bool {
-        self.profile.variables.label(variable) != 0
-    }
-
     /// Finds, for the variables of `program` with which only its own operation computes, partners
     /// on the same tile among its other variables. Variables of one tile and size get the
     /// candidates in turn; variables with a label (state) and without one (temporaries) are paired
@@ -180,15 +169,12 @@ impl Pairing<'_> {
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
         let mut others: Vec<(TileAndBytes, u32)> = others.iter().map(with_set).collect();
         others.sort_unstable();
-        let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared
-            .into_iter()
-            .partition(|&variable| self.lasts(variable));
+        // A variable with a label is state, such as a moment, and no temporary.
+        let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
+        let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared.into_iter().partition(is_state);
         let mut pairs = Vec::new();
         for unshared in [state, temporaries] {
-            let places: Vec<TileAndBytes> = unshared
-                .iter()
-                .map(|&variable| self.place(variable))
-                .collect();
+            let places: Vec<TileAndBytes> = unshared.iter().map(|&v| self.place(v)).collect();
             let partners = partners_of(&places, &others);
             let mut next: FxHashMap<TileAndBytes, usize> = FxHashMap::default();
             for ((variable, place), partners) in unshared.into_iter().zip(places).zip(partners) {
@@ -218,13 +204,12 @@ fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [(TileAndBytes, u32)],
 ) -> Vec<&'a [(TileAndBytes, u32)]> {
-    let of_width = |width: (u32, u32)| -> Vec<&[(TileAndBytes, u32)]> {
-        let places = places.iter();
-        places
-            .map(|&place| of_elements(others, place, width))
-            .collect()
-    };
-    let mut by_width = WIDTHS.map(of_width);
+    let mut by_width = WIDTHS.map(|width| -> Vec<&[(TileAndBytes, u32)]> {
+        let found = places
+            .iter()
+            .map(|&place| of_elements(others, place, width));
+        found.collect()
+    });
     by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
     let first = |index: usize| {
         let mut found = by_width.iter().map(|found| found[index]);

@@ -115,6 +115,16 @@ impl UseSets {
         nodes.map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
+    /// Returns a value for each use set: `start` for the empty set; for any other set, what `grow`
+    /// returns for the value of the set without its last group, and this group.
+    pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, u32) -> T) -> Vec<T> {
+        let mut of_set = vec![start; self.len()];
+        for (set, smaller, group) in self.iter() {
+            of_set[set as usize] = grow(of_set[smaller as usize], group);
+        }
+        of_set
+    }
+
     /// Iterates over the operation groups of a use set, the last first.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         let mut set = set;

@@ -46,12 +46,8 @@ impl Placement {
                 .collect();
         }
         let layered = layers_of_groups(model, layering, &mut sets);
-        let layered_sets = of_sets(&model.use_sets, &layered, &mut sets);
-        let by_pass = PassPlaces::new(
-            model,
-            operations.iter().map(OperationPlace::own),
-            sets.clone(),
-        )?;
+        let layered_sets = of_sets(model, &layered, &mut sets);
+        let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Full,
             positions,
@@ -61,13 +57,14 @@ impl Placement {
             sharing: None,
             of_group,
             of_cluster,
-            layered_groups: layered.iter().map(|&set| set != NOWHERE).collect(),
-            layered_sets: layered_sets.iter().map(|&set| set != NOWHERE).collect(),
+            layered_groups: are_somewhere(&layered),
+            layered_sets: are_somewhere(&layered_sets),
             by_touch: variables.by_touch,
             // In these sets, Out has the place of In.
-            sets: match out_is_first {
-                true => sets.moved(out, IN),
-                false => sets,
+            sets: if out_is_first {
+                sets.moved(out, IN)
+            } else {
+                sets
             },
             by_pass,
         })
@@ -92,13 +89,9 @@ impl Placement {
         let places = operations.iter().map(|own| own.places);
         let of_group = places_of_groups(model, places, &mut sets);
         let layered = layers_of_groups(model, layering, &mut sets);
-        let counted = of_sets(&model.use_sets, &layered, &mut sets);
-        let sharing = of_sets(&model.use_sets, &of_group, &mut sets);
-        let by_pass = PassPlaces::new(
-            model,
-            operations.iter().map(OperationPlace::own),
-            sets.clone(),
-        )?;
+        let counted = of_sets(model, &layered, &mut sets);
+        let sharing = of_sets(model, &of_group, &mut sets);
+        let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Classic,
             positions: Positions::new(layering, PseudoLayers::NoneFirst),
@@ -107,14 +100,18 @@ impl Placement {
             sharing: Some(sharing),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            layered_groups: layered.iter().map(|&set| set != NOWHERE).collect(),
-            layered_sets: counted.iter().map(|&set| set != NOWHERE).collect(),
+            layered_groups: are_somewhere(&layered),
+            layered_sets: are_somewhere(&counted),
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
             by_pass,
         })
     }
+}
+
+fn are_somewhere(all: &[PlaceSet]) -> Vec<bool> {
+    all.iter().map(|&places| places != NOWHERE).collect()
 }
 
 /// The layers in names of operations, and the levels that the flow of data gives to all operations.
@@ -261,7 +258,7 @@ impl<'a> FoundPlaces<'a> {
             _ => place.places,
         });
         let of_group = places_of_groups(self.model, users, sets);
-        of_sets(&self.model.use_sets, &of_group, sets)
+        of_sets(self.model, &of_group, sets)
     }
 }
 

@@ -132,16 +132,7 @@ impl Reason {
     /// Returns false for [`Reason::Touched`] and [`Reason::EveryStage`], and true for all other
     /// reasons, which give an operation a place of its own.
     pub(crate) fn is_own(self) -> bool {
-        match self {
-            Reason::Layer
-            | Reason::Call
-            | Reason::BeforeLayers
-            | Reason::AfterLayers
-            | Reason::Variables
-            | Reason::Neighbour
-            | Reason::Pseudo => true,
-            Reason::Touched | Reason::EveryStage => false,
-        }
+        !matches!(self, Reason::Touched | Reason::EveryStage)
     }
 }
 
@@ -171,12 +162,6 @@ pub struct OperationPlace {
 }
 
 impl OperationPlace {
-    /// Returns the places of an operation whose reason [is its own](Reason::is_own); `None` for any
-    /// other operation, which has none, or those of the variables that it uses, or every stage.
-    fn own(&self) -> Option<PlaceSet> {
-        self.reason.is_own().then_some(self.places)
-    }
-
     /// Returns whether the operation has no place of its own, not even every stage, so that each of
     /// its programs counts at the places of the variables that the program uses.
     pub(crate) fn is_open(&self) -> bool {

@@ -1,10 +1,11 @@
 //! Finds the places of operation groups, of the variables that they use, and of the groups that use
 //! each use set.
 
+use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
 use crate::model::operations::NUMBER_BYTES;
-use crate::model::{Layering, Model, NO_LAYER, Pass, SetBytes, UseSets};
+use crate::model::{Layering, Model, NO_LAYER, Pass, SetBytes};
 use rustc_hash::FxHashSet;
 
 /// Returns, by operation group, the set of layers that `layering` gives to its operations;
@@ -19,28 +20,21 @@ pub(super) fn layers_of_groups(
         _ => sets.one(layer),
     };
     let places: Vec<PlaceSet> = layering.layers.iter().map(place).collect();
-    places_of_groups(model, places.into_iter(), sets)
+    places_of_groups(model, places, sets)
 }
 
 /// Returns, by use set, the union of the places of the operation groups that use it. `of_group` has
 /// the places of each group; new sets are stored in `sets`.
-pub(super) fn of_sets(
-    use_sets: &UseSets,
-    of_group: &[PlaceSet],
-    sets: &mut PlaceSets,
-) -> Vec<PlaceSet> {
-    let mut of_set = vec![NOWHERE; use_sets.len()];
-    for (set, smaller, group) in use_sets.iter() {
-        of_set[set as usize] = sets.union(of_set[smaller as usize], of_group[group as usize]);
-    }
-    of_set
+pub(super) fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+    let union = |places, group| sets.union(places, of_group[group as usize]);
+    model.use_sets.fold(NOWHERE, union)
 }
 
 /// Returns, by operation group, the union of the places of its operations. `places` has the places
 /// of each operation of the model; new sets are stored in `sets`.
 pub(super) fn places_of_groups(
     model: &Model,
-    places: impl Iterator<Item = PlaceSet>,
+    places: impl IntoIterator<Item = PlaceSet>,
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
     let mut of_group = vec![Vec::new(); model.operation_groups.len()];
@@ -114,36 +108,32 @@ pub struct PassPlaces {
 }
 
 impl PassPlaces {
-    /// Unites the places of all operations by use set and pass. `own` has the places of each
-    /// operation, as a set of `sets`, or `None` for an operation without a place of its own.
+    /// Unites the places of all operations by use set and pass. `operations` has the places of each
+    /// operation, as sets of `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub(super) fn new(
         model: &Model,
-        own: impl Iterator<Item = Option<PlaceSet>>,
+        operations: &[OperationPlace],
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
         let none = || vec![NOWHERE; model.operation_groups.len()];
         let (mut forward, mut backward) = (none(), none());
-        for (operation, own) in model.operations.iter().zip(own) {
+        for (operation, place) in model.operations.iter().zip(operations) {
             let group = operation.group as usize;
-            let own = own.filter(|_| !model.operation_groups[group].only_streams());
-            let Some(places) = own else { continue };
-            let (is_forward, is_backward) = match operation.pass {
-                Pass::Forward => (true, false),
-                Pass::Backward | Pass::Update => (false, true),
-                Pass::Both => (true, true),
-            };
-            for (of_group, is_in_pass) in [(&mut forward, is_forward), (&mut backward, is_backward)]
-            {
-                if is_in_pass {
-                    of_group[group] = sets.union(of_group[group], places);
-                }
+            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
+                continue;
+            }
+            if matches!(operation.pass, Pass::Forward | Pass::Both) {
+                forward[group] = sets.union(forward[group], place.places);
+            }
+            if operation.pass != Pass::Forward {
+                backward[group] = sets.union(backward[group], place.places);
             }
         }
-        let forward = of_sets(&model.use_sets, &forward, &mut sets);
-        let backward = of_sets(&model.use_sets, &backward, &mut sets);
+        let forward = of_sets(model, &forward, &mut sets);
+        let backward = of_sets(model, &backward, &mut sets);
         sets.check()?;
         Ok(Self {
             sets,

@@ -42,7 +42,7 @@ impl VariablePlaces {
         sets: &mut PlaceSets,
     ) -> Self {
         let of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
-        let mut counted = of_sets(&model.use_sets, &of_group, sets);
+        let mut counted = of_sets(model, &of_group, sets);
         let mut is_reaching = vec![false; model.operation_groups.len()];
         for (operation, place) in model.operations.iter().zip(operations) {
             is_reaching[operation.group as usize] |= place.is_open();
@@ -58,7 +58,7 @@ impl VariablePlaces {
                 sets,
             );
         }
-        let all_used = of_sets(&model.use_sets, &all_used, sets);
+        let all_used = of_sets(model, &all_used, sets);
         let mut by_touch = vec![false; counted.len()];
         for (set, counted) in counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
@@ -157,7 +157,7 @@ fn used_with(
     let is_single: Vec<bool> = (0..used.len()).map(is_single).collect();
     let of_group = used.iter().zip(&is_single);
     let of_group = of_group.map(|(&all, &is_single)| if is_single { all } else { NOWHERE });
-    let mut places = of_sets(&model.use_sets, &of_group.collect::<Vec<_>>(), sets);
+    let mut places = of_sets(model, &of_group.collect::<Vec<_>>(), sets);
     let others = (0..used.len()).filter(|&group| is_reaching[group] && !is_single[group]);
     for cluster in others.flat_map(|group| &model.operation_groups[group].clusters) {
         let of_program = sets.used_places(cluster.sets.iter().map(|&set| seeded[set as usize]));
