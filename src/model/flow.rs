@@ -200,9 +200,9 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// Returns the numbers in ascending order, each once.
-pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
-    let mut all: Vec<u32> = all.into_iter().collect();
+/// Returns the values in ascending order, each once.
+pub(super) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
+    let mut all: Vec<T> = all.into_iter().collect();
     all.sort_unstable();
     all.dedup();
     all.into()

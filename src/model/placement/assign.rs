@@ -30,7 +30,7 @@ impl Placement {
         let mut operations = found.operations(&isolated, &mut sets);
         let tied = found.users_of_weights(&operations, &mut sets);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
-        let (of_group, of_cluster) = code_places(model, &operations, &variables, &bytes, &mut sets);
+        let (of_group, of_cluster) = code_places(model, &variables, &bytes, &mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
             if place.is_open() {
                 place.places = of_group[operation.group as usize];
@@ -40,10 +40,8 @@ impl Placement {
         let out_is_first = options.out_on.is_first(&ties, out);
         let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
         for tie in &mut ties {
-            let places = tie.places.iter();
-            tie.layers = places
-                .map(|&place| positions.layer_name_of_place(place))
-                .collect();
+            let name = |&place| (place != IN).then(|| positions.name_of_place(place).to_string());
+            tie.layers = tie.places.iter().map(name).collect();
         }
         let layered = layers_of_groups(model, layering, &mut sets);
         let layered_sets = of_sets(model, &layered, &mut sets);
@@ -141,7 +139,7 @@ impl<'a> FoundPlaces<'a> {
             level_of[place as usize] = level;
         }
         let level = |layer: u32| level_of[layer as usize];
-        let levels: Vec<Option<Level>> = seeds.iter().map(|layer| layer.map(level)).collect();
+        let levels: Vec<_> = seeds.iter().map(|layer| layer.map(level)).collect();
         let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
         let out = places.len() as u32 - 1;
         let (of_operation, shared) = Levels::find(model, (&levels, out), parameter);
@@ -267,18 +265,19 @@ impl<'a> FoundPlaces<'a> {
 /// pooler, also has inputs of the layer. Names in functions that are called from several places do
 /// not count, because they are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
-    let layers = |wanted: &dyn Fn(Note) -> bool| -> Vec<Option<u32>> {
-        let layer = |(number, operation): (usize, &crate::model::Operation)| {
-            let is_wanted = operation.call == NO_CALL && wanted(layering.notes[number]);
-            Some(layering.layers[number]).filter(|&layer| is_wanted && layer != NO_LAYER)
+    let layers = |wanted: Note| -> Vec<Option<u32>> {
+        let layer = |number: usize| {
+            let is_wanted =
+                model.operations[number].call == NO_CALL && layering.notes[number] == wanted;
+            layering.own_layer(number).filter(|_| is_wanted)
         };
-        model.operations.iter().enumerate().map(layer).collect()
+        (0..model.operations.len()).map(layer).collect()
     };
-    let by_name = layers(&|note| note == Note::Name);
+    let by_name = layers(Note::Name);
     if by_name.iter().any(Option::is_some) {
         by_name
     } else {
-        layers(&|note| note == Note::InputNames)
+        layers(Note::InputNames)
     }
 }
 
@@ -289,11 +288,8 @@ fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) ->
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];
     for node in model.flow.nodes.iter().rev() {
-        let layers = node
-            .operations
-            .iter()
-            .filter_map(|&operation| seeds[operation as usize]);
-        for layer in layers {
+        let operations = node.operations.iter();
+        for layer in operations.filter_map(|&operation| seeds[operation as usize]) {
             first[layer as usize] = node.first;
         }
     }

@@ -19,6 +19,11 @@ impl PlaceSet {
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Returns this set, or `other` if this one is [`NOWHERE`].
+    pub(super) fn or(self, other: Self) -> Self {
+        if self == NOWHERE { other } else { self }
+    }
 }
 
 /// The set without a place: its variables, code or operations count in no stage.
@@ -29,9 +34,8 @@ pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending, as positions) is in a range of positions.
 pub(crate) fn meets(places: &[u32], range: &Range<usize>) -> bool {
-    places
-        .iter()
-        .any(|&place| range.contains(&(place as usize)))
+    let mut places = places.iter();
+    places.any(|&place| range.contains(&(place as usize)))
 }
 
 /// All sets of places (In, layers, Out) that a placement refers to, each stored once. The places of
@@ -140,15 +144,12 @@ impl PlaceSets {
     /// Returns the union of the sets `of`, without storing unions of some of them; [`EVERYWHERE`]
     /// if any of them is, [`NOWHERE`] without sets.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
-        let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let distinct = ascending(of);
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
             return EVERYWHERE;
         }
         let places = distinct.iter().flat_map(|&set| self.places(set));
-        let places = ascending(places.copied());
-        self.intern(&places)
+        self.intern(&ascending(places.copied()))
     }
 
     /// Returns the places of an operation that uses variables with the place sets `of`. Sets with
@@ -167,9 +168,9 @@ impl PlaceSets {
             if alike == [EVERYWHERE] && places.is_empty() {
                 return EVERYWHERE;
             }
+            let is_known = |place| places.binary_search(place).is_ok();
             let new = alike.iter().map(|&set| self.places(set));
-            let new =
-                new.filter(|more| !more.iter().any(|place| places.binary_search(place).is_ok()));
+            let new = new.filter(|more| !more.iter().any(is_known));
             places = ascending(places.iter().chain(new.flatten()).copied());
         }
         self.intern(&places)

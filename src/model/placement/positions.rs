@@ -38,9 +38,10 @@ impl PseudoLayers {
     /// Returns the pseudo-layers of the full memory model: In and Out in one position if Out runs
     /// on the first IPU (`out_is_first`), otherwise each in its own.
     pub fn full(out_is_first: bool) -> Self {
-        match out_is_first {
-            true => PseudoLayers::OutWithIn,
-            false => PseudoLayers::InAndOut,
+        if out_is_first {
+            PseudoLayers::OutWithIn
+        } else {
+            PseudoLayers::InAndOut
         }
     }
 }
@@ -158,11 +159,8 @@ impl Positions {
     /// all layers.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
-        if self.out_is_first() && place > self.layers.len() {
-            0
-        } else {
-            place
-        }
+        let is_moved = self.out_is_first() && place > self.layers.len();
+        if is_moved { 0 } else { place }
     }
 
     /// Returns what a place stands for, with In and Out as separate places.
@@ -171,14 +169,6 @@ impl Positions {
             PositionName::InAndOut if place == 0 => PositionName::In,
             PositionName::InAndOut => PositionName::Out,
             name => name,
-        }
-    }
-
-    /// Returns the name of a place in a report ([`LayerNames`]); `None` for In.
-    pub(super) fn layer_name_of_place(&self, place: u32) -> Option<String> {
-        match self.name_of_place(place) {
-            PositionName::In => None,
-            name => Some(name.to_string()),
         }
     }
 
@@ -197,9 +187,8 @@ impl Positions {
             before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
         };
         let mut found = (0..self.modules.len()).filter(|&layer| ends(&self.modules[layer]));
-        found
-            .next()
-            .filter(|_| !end.is_empty() && found.next().is_none())
+        let first = found.next().filter(|_| !end.is_empty());
+        first.filter(|_| found.next().is_none())
     }
 
     /// Returns the position with this name; `None` if there is none. Tries the name of a layer
@@ -213,8 +202,8 @@ impl Positions {
             | ("Out", PseudoLayers::OutWithIn) => Some(0),
             _ => None,
         };
-        let by_path = || self.find_by_path(name).map(|layer| layer + 1);
-        let layer = layer.map(|layer| layer + 1);
-        layer.or_else(pseudo_layer).or_else(by_path)
+        let position = |layer| layer + 1;
+        let by_path = || self.find_by_path(name).map(position);
+        layer.map(position).or_else(pseudo_layer).or_else(by_path)
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct VariablePlaces {
     /// By operation group: whether any of its operations has no place of its own, because it uses
     /// variables of several places or only copies from and to the host.
     pub(super) is_reaching: Vec<bool>,
+    /// By operation group: the places of its operations.
+    of_group: Vec<PlaceSet>,
 }
 
 impl VariablePlaces {
@@ -50,61 +52,54 @@ impl VariablePlaces {
         let mut all_used = Vec::new();
         for _ in 0..2 {
             all_used = used_places(model, bytes, (sets, &counted), &is_reaching);
-            decide(
-                (model, layering),
-                &is_reaching,
-                &all_used,
-                &mut counted,
-                sets,
-            );
+            let used = (&is_reaching[..], &all_used[..]);
+            decide(model, layering, used, &mut counted, sets);
         }
         let all_used = of_sets(model, &all_used, sets);
         let mut by_touch = vec![false; counted.len()];
         for (set, counted) in counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 by_touch[set] = sets.places(all_used[set]).len() > 1;
-                *counted = match all_used[set] {
-                    // No operation or variable with a place is related to it.
-                    NOWHERE => EVERYWHERE,
-                    places => places,
-                };
+                // Without any place, no operation or variable with a place is related to it.
+                *counted = all_used[set].or(EVERYWHERE);
             }
         }
         Self {
             counted,
             by_touch,
             is_reaching,
+            of_group,
         }
     }
 }
 
 /// Applies rules 1 to 3 of [`VariablePlaces::new`] once to the use sets without places in
-/// `counted`. `is_reaching` says, by operation group, whether any of its operations has no place of
-/// its own; `used` has, for such groups, all places of the variables that they use.
+/// `counted`. `used` has, by operation group, whether any of its operations has no place of its own,
+/// and for such groups all places of the variables that they use.
 fn decide(
-    (model, layering): (&Model, &Layering),
-    is_reaching: &[bool],
-    used: &[PlaceSet],
+    model: &Model,
+    layering: &Layering,
+    used: (&[bool], &[PlaceSet]),
     counted: &mut [PlaceSet],
     sets: &mut PlaceSets,
 ) {
-    let used_with = used_with(model, counted, (is_reaching, used), sets);
+    let used_with = used_with(model, counted, used, sets);
     let named_after = named_after(model, counted, sets);
     for set in 1..counted.len() {
         if counted[set] != NOWHERE {
             continue;
         }
-        let label = model.use_sets.label(set as u32);
-        let named = layering.layer_in(&model.labels[label as usize]);
+        let label = model.use_sets.label(set as u32) as usize;
+        let named = layering.layer_in(&model.labels[label]);
         let partner = model.use_sets.partner(set as u32);
         let decided = [
             named.map_or(NOWHERE, |layer| sets.one(layer)),
-            named_after[label as usize],
+            named_after[label],
             used_with[set],
             partner.map_or(NOWHERE, |partner| counted[partner as usize]),
         ];
-        let mut decided = decided.into_iter().filter(|&places| places != NOWHERE);
-        counted[set] = decided.next().unwrap_or(NOWHERE);
+        let decided = decided.into_iter().find(|&places| places != NOWHERE);
+        counted[set] = decided.unwrap_or(NOWHERE);
     }
 }
 
@@ -125,10 +120,8 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
         }
     }
     let places = |label: &Label| {
-        let mut owners = owners(label.weight_name());
-        owners
-            .find_map(|owner| weights.get(owner).copied())
-            .unwrap_or(NOWHERE)
+        let mut owners = owners(label.weight_name()).filter_map(|owner| weights.get(owner));
+        owners.next().copied().unwrap_or(NOWHERE)
     };
     model.labels.iter().map(places).collect()
 }
@@ -136,9 +129,7 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
 /// Returns the names that a weight may have if `name` is that of its optimizer state: all after a
 /// `___`, or all before a `/`; longer ones first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
-    let marked = name
-        .match_indices("___")
-        .map(|(at, mark)| &name[at + mark.len()..]);
+    let marked = name.match_indices("___").map(|(at, _)| &name[at + 3..]);
     let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
     marked.chain(nested)
 }
@@ -153,12 +144,13 @@ fn used_with(
     (is_reaching, used): (&[bool], &[PlaceSet]),
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
-    let is_single = |group: usize| is_reaching[group] && sets.only(used[group]).is_some();
-    let is_single: Vec<bool> = (0..used.len()).map(is_single).collect();
-    let of_group = used.iter().zip(&is_single);
-    let of_group = of_group.map(|(&all, &is_single)| if is_single { all } else { NOWHERE });
-    let mut places = of_sets(model, &of_group.collect::<Vec<_>>(), sets);
-    let others = (0..used.len()).filter(|&group| is_reaching[group] && !is_single[group]);
+    let single = |group: usize| {
+        let is_single = is_reaching[group] && sets.only(used[group]).is_some();
+        if is_single { used[group] } else { NOWHERE }
+    };
+    let single: Vec<PlaceSet> = (0..used.len()).map(single).collect();
+    let mut places = of_sets(model, &single, sets);
+    let others = (0..used.len()).filter(|&group| is_reaching[group] && single[group] == NOWHERE);
     for cluster in others.flat_map(|group| &model.operation_groups[group].clusters) {
         let of_program = sets.used_places(cluster.sets.iter().map(|&set| seeded[set as usize]));
         if sets.only(of_program).is_some() {
@@ -172,17 +164,16 @@ fn used_with(
 
 /// Returns, by operation group, the places at which its code counts; and for a group with an
 /// operation that has no place of its own, by cluster, the places at which the code of the cluster
-/// counts (empty for other groups). `operations` and `variables` have the places found before,
-/// `bytes` the bytes of each use set. Code of such a group without a place counts in every stage,
-/// so that it is never underestimated.
+/// counts (empty for other groups). `variables` has the places found before, `bytes` the bytes of
+/// each use set. Code of such a group without a place counts in every stage, so that it is never
+/// underestimated.
 pub(super) fn code_places(
     model: &Model,
-    operations: &[OperationPlace],
     variables: &VariablePlaces,
     bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
-    let mut of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
+    let mut of_group = variables.of_group.clone();
     let mut of_cluster = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.is_reaching;
     let all = used_places(model, bytes, (sets, &variables.counted), is_reaching);
@@ -190,21 +181,12 @@ pub(super) fn code_places(
         if !is_reaching[number] {
             continue;
         }
-        let of_operations = sets.union(of_group[number], all[number]);
-        let whole = if of_operations == NOWHERE {
-            EVERYWHERE
-        } else {
-            of_operations
-        };
+        let whole = sets.union(of_group[number], all[number]).or(EVERYWHERE);
         of_group[number] = whole;
         for cluster in &group.clusters {
-            let used = cluster
-                .sets
-                .iter()
-                .map(|&set| variables.counted[set as usize]);
-            let places = sets.used_places(used);
-            let places = if places == NOWHERE { whole } else { places };
-            of_cluster[number].push(places);
+            let used = cluster.sets.iter();
+            let used = used.map(|&set| variables.counted[set as usize]);
+            of_cluster[number].push(sets.used_places(used).or(whole));
         }
     }
     (of_group, of_cluster)

@@ -3,6 +3,7 @@
 
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::{LayerNames, Positions};
+use crate::model::flow::ascending;
 use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Model, SetBytes, TensorKind};
 use serde::{Deserialize, Serialize};
@@ -86,10 +87,10 @@ pub(super) fn ties(
     // The host only writes inputs and does not read them back; it copies no constants.
     let copies = model.users_by_set(|group| model.operation_groups[group].only_streams());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
-    for (set, bytes) in (0u32..)
+    let with_bytes = (0u32..)
         .zip(bytes)
-        .filter(|(_, bytes)| bytes.parameters > 0)
-    {
+        .filter(|(_, bytes)| bytes.parameters > 0);
+    for (set, bytes) in with_bytes {
         let label = model.label_of(set);
         let is_weight = match updates[set as usize] {
             _ if has_kinds => label.kind == TensorKind::Variable,
@@ -114,8 +115,7 @@ pub(super) fn ties(
     }
     let mut ties: Vec<WeightTie> = weights.into_values().collect();
     for tie in &mut ties {
-        tie.places.sort_unstable();
-        tie.places.dedup();
+        tie.places = ascending(tie.places.drain(..)).into();
     }
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
