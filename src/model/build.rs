@@ -3,10 +3,10 @@
 use super::code::{self, OperationGroup};
 use super::contents::{LayerRegexes, Model};
 use super::cycles;
-use super::flow::FlowUses;
+use super::flow::{FlowUses, ascending};
 use super::names;
 use super::nearly_always_live;
-use super::operations::{self, Operation, UnnamedOperation, UnnamedOperations};
+use super::operations::{self, Operation, UnnamedOperations};
 use super::passes;
 use super::profile_lookup::ProfileLookup;
 use super::recording::{self, Label, Recording, TensorKind};
@@ -49,12 +49,11 @@ impl NamedOperations {
         let (mut operations, paths_with_pairs) = names::name_all(&found, programs, debug_info)?;
         let steps = StepIndex::new(programs, &profile.steps);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
-            let UnnamedOperation { path, programs, .. } = unnamed;
-            operation.window = steps.window(programs, &found.walk.paths, *path);
+            operation.window = steps.window(unnamed, &found.walk.paths);
         }
         let backward_start = passes::find(&mut operations);
-        let labels = profile.variables.labels.iter();
-        let labels: Vec<Label> = labels.map(|label| Label::new(label, debug_info)).collect();
+        let label = |label| Label::new(label, debug_info);
+        let labels: Vec<Label> = profile.variables.labels.iter().map(label).collect();
         Ok(Self {
             recording: Recording::new(debug_info, &found, &operations, &labels),
             disagreement: recording::disagreement(debug_info, &found, &operations),
@@ -123,10 +122,10 @@ impl Model {
             Some(start) => passes::mark_updates(groups, live, start, &mut operations),
             None => contradictions.extend(passes::updates_without_backward(groups, live)),
         }
-        let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
         let is_training = backward_start.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
-        disagreements.extend(nearly);
+        let mut warnings = profile.warnings;
+        warnings.extend(named.disagreement.into_iter().chain(nearly));
         let is_weight =
             |set: u32| named.labels[use_sets.label(set) as usize].kind == TensorKind::Variable;
         let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
@@ -135,7 +134,7 @@ impl Model {
         let run = (&profile.programs, &profile.cycles);
         let cycles = cycles::of_operations(run, &found, &cluster_of, backward);
         let cycles = cycles.unwrap_or_else(|warning| {
-            disagreements.push(warning);
+            warnings.push(warning);
             None
         });
         let lookup = ProfileLookup {
@@ -170,7 +169,7 @@ impl Model {
             made: profile.made,
             memory_peak,
             contradictions,
-            warnings: [profile.warnings, disagreements].concat(),
+            warnings,
         };
         let one_stage = recorded_totals(&model.recorded.tiles, &model.totals_in_one_stage());
         model.contradictions.extend(one_stage);
@@ -188,23 +187,24 @@ impl Model {
     ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, Vec<u32>), FileError> {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
-        let groups = found.groups.iter();
-        let groups = groups.map(|group| (group.uid, &group.programs[..]));
-        let groups: Vec<(u64, &[u32])> = groups.collect();
-        let codes = || code::of_all(programs, &groups, &profile.target, &mut budget);
-        let users = || use_sets::find(profile, &found.groups);
-        let (codes, users) = rayon::join(codes, users);
+        let unnamed = found.groups.iter();
+        let with_uid = unnamed
+            .clone()
+            .map(|group| (group.uid, &group.programs[..]));
+        let with_uid: Vec<(u64, &[u32])> = with_uid.collect();
+        let (codes, users) = rayon::join(
+            || code::of_all(programs, &with_uid, &profile.target, &mut budget),
+            || use_sets::find(profile, &found.groups),
+        );
         let (codes, mut users) = (codes?, users?);
-        let with_code = found.groups.iter().zip(codes);
-        let mut groups: Vec<OperationGroup> = with_code
-            .map(|(group, code)| OperationGroup {
-                uid: group.uid,
-                window: operations[group.first as usize].window,
-                host_copies: host_copies(programs, &group.programs, steps),
-                code,
-                clusters: Vec::new(),
-            })
-            .collect();
+        let groups = unnamed.zip(codes).map(|(group, code)| OperationGroup {
+            uid: group.uid,
+            window: operations[group.first as usize].window,
+            host_copies: host_copies(programs, &group.programs, steps),
+            code,
+            clusters: Vec::new(),
+        });
+        let mut groups: Vec<OperationGroup> = groups.collect();
         let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
         let index = refine::refine(profile, &found.groups, &computes, &mut users);
         let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
@@ -220,10 +220,5 @@ impl Model {
 fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
     let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
     let copies = group.iter().filter(is_copy);
-    let mut found: Vec<u32> = copies
-        .flat_map(|&program| steps.of(program))
-        .copied()
-        .collect();
-    found.sort_unstable();
-    found
+    ascending(copies.flat_map(|&program| steps.of(program)).copied()).into()
 }

@@ -41,44 +41,42 @@ impl GroupCode {
         uid: u64,
         target: &Target,
     ) -> Result<Self, FileError> {
-        let tiles = target.num_tiles;
         let compute_sets = || {
-            let programs_of_group = group.iter();
-            programs_of_group.filter_map(|&program| programs.compute_set(program))
+            group
+                .iter()
+                .filter_map(|&program| programs.compute_set(program))
         };
         let group = || group.iter().map(|&program| &programs.all[program as usize]);
-        let exchanges = group().filter_map(|program| match &program.kind {
+        let mut exchanges = group().filter_map(|program| match &program.kind {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
-        let leaves = group().filter(|program| program.children.is_empty());
-        let control = leaves.map(|program| (&program.control_code, 1));
-        let states = compute_sets()
-            .flat_map(|set| &set.vertices)
-            .map(|(kind, instances)| {
-                let size = programs.vertex_types[*kind as usize].state_bytes;
-                (instances, u64::from(size))
-            });
+        // The record of a program with children includes theirs, and is empty here.
+        let mut control = group().map(|program| (&program.control_code, 1));
+        let vertices = compute_sets().flat_map(|set| &set.vertices);
+        let mut states = vertices.map(|(kind, instances)| {
+            let size = programs.vertex_types[*kind as usize].state_bytes;
+            (instances, u64::from(size))
+        });
         let sum = |what, parts: &mut dyn Iterator<Item = (&TileBytes, u64)>| {
-            let too_large = |tile| {
+            TileBytes::sum(parts).map_err(|tile| {
                 FileError::new(format!(
                     "the {what} of one operation (debug context {uid}) adds up to more than 4 GiB \
                      on tile {tile}; {PROFILE_AGAIN}"
                 ))
-            };
-            TileBytes::sum(parts).map_err(too_large)
+            })
         };
-        let vertex_state = sum("vertex state", &mut { states })?;
+        let vertex_state = sum("vertex state", &mut states)?;
         let vertex_memory = match exact(compute_sets()) {
             Some(sets) => sum("vertex state", &mut sets.into_iter().map(|set| (set, 1)))?,
             None => vertex_state.clone(),
         };
         Ok(Self {
-            vertex_types: instantiated(compute_sets(), tiles),
+            vertex_types: instantiated(compute_sets(), target.num_tiles),
             vertex_state,
             vertex_memory,
-            exchange_code: sum("exchange code", &mut { exchanges })?,
-            control_code: sum("control code", &mut { control })?,
+            exchange_code: sum("exchange code", &mut exchanges)?,
+            control_code: sum("control code", &mut control)?,
         })
     }
 }
@@ -169,10 +167,10 @@ pub(super) fn clusters(
     budget: &mut Budget,
 ) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), FileError> {
     let programs = &profile.programs;
-    let split: Vec<ProgramsBySets> = groups
+    let split = groups
         .par_iter()
-        .map(|group| split(profile, group, use_set_index))
-        .collect();
+        .map(|group| split(profile, group, use_set_index));
+    let split: Vec<ProgramsBySets> = split.collect();
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
@@ -187,16 +185,14 @@ pub(super) fn clusters(
             cluster_of[program as usize] = number;
         }
     }
-    let uids = groups.iter().map(|group| group.uid);
-    let with_uid = |(uid, split)| ProgramsBySets::values(split).map(move |all| (uid, &all[..]));
-    let clusters: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(with_uid).collect();
+    let with_uid = groups.iter().zip(&split);
+    let clusters: Vec<(u64, &[u32])> = with_uid
+        .flat_map(|(group, split)| split.values().map(|all| (group.uid, &all[..])))
+        .collect();
     let mut codes = of_all(programs, &clusters, &profile.target, budget)?.into_iter();
-    let found = split.into_iter().map(|split| {
-        let clusters = split.into_keys().zip(&mut codes);
-        clusters
-            .map(|(sets, code)| ProgramCluster { sets, code })
-            .collect()
-    });
+    let cluster = |(sets, code)| ProgramCluster { sets, code };
+    let found = split.into_iter();
+    let found = found.map(|split| split.into_keys().zip(&mut codes).map(cluster).collect());
     Ok((found.collect(), cluster_of))
 }
 
@@ -231,9 +227,7 @@ impl Budget {
         let sets = programs.compute_sets.iter();
         let vertices = sets.clone().flat_map(|set| &set.vertices).map(|(_, n)| n);
         let exact = sets.filter_map(|set| set.memory.as_ref());
-        let all = control.chain(vertices).chain(exact);
-        let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
-        let max = limits::CODE_RUNS.of(runs);
+        let max = limits::CODE_RUNS.of(runs(control.chain(vertices).chain(exact)));
         Self { max, left: max }
     }
 
@@ -245,9 +239,7 @@ impl Budget {
             &code.exchange_code,
             &code.control_code,
         ]);
-        let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
-        let left = self.left.checked_sub(runs);
-        self.left = left.ok_or_else(|| {
+        self.left = self.left.checked_sub(runs(all)).ok_or_else(|| {
             FileError::new(format!(
                 "table `programs`, column `variant_index`: the code of operations changes from \
                  tile to tile more than {} times, which takes more rows than the profile has; \
@@ -257,6 +249,10 @@ impl Budget {
         })?;
         Ok(())
     }
+}
+
+fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
+    all.map(|bytes| bytes.runs().len()).sum()
 }
 
 /// Returns the recorded memory, in bytes by tile, of each compute set, each once; `None` if it is
@@ -278,8 +274,9 @@ fn instantiated<'a>(
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
         by_type.entry(*vertex_type).or_default().push(instances);
     }
-    let types = by_type.into_iter();
-    let types = types.map(|(vertex_type, parts)| (vertex_type, present(&parts, tiles)));
+    let types = by_type
+        .into_iter()
+        .map(|(kind, parts)| (kind, present(&parts, tiles)));
     types
         .filter(|(_, tiles)| !tiles.runs().is_empty())
         .collect()

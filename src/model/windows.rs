@@ -1,7 +1,7 @@
 //! Finds the liveness steps of an operation (docs/model.md, "Operations"), and the program of each
 //! step.
 
-use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
+use super::operations::{NO_OPERATION, UnnamedOperation, UnnamedOperations, name_of};
 use super::walk::{CallPaths, EMPTY_PATH, Path};
 use crate::profile::{ProgramKind, Programs, Step};
 
@@ -45,31 +45,31 @@ impl StepIndex {
         calls.map(|&path| of_path[path as usize]).collect()
     }
 
-    /// Returns the first and the last step, both inclusive, of an operation with these `programs`
-    /// on call path `path` of `paths`; `None` if no step runs them. If the profile lists the steps
-    /// of a function body once for each call, only those of this call count: those whose Calls,
-    /// from the innermost out, agree with `path` the longest.
+    /// Returns the first and the last step, both inclusive, of an operation, whose call path is one
+    /// of `paths`; `None` if no step runs its programs. If the profile lists the steps of a function
+    /// body once for each call, only those of this call count: those whose Calls, from the innermost
+    /// out, agree with the call path the longest.
     pub(super) fn window(
         &self,
-        programs: &[u32],
+        operation: &UnnamedOperation,
         paths: &CallPaths,
-        path: Path,
     ) -> Option<(u32, u32)> {
         let mut longest = 0;
-        let mut window: Option<(u32, u32)> = None;
-        for &program in programs {
-            for &step in self.of(program) {
-                let above = self.paths.innermost_first(self.calls[step as usize]);
-                let pairs = above.zip(paths.innermost_first(path));
-                let shared = pairs.take_while(|(a, b)| a == b).count();
-                if shared > longest {
-                    longest = shared;
-                    window = None;
-                }
-                if shared == longest {
-                    let (first, last) = window.unwrap_or((step, step));
-                    window = Some((first.min(step), last.max(step)));
-                }
+        let mut window = None;
+        for &step in operation
+            .programs
+            .iter()
+            .flat_map(|&program| self.of(program))
+        {
+            let above = self.paths.innermost_first(self.calls[step as usize]);
+            let pairs = above.zip(paths.innermost_first(operation.path));
+            let shared = pairs.take_while(|(a, b)| a == b).count();
+            if shared > longest {
+                (longest, window) = (shared, None);
+            }
+            if shared == longest {
+                let (first, last) = window.unwrap_or((step, step));
+                window = Some((step.min(first), step.max(last)));
             }
         }
         window
