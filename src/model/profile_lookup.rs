@@ -124,9 +124,8 @@ impl ProfileLookup {
         let tiles = self.variables.tiles[part.clone()].iter();
         for (position, &tile) in (part.start as u32..).zip(tiles) {
             let tile = usize::from(tile);
-            match max_counts.get(tile) {
-                None | Some(0) => {}
-                Some(&max_count) => self.add(&mut found[tile], position, max_count),
+            if let Some(&max_count @ 1..) = max_counts.get(tile) {
+                self.add(&mut found[tile], position, max_count);
             }
         }
         found.into_iter().map(|largest| largest.positions).collect()

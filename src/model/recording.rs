@@ -3,7 +3,6 @@
 
 use super::names::op_type;
 use super::operations::{Operation, Pass, UnnamedOperations};
-use super::walk::EMPTY_PATH;
 use crate::debug_info::{ContextField, DebugInfo, SoftwareLayer};
 use crate::message::Warning;
 use crate::profile::VariableLabel;
@@ -135,10 +134,8 @@ impl Framework {
             (SoftwareLayer::XlaOp, Framework::Tensorflow),
             (SoftwareLayer::HloInstruction, Framework::Tensorflow),
         ];
-        let found = by_layer
-            .into_iter()
-            .find(|&(layer, _)| debug_info.has_layer(layer));
-        found.map_or(Framework::Poplar, |(_, framework)| framework)
+        let mut found = by_layer.iter().filter(|own| debug_info.has_layer(own.0));
+        found.next().map_or(Framework::Poplar, |own| own.1)
     }
 }
 
@@ -182,14 +179,9 @@ impl Recording {
     ) -> Self {
         let texts = |field| {
             let operations = found.operations.iter();
-            let contexts = operations.map(|operation| operation.context.position);
-            contexts.filter_map(move |context| debug_info.text(context, field))
+            operations.filter_map(move |own| debug_info.text(own.context.position, field))
         };
-        let ends = |end| {
-            labels
-                .iter()
-                .any(|label| label.weight_name().ends_with(end))
-        };
+        let names = || labels.iter().map(Label::weight_name);
         // Operations that the compiler made may run in both passes without recomputation.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
@@ -205,10 +197,9 @@ impl Recording {
             recomputes: texts(ContextField::Recompute).next().is_some()
                 || operations.iter().any(runs_twice),
             has_checkpoints: operations.iter().any(marks),
-            loads_state: texts(ContextField::Opid)
-                .any(|opid| op_type(opid).starts_with(REMOTE_LOAD))
-                || ends(LOADED_END),
-            gathers_state: ends(GATHERED_END),
+            loads_state: names().any(|name| name.ends_with(LOADED_END))
+                || texts(ContextField::Opid).any(|opid| op_type(opid).starts_with(REMOTE_LOAD)),
+            gathers_state: names().any(|name| name.ends_with(GATHERED_END)),
         }
     }
 }
@@ -222,17 +213,16 @@ pub(super) fn disagreement(
     operations: &[Operation],
 ) -> Option<Warning> {
     let both = found.operations.iter().zip(operations);
-    let again = both.filter(|(found, operation)| {
+    let mut again = both.filter(|(found, operation)| {
         let kind = debug_info.text(found.context.position, ContextField::RecomputeType);
-        operation.is_backward && found.path == EMPTY_PATH && kind.is_some()
+        operation.is_backward && !operation.is_nested && kind.is_some()
     });
-    let names: Vec<&str> = again.map(|(_, operation)| &*operation.name).collect();
-    let first = names.first()?;
+    let (_, Operation { name, .. }) = again.next()?;
     Some(Warning::new(format!(
         "{} operations have gradients among their outputs, but are marked as part of the forward \
-         pass by their attribute `recomputetype` (the first is {first:?}), so popliner cannot be \
+         pass by their attribute `recomputetype` (the first is {name:?}), so popliner cannot be \
          sure which operations are backward, and what a pipeline keeps; leave pipeline costs out \
          with --schedule none",
-        names.len()
+        1 + again.count()
     )))
 }

@@ -55,18 +55,17 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let code = || {
         let all = (0..variables.len()).into_par_iter();
         let code: Vec<usize> = all.filter(|&position| is_code(position)).collect();
-        let groups = code.iter().copied();
-        let groups = groups.filter_map(|position| Some((tile(position), group(position)?)));
-        (
-            VariableGroups::new(tiles, groups),
-            recorded_code(profile, &kinds, &code),
-        )
+        let groups = code.iter();
+        let groups = groups.filter_map(|&position| Some((tile(position), group(position)?)));
+        let groups = VariableGroups::new(tiles, groups);
+        recorded_code(profile, &kinds, &code).map(|recorded| (groups, recorded))
     };
-    let (data, (code, recorded_code)) = rayon::join(data, code);
+    let (data, code) = rayon::join(data, code);
+    let (code, recorded_code) = code?;
     Ok(LoweredVariables {
         data,
         code,
-        recorded_code: recorded_code?,
+        recorded_code,
     })
 }
 
