@@ -99,7 +99,7 @@ impl Analysis {
         let (of_debug, lacking) = check_debug((&read.programs, Some(&read)), (debug, &debug_info))?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
-        let (mut model, lookup) = Model::build_with_lookup(read, debug_info, options.memory_peak)
+        let (mut model, lookup) = Model::build(read, debug_info, options.memory_peak)
             .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;

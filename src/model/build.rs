@@ -68,29 +68,17 @@ impl NamedOperations {
 }
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, also finds
-    /// the tile and step with the most live bytes, and reads the names of the variables that are
-    /// live there from the profile (otherwise [`Model::memory_peak`] is `None`).
+    /// Builds the model of a profile and its debug contexts, and an index of the profile's lowered
+    /// variables and of the programs of its steps, of some 20 bytes for each lowered variable. If
+    /// `debug_info` is passed by value, it is freed as soon as it is no longer needed. With
+    /// `with_memory_peak`, also finds the tile and step with the most live bytes, and reads the
+    /// names of the variables that are live there from the profile (otherwise
+    /// [`Model::memory_peak`] is `None`).
     ///
     /// # Errors
     /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
     /// variables cannot be read.
     pub fn build(
-        profile: Profile,
-        debug_info: &DebugInfo,
-        with_memory_peak: bool,
-    ) -> Result<Self, FileError> {
-        let (model, _) = Self::build_with_lookup(profile, debug_info, with_memory_peak)?;
-        Ok(model)
-    }
-
-    /// Builds the model as [`Model::build`] does, and an index of the profile's lowered variables
-    /// and of the programs of its steps, of some 20 bytes for each lowered variable. If
-    /// `debug_info` is passed by value, it is freed as soon as it is no longer needed.
-    ///
-    /// # Errors
-    /// As [`Model::build`].
-    pub fn build_with_lookup(
         mut profile: Profile,
         debug_info: impl Borrow<DebugInfo>,
         with_memory_peak: bool,

@@ -79,7 +79,8 @@ impl Subject {
         planted: Option<(Written, TempDir)>,
         layer_regex: &str,
     ) -> Self {
-        let model = Model::build(profile(&files), &contexts(&files), true).expect("a model");
+        let built = Model::build(profile(&files), &contexts(&files), true);
+        let (model, _) = built.expect("a model");
         let options = LayerOptions {
             order: LayerOrder::Natural,
             ..LayerOptions::default()
@@ -109,7 +110,8 @@ impl Subject {
 
     /// Builds the model of a changed profile.
     pub fn changed(&self, profile: Profile) -> Model {
-        Model::build(profile, &contexts(&self.files), false).expect("a model")
+        let built = Model::build(profile, &contexts(&self.files), false);
+        built.expect("a model").0
     }
 
     pub fn placement(&self) -> Placement {
