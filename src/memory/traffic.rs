@@ -98,7 +98,7 @@ impl MemoryModel<'_> {
     /// by the layers that use them.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
-        let sharing = self.placement.sharing();
+        let sharing = &self.placement.sharing;
         let mut sums: FxHashMap<(u32, PlaceSet), u64> = FxHashMap::default();
         for variable in self.uses.all() {
             let set = sharing[variable.set as usize];

@@ -323,12 +323,12 @@ pub(crate) fn classic(model: &Model, layering: &Layering) -> Placement {
 /// position, so that the direct rules stay short.
 pub(crate) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);
-    let mut counted = classic.sharing.clone().expect("classic places");
+    let mut counted = classic.sharing.clone();
     counted[NO_USERS as usize] = EVERYWHERE;
     Placement {
         rules: Rules::Full,
+        sharing: counted.clone(),
         counted,
-        sharing: None,
         ..classic
     }
 }

@@ -26,8 +26,7 @@ impl Placement {
         let mut sets = PlaceSets::default();
         let bytes = model.bytes_of_sets();
         let found = FoundPlaces::new(model, layering);
-        let isolated = isolated(model);
-        let mut operations = found.operations(&isolated, &mut sets);
+        let mut operations = found.operations(&mut sets);
         let tied = found.users_of_weights(&operations, &mut sets);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = code_places(model, &variables, &bytes, &mut sets);
@@ -51,8 +50,8 @@ impl Placement {
             positions,
             operations,
             ties,
+            sharing: variables.counted.clone(),
             counted: variables.counted,
-            sharing: None,
             of_group,
             of_cluster,
             layered_groups: are_somewhere(&layered),
@@ -95,7 +94,7 @@ impl Placement {
             positions: Positions::new(layering, PseudoLayers::NoneFirst),
             operations,
             ties: Vec::new(),
-            sharing: Some(sharing),
+            sharing,
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
             layered_groups: are_somewhere(&layered),
@@ -122,6 +121,8 @@ struct FoundPlaces<'a> {
     /// By index of a parameter in the flow of data, such as a weight: the levels that share it,
     /// ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
+    /// By operation group: whether nothing else computes with its variables.
+    isolated: Vec<bool>,
     /// Indices of operations: from the first one with a layer to the last one with a layer that is
     /// not in the backward pass.
     layers: std::ops::RangeInclusive<usize>,
@@ -152,18 +153,18 @@ impl<'a> FoundPlaces<'a> {
             layers: layered.min().unwrap_or(0)..=last.unwrap_or(0),
             of_operation,
             shared,
+            isolated: isolated(model),
             places,
         }
     }
 
     /// Finds the places of each operation of the model, by its layer or else by its level, and the
-    /// reason. `isolated` says, by operation group, whether nothing else computes with its
-    /// variables; new sets of places are stored in `sets`.
-    fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
+    /// reason. New sets of places are stored in `sets`.
+    fn operations(&self, sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();
         for number in 0..self.model.operations.len() {
-            let found = self.operation(number, isolated, before, sets);
+            let found = self.operation(number, before, sets);
             if sets.only(found.places).is_some() {
                 before = found.places;
             }
@@ -175,7 +176,6 @@ impl<'a> FoundPlaces<'a> {
     fn operation(
         &self,
         number: usize,
-        isolated: &[bool],
         preceding: PlaceSet,
         sets: &mut PlaceSets,
     ) -> OperationPlace {
@@ -188,7 +188,7 @@ impl<'a> FoundPlaces<'a> {
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
-        let is_compilers = isolated[group] && (operation.is_anonymous || !operation.is_nested);
+        let is_compilers = self.isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
             // Each program of the operation counts at the places of the variables that it uses.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),

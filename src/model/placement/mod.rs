@@ -194,9 +194,9 @@ pub struct Placement {
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
     /// By use set: the places (In, layers, Out) at which the bytes of its variables count.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By use set: the places that use its variables; `None` in the full model, where these are the
-    /// places in `counted`.
-    pub(crate) sharing: Option<Vec<PlaceSet>>,
+    /// By use set: the places that use its variables. In the full model, these are the places in
+    /// `counted`.
+    pub(crate) sharing: Vec<PlaceSet>,
     /// By operation group: whether any of its operations has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
@@ -225,10 +225,5 @@ impl Placement {
         let places = self.by_pass.sets.places(places);
         let count = |wanted: u32| places.iter().filter(|&&place| place == wanted).count() as u64;
         (count(out), count(0) + count(out))
-    }
-
-    /// Returns, by use set, the places (In, layers, Out) that use its variables.
-    pub(crate) fn sharing(&self) -> &[PlaceSet] {
-        self.sharing.as_ref().unwrap_or(&self.counted)
     }
 }
