@@ -162,8 +162,8 @@ impl Model {
     /// step with that number.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
         let on_tile = self.variables.on_tile(tile);
-        self.classes
-            .peak(on_tile.map(|group| (group.class, group.bytes)))
+        let sizes = on_tile.map(|group| (group.class, group.bytes));
+        self.classes.peak(sizes)
     }
 
     /// Returns, by tile, the bytes of the whole model as one stage: all code, the data variables
@@ -174,7 +174,7 @@ impl Model {
         let tiles = (0..tiles).into_par_iter();
         let mut taken: Vec<u64> = tiles.map(|tile| self.peak_on(tile).0).collect();
         for bytes in &self.recorded_code {
-            bytes.change(&mut taken, u64::saturating_add);
+            bytes.add_to(&mut taken);
         }
         for (bytes, tile) in taken.iter_mut().zip(&self.recorded.tiles) {
             *bytes = bytes.saturating_add(tile.beyond_variables());

@@ -12,7 +12,7 @@ use super::walk::Path;
 use super::windows::StepIndex;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
-use crate::profile::{LiveClasses, Profile};
+use crate::profile::{LiveClasses, Profile, Step};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
@@ -104,14 +104,16 @@ impl FlowUses {
         index: &UseSetIndex,
         (sets, sites): (usize, &[Option<Path>]),
     ) -> Result<Self, FileError> {
-        let mut used = UsedSteps {
-            profile,
-            sets: FxHashMap::default(),
-            all: Vec::new(),
+        // By program that a step runs: the use sets of its variables, each with its role.
+        let mut roles = FxHashMap::default();
+        let has_roles = |program| {
+            let roles = roles.entry(program);
+            let roles = roles.or_insert_with(|| index.roles(profile, program));
+            !roles.is_empty()
         };
-        used.find(found, steps, index, sites);
-        used.join_copies();
-        let nodes: Vec<&[UsedStep]> = used.all.chunk_by(UsedStep::is_with).collect();
+        let mut used = used_steps(&profile.steps, found, steps, sites, has_roles);
+        join_copies(&mut used);
+        let nodes: Vec<&[UsedStep]> = used.chunk_by(UsedStep::is_with).collect();
         let mut uses = Self {
             nodes: nodes.iter().map(|steps| node(steps)).collect(),
             by_set: vec![Vec::new(); sets],
@@ -119,7 +121,7 @@ impl FlowUses {
         let mut left = limits::LOOKS;
         for (node, steps) in (0u32..).zip(nodes) {
             for &UsedStep { step, .. } in steps {
-                for &(set, role) in used.sets_of(step) {
+                for &(set, role) in &roles[&profile.steps[step as usize].program] {
                     left = left.checked_sub(1).ok_or_else(too_much)?;
                     uses.by_set[set as usize].push(Use { step, node, role });
                 }
@@ -234,70 +236,58 @@ fn node(steps: &[UsedStep]) -> FlowNode {
     }
 }
 
-/// All steps that use variables, ascending (`all`).
-struct UsedSteps<'a> {
-    profile: &'a Profile,
-    /// By program that a step runs: the use sets of its variables, each with its role.
-    sets: FxHashMap<u32, Box<[(u32, Role)]>>,
-    all: Vec<UsedStep>,
+/// Returns all steps of the profile, `all`, for whose programs `is_wanted` is true, ascending.
+/// `sites` is as for [`FlowUses::new`].
+fn used_steps(
+    all: &[Step],
+    found: &UnnamedOperations,
+    steps: &StepIndex,
+    sites: &[Option<Path>],
+    mut is_wanted: impl FnMut(u32) -> bool,
+) -> Vec<UsedStep> {
+    let paths = steps.walk_paths(&found.walk.paths);
+    let operation = |step: u32| {
+        let path = paths[step as usize];
+        let visit = path.and_then(|path| found.walk.visit(path, all[step as usize].program));
+        visit.map_or(NO_OPERATION, |visit| found.operation_of[visit as usize])
+    };
+    let mut used = Vec::new();
+    let mut open: Option<(Path, (u32, u32))> = None;
+    for (step, entry) in (0u32..).zip(all) {
+        let site = paths[step as usize].and_then(|path| sites[path as usize]);
+        if open.map(|open| open.0) != site {
+            let caller = entry.parent.map_or(NO_OPERATION, operation);
+            open = site.map(|site| (site, (step, caller)));
+        }
+        if is_wanted(entry.program) {
+            used.push(UsedStep {
+                step,
+                operation: operation(step),
+                call: open.map(|open| open.1),
+            });
+        }
+    }
+    used
 }
 
-impl UsedSteps<'_> {
-    fn find(
-        &mut self,
-        found: &UnnamedOperations,
-        steps: &StepIndex,
-        index: &UseSetIndex,
-        sites: &[Option<Path>],
-    ) {
-        let paths = steps.walk_paths(&found.walk.paths);
-        let operation = |step: u32| {
-            let program = self.profile.steps[step as usize].program;
-            let visit = paths[step as usize].and_then(|path| found.walk.visit(path, program));
-            visit.map_or(NO_OPERATION, |visit| found.operation_of[visit as usize])
+/// Extends each call in `all` by the steps just before and after it that belong to the operation of
+/// the Call program: they copy arguments and results.
+fn join_copies(all: &mut [UsedStep]) {
+    let mut end = 0;
+    while end < all.len() {
+        let begin = end;
+        let call = all[begin].call;
+        let is_in_call = |step: &&UsedStep| step.call == call;
+        end += all[begin..].iter().take_while(is_in_call).count();
+        let Some((_, caller)) = call.filter(|&(_, caller)| caller != NO_OPERATION) else {
+            continue;
         };
-        let mut open: Option<(Path, (u32, u32))> = None;
-        for (step, entry) in (0u32..).zip(&self.profile.steps) {
-            let site = paths[step as usize].and_then(|path| sites[path as usize]);
-            if open.map(|open| open.0) != site {
-                let caller = entry.parent.map_or(NO_OPERATION, operation);
-                open = site.map(|site| (site, (step, caller)));
-            }
-            let sets = self.sets.entry(entry.program);
-            let sets = sets.or_insert_with(|| index.roles(self.profile, entry.program));
-            if !sets.is_empty() {
-                self.all.push(UsedStep {
-                    step,
-                    operation: operation(step),
-                    call: open.map(|open| open.1),
-                });
-            }
+        let is_copy = |step: &&UsedStep| step.operation == caller;
+        let before = all[..begin].iter().rev().take_while(is_copy).count();
+        end += all[end..].iter().take_while(is_copy).count();
+        for step in &mut all[begin - before..end] {
+            step.call = call;
         }
-    }
-
-    /// Extends each call in `all` by the steps just before and after it that belong to the
-    /// operation of the Call program: they copy arguments and results.
-    fn join_copies(&mut self) {
-        let mut end = 0;
-        while end < self.all.len() {
-            let begin = end;
-            let call = self.all[begin].call;
-            let is_in_call = |step: &&UsedStep| step.call == call;
-            end += self.all[begin..].iter().take_while(is_in_call).count();
-            let Some((_, caller)) = call.filter(|&(_, caller)| caller != NO_OPERATION) else {
-                continue;
-            };
-            let is_copy = |step: &&UsedStep| step.operation == caller;
-            let before = self.all[..begin].iter().rev().take_while(is_copy).count();
-            end += self.all[end..].iter().take_while(is_copy).count();
-            for step in &mut self.all[begin - before..end] {
-                step.call = call;
-            }
-        }
-    }
-
-    fn sets_of(&self, step: u32) -> &[(u32, Role)] {
-        &self.sets[&self.profile.steps[step as usize].program]
     }
 }
 

@@ -54,11 +54,10 @@ impl UseSetIndex {
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let program = &profile.programs.all[program as usize];
-        let computed = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
-        let mut sets: Vec<(u32, Role)> = Vec::new();
-        for list in computed {
-            sets.extend(list.iter().map(|&set| (set, Role::Computes)));
-        }
+        let computed = of_sets
+            .iter()
+            .flat_map(|&p| &self.of_compute_sets[p as usize]);
+        let mut sets: Vec<(u32, Role)> = computed.map(|&set| (set, Role::Computes)).collect();
         let regions = &program.regions;
         for (number, &id) in regions.iter().enumerate() {
             let role = match &program.kind {
@@ -66,9 +65,10 @@ impl UseSetIndex {
                 kind if kind.is_exchange() && number + 1 == regions.len() => Role::Destination,
                 _ => Role::Reads,
             };
-            let list = profile.region_variables.position(id);
-            let list = list.map_or(&[][..], |p| &self.of_regions[p as usize]);
-            sets.extend(list.iter().map(|&set| (set, role)));
+            if let Some(list) = profile.region_variables.position(id) {
+                let list = self.of_regions[list as usize].iter();
+                sets.extend(list.map(|&set| (set, role)));
+            }
         }
         sets.sort_unstable();
         sets.dedup_by_key(|set| set.0);
@@ -77,8 +77,8 @@ impl UseSetIndex {
 
     /// Returns the use sets of the variables that `program` uses, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        let roles = self.roles(profile, program);
-        roles.iter().map(|&(set, _)| set).collect()
+        let roles = self.roles(profile, program).into_iter();
+        roles.map(|(set, _)| set).collect()
     }
 }
 

@@ -20,13 +20,6 @@ pub(super) struct LoweredVariables {
     pub(super) recorded_code: [TileBytes; 4],
 }
 
-impl LoweredVariables {
-    /// Iterates over the groups of variables on `tile`, first of data, then of code.
-    pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
-        self.data.on_tile(tile).chain(self.code.on_tile(tile))
-    }
-}
-
 /// Groups the variables of a profile by tile, class and use set, separately for data and code.
 /// `set_of` has the use set of each variable.
 ///
@@ -129,7 +122,8 @@ impl MemoryPeak {
     ) -> Result<Self, FileError> {
         let tiles = (0..variables.data.tiles()).into_par_iter();
         let peaks = tiles.map(|tile| {
-            let on_tile = variables.on_tile(tile);
+            let (data, code) = (&variables.data, &variables.code);
+            let on_tile = data.on_tile(tile).chain(code.on_tile(tile));
             let (bytes, step) = classes.peak(on_tile.map(|group| (group.class, group.bytes)));
             (bytes, Reverse(tile), step)
         });
