@@ -52,7 +52,7 @@ fn main() -> anyhow::Result<()> {
 /// Prints the two lines of one profile.
 fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
     let debug_info = DebugInfo::read(&debug_file(profile)?)?;
-    let (model, _) = Model::build(Profile::read(profile)?, &debug_info, false)?;
+    let (model, _) = Model::build(Profile::read(profile)?, debug_info, false)?;
     let options = LayerOptions {
         source: LayerSource::Regex(layer_regex.clone()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX)?,

@@ -21,7 +21,6 @@ use crate::message::{FileError, Warning};
 use crate::profile::{Profile, Programs};
 use crate::witnesses::{check_profile, recorded_totals};
 use rustc_hash::FxHashSet;
-use std::borrow::Borrow;
 
 /// The operations of a profile with their names, and all other data that the build of a model needs
 /// from the debug contexts.
@@ -69,21 +68,20 @@ impl NamedOperations {
 
 impl Model {
     /// Builds the model of a profile and its debug contexts, and an index of the profile's lowered
-    /// variables and of the programs of its steps, of some 20 bytes for each lowered variable. If
-    /// `debug_info` is passed by value, it is freed as soon as it is no longer needed. With
-    /// `with_memory_peak`, also finds the tile and step with the most live bytes, and reads the
-    /// names of the variables that are live there from the profile (otherwise
-    /// [`Model::memory_peak`] is `None`).
+    /// variables and of the programs of its steps, of some 20 bytes for each lowered variable.
+    /// `debug_info` is freed as soon as it is no longer needed. With `with_memory_peak`, also finds
+    /// the tile and step with the most live bytes, and reads the names of the variables that are
+    /// live there from the profile (otherwise [`Model::memory_peak`] is `None`).
     ///
     /// # Errors
     /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
     /// variables cannot be read.
     pub fn build(
         mut profile: Profile,
-        debug_info: impl Borrow<DebugInfo>,
+        debug_info: DebugInfo,
         with_memory_peak: bool,
     ) -> Result<(Self, ProfileLookup), FileError> {
-        let named = NamedOperations::new(&profile, debug_info.borrow())?;
+        let named = NamedOperations::new(&profile, &debug_info)?;
         drop(debug_info);
         let NamedOperations {
             found,
@@ -176,10 +174,10 @@ impl Model {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let unnamed = found.groups.iter();
-        let with_uid = unnamed
+        let with_uid: Vec<(u64, &[u32])> = unnamed
             .clone()
-            .map(|group| (group.uid, &group.programs[..]));
-        let with_uid: Vec<(u64, &[u32])> = with_uid.collect();
+            .map(|group| (group.uid, &group.programs[..]))
+            .collect();
         let (codes, users) = rayon::join(
             || code::of_all(programs, &with_uid, &profile.target, &mut budget),
             || use_sets::find(profile, &found.groups),

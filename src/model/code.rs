@@ -53,11 +53,12 @@ impl GroupCode {
         });
         // The record of a program with children includes theirs, and is empty here.
         let mut control = group().map(|program| (&program.control_code, 1));
-        let vertices = compute_sets().flat_map(|set| &set.vertices);
-        let mut states = vertices.map(|(kind, instances)| {
-            let size = programs.vertex_types[*kind as usize].state_bytes;
-            (instances, u64::from(size))
-        });
+        let mut states = compute_sets()
+            .flat_map(|set| &set.vertices)
+            .map(|(kind, instances)| {
+                let size = programs.vertex_types[*kind as usize].state_bytes;
+                (instances, u64::from(size))
+            });
         let sum = |what, parts: &mut dyn Iterator<Item = (&TileBytes, u64)>| {
             TileBytes::sum(parts).map_err(|tile| {
                 FileError::new(format!(
@@ -167,10 +168,10 @@ pub(super) fn clusters(
     budget: &mut Budget,
 ) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), FileError> {
     let programs = &profile.programs;
-    let split = groups
+    let split: Vec<ProgramsBySets> = groups
         .par_iter()
-        .map(|group| split(profile, group, use_set_index));
-    let split: Vec<ProgramsBySets> = split.collect();
+        .map(|group| split(profile, group, use_set_index))
+        .collect();
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
@@ -185,14 +186,16 @@ pub(super) fn clusters(
             cluster_of[program as usize] = number;
         }
     }
-    let with_uid = groups.iter().zip(&split);
-    let clusters: Vec<(u64, &[u32])> = with_uid
+    let clusters: Vec<(u64, &[u32])> = groups
+        .iter()
+        .zip(&split)
         .flat_map(|(group, split)| split.values().map(|all| (group.uid, &all[..])))
         .collect();
     let mut codes = of_all(programs, &clusters, &profile.target, budget)?.into_iter();
     let cluster = |(sets, code)| ProgramCluster { sets, code };
-    let found = split.into_iter();
-    let found = found.map(|split| split.into_keys().zip(&mut codes).map(cluster).collect());
+    let found = split
+        .into_iter()
+        .map(|split| split.into_keys().zip(&mut codes).map(cluster).collect());
     Ok((found.collect(), cluster_of))
 }
 
@@ -232,8 +235,7 @@ impl Budget {
     }
 
     fn take(&mut self, code: &GroupCode) -> Result<(), FileError> {
-        let types = code.vertex_types.iter().map(|(_, tiles)| tiles);
-        let all = types.chain([
+        let all = code.vertex_types.iter().map(|(_, tiles)| tiles).chain([
             &code.vertex_state,
             &code.vertex_memory,
             &code.exchange_code,
@@ -274,10 +276,9 @@ fn instantiated<'a>(
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
         by_type.entry(*vertex_type).or_default().push(instances);
     }
-    let types = by_type
+    by_type
         .into_iter()
-        .map(|(kind, parts)| (kind, present(&parts, tiles)));
-    types
+        .map(|(kind, parts)| (kind, present(&parts, tiles)))
         .filter(|(_, tiles)| !tiles.runs().is_empty())
         .collect()
 }

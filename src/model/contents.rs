@@ -98,8 +98,9 @@ pub(crate) struct SetBytes {
 impl Model {
     /// Returns whether debug contexts mark any variable as one of the framework, such as a weight.
     pub(crate) fn has_weight_labels(&self) -> bool {
-        let mut labels = self.labels.iter();
-        labels.any(|label| label.kind == TensorKind::Variable)
+        self.labels
+            .iter()
+            .any(|label| label.kind == TensorKind::Variable)
     }
 
     /// Returns the label (name, tensor and kind) of the variables that have use set `set`.
@@ -161,8 +162,10 @@ impl Model {
     /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
     /// step with that number.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
-        let on_tile = self.variables.on_tile(tile);
-        let sizes = on_tile.map(|group| (group.class, group.bytes));
+        let sizes = self
+            .variables
+            .on_tile(tile)
+            .map(|group| (group.class, group.bytes));
         self.classes.peak(sizes)
     }
 

@@ -179,8 +179,11 @@ fn is_work(kind: &ProgramKind) -> bool {
 
 /// Returns whether any compute set or exchange has cycles. `cycles` has the cycles of each program.
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
-    let mut all = programs.all.iter().zip(cycles);
-    all.any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
+    programs
+        .all
+        .iter()
+        .zip(cycles)
+        .any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
 }
 
 /// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution, so
@@ -245,8 +248,11 @@ impl Visits<'_> {
     /// Iterates over the visits of compute sets and exchanges: the index of the visit in the walk,
     /// and the program as an index into `Programs::all`.
     fn all(&self) -> impl Iterator<Item = (usize, usize)> {
-        let visits = self.found.walk.visits.iter().enumerate();
-        visits
+        self.found
+            .walk
+            .visits
+            .iter()
+            .enumerate()
             .map(|(visit, &(_, program))| (visit, program as usize))
             .filter(|&(_, program)| is_work(&self.programs.all[program].kind))
     }

@@ -107,8 +107,9 @@ impl FlowUses {
         // By program that a step runs: the use sets of its variables, each with its role.
         let mut roles = FxHashMap::default();
         let has_roles = |program| {
-            let roles = roles.entry(program);
-            let roles = roles.or_insert_with(|| index.roles(profile, program));
+            let roles = roles
+                .entry(program)
+                .or_insert_with(|| index.roles(profile, program));
             !roles.is_empty()
         };
         let mut used = used_steps(&profile.steps, found, steps, sites, has_roles);
@@ -186,8 +187,10 @@ impl FlowUses {
 /// first user is the producer, unless it is a copy from or to the host. A later destination of an
 /// exchange is also a producer: users after it depend on both.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
-    let first = users.first().filter(|user| user.role != Role::Host);
-    let first = first.map_or((NO_NODE, 0), |user| (user.node, 1));
+    let first = users
+        .first()
+        .filter(|user| user.role != Role::Host)
+        .map_or((NO_NODE, 0), |user| (user.node, 1));
     let later = (1..).zip(users).skip(first.1);
     let later = later.filter(|(_, user)| user.role == Role::Destination);
     let writers = once(first).chain(later.map(|(after, user)| (user.node, after)));

@@ -83,8 +83,10 @@ impl Model {
         };
         let end = self.end_of_passes(cycles, placement);
         for (operation, &all) in cycles.by_operation.iter().enumerate() {
-            let window = self.operations[operation].window.zip(end);
-            let is_after = window.is_some_and(|((start, _), end)| start > end);
+            let is_after = self.operations[operation]
+                .window
+                .zip(end)
+                .is_some_and(|((start, _), end)| start > end);
             let is_own = placement.operations[operation].reason.is_own();
             let pass = match self.operations[operation].pass {
                 // The operation works on all gradients, before the weights are updated.
@@ -133,11 +135,11 @@ impl Model {
         let all = &cycles.by_cluster;
         let first = all.partition_point(|sums| (sums.operation as usize) < operation);
         let is_own = move |sums: &&ClusterCycles| sums.operation as usize == operation;
-        let own = all[first..]
+        all[first..]
             .iter()
             .take_while(is_own)
-            .filter(move |_| reaches);
-        own.filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums.cycles)))
+            .filter(move |_| reaches)
+            .filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums.cycles)))
             .filter(|(places, _)| !placement.sets.places(*places).is_empty())
     }
 }

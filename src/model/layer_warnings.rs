@@ -54,11 +54,11 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
 /// none). Says nothing on an end with only one module.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     let ends = ["In", "Out"].into_iter().zip(modules.outside(layers));
-    let said = ends.map(|(end, names)| match &names[..] {
+    ends.map(|(end, names)| match &names[..] {
         [] | [_] => String::new(),
         [first, .., last] => format!(", {} of them in {end} ({first} to {last})", names.len()),
-    });
-    said.collect()
+    })
+    .collect()
 }
 
 /// Returns a warning if a Call has inputs of several layers, since the called code was outlined
@@ -95,8 +95,10 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let (outside, inside): (Vec<usize>, Vec<usize>) = layered
         .into_iter()
         .partition(|&operation| model.operations[operation].call == NO_CALL);
-    let outside = outside.iter().map(|&operation| layering.layers[operation]);
-    let layers_outside: FxHashSet<u32> = outside.collect();
+    let layers_outside: FxHashSet<u32> = outside
+        .iter()
+        .map(|&operation| layering.layers[operation])
+        .collect();
     let only_inside = inside.into_iter().filter_map(|operation| {
         let function = model.calls[model.operations[operation].call as usize];
         let is_new = !layers_outside.contains(&layering.layers[operation]);

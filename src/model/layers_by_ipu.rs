@@ -51,8 +51,10 @@ impl LayersByIpu {
     /// Returns the names of the layers that run on IPU `ipu` (from 0), in order; empty for an IPU
     /// without layers.
     pub fn names_on(&self, ipu: u32) -> Vec<&str> {
-        let layers = self.ipus[ipu as usize].iter();
-        layers.map(|&layer| &*self.names[layer]).collect()
+        self.ipus[ipu as usize]
+            .iter()
+            .map(|&layer| &*self.names[layer])
+            .collect()
     }
 }
 
@@ -69,8 +71,10 @@ fn vertices(
         let Some(layer) = layering.own_layer(index) else {
             continue;
         };
-        let all = operation.programs.iter();
-        let sets = all.filter_map(|&program| programs.compute_set(program));
+        let sets = operation
+            .programs
+            .iter()
+            .filter_map(|&program| programs.compute_set(program));
         for (_, instances) in sets.flat_map(|set| &set.vertices) {
             for (ipu, sum) in (0u32..).zip(&mut vertices[layer as usize - 1]) {
                 *sum = sum.saturating_add(instances.total_of(ipus.tiles(ipu)));

@@ -37,14 +37,18 @@ pub(super) fn name_all(
     let all = found.operations.iter();
     let mut operations: Vec<Operation> =
         all.clone().map(named).collect::<Result<_, FileError>>()?;
-    let tensors = operations.iter().filter(|operation| operation.is_tensor);
-    let tensors: FxHashSet<u32> = tensors.map(|operation| operation.group).collect();
+    let tensors: FxHashSet<u32> = operations
+        .iter()
+        .filter(|operation| operation.is_tensor)
+        .map(|operation| operation.group)
+        .collect();
     for operation in &mut operations {
         operation.is_tensor = tensors.contains(&operation.group);
     }
-    let paths = all.filter(|operation| !operation.context.is_anonymous);
-    let paths = paths.map(|operation| operation.path);
-    let with_pairs = paths.filter(|&path| !namer.paired_contexts[path as usize].is_empty());
+    let with_pairs = all
+        .filter(|operation| !operation.context.is_anonymous)
+        .map(|operation| operation.path)
+        .filter(|&path| !namer.paired_contexts[path as usize].is_empty());
     Ok((operations, with_pairs.collect()))
 }
 
@@ -86,20 +90,17 @@ impl<'a> Namer<'a> {
     /// without pairs, and the replaced context has them. `enclosing` has the contexts whose pairs
     /// apply to the Call itself, that of the outermost Call first.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
-        let chain = self
+        let chain: Vec<Position> = self
             .debug_info
-            .chain(self.programs.all[call as usize].debug_id);
-        let chain: Vec<Position> = chain.collect();
+            .chain(self.programs.all[call as usize].debug_id)
+            .collect();
         let with_pairs = chain.iter().find(|&&context| self.has_pairs(context));
         let candidates = with_pairs.map_or(&chain[..], std::slice::from_ref);
-        let mut replaced = enclosing.iter().rev().filter_map(|context| {
-            let pairs = &self.pairs[context];
-            let ids = candidates
-                .iter()
-                .map(|&context| self.debug_info.id(context));
-            ids.filter_map(|id| pairs.get(&id)).next()
+        let replaced = enclosing.iter().rev().find_map(|context| {
+            let replaced = |&id| self.pairs[context].get(&self.debug_info.id(id));
+            candidates.iter().find_map(replaced)
         });
-        let context = match replaced.next() {
+        let context = match replaced {
             Some(&id) => self.debug_info.position(id),
             None => with_pairs.copied(),
         };
@@ -108,11 +109,11 @@ impl<'a> Namer<'a> {
 
     /// Returns whether `context` says which operations the operations of a called body replaced.
     fn has_pairs(&mut self, context: Position) -> bool {
-        let pairs = self.pairs.entry(context);
-        let pairs = pairs.or_insert_with(|| {
-            let pairs = self.debug_info.outlined_pairs(context);
-            pairs.into_iter().collect()
-        });
+        let pairs = || self.debug_info.outlined_pairs(context).into_iter();
+        let pairs = self
+            .pairs
+            .entry(context)
+            .or_insert_with(|| pairs().collect());
         !pairs.is_empty()
     }
 
@@ -178,9 +179,11 @@ impl<'a> Namer<'a> {
     /// replaced, the innermost decides.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context.position);
-        let paired = self.paired_contexts[operation.path as usize].iter().rev();
-        let mut replaced = paired.filter_map(|context| self.pairs[context].get(&uid));
-        let named_by = *replaced.next().unwrap_or(&uid);
+        let named_by = *self.paired_contexts[operation.path as usize]
+            .iter()
+            .rev()
+            .find_map(|context| self.pairs[context].get(&uid))
+            .unwrap_or(&uid);
         let first = |layer, field| {
             self.first_text(named_by, layer, |context| {
                 self.debug_info.text(context, field)
@@ -216,11 +219,11 @@ impl<'a> Namer<'a> {
         layer: SoftwareLayer,
         text: impl Fn(Position) -> Option<&'a str>,
     ) -> Option<&'a str> {
-        let chain = self.debug_info.chain(named_by);
-        let mut texts = chain
+        self.debug_info
+            .chain(named_by)
             .filter(|&context| self.debug_info.layer(context) == layer)
-            .filter_map(text);
-        texts.find(|text| !text.is_empty())
+            .filter_map(text)
+            .find(|text| !text.is_empty())
     }
 
     fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> Option<&'a str> {
@@ -228,10 +231,14 @@ impl<'a> Namer<'a> {
         let position = debug_info.position(named_by);
         let name = position.map(|p| debug_info.name(p));
         let api = position.and_then(|p| debug_info.text(p, ContextField::Api));
-        let used = operation.programs.iter();
-        let compute_sets = used.filter_map(|&program| Some(&*programs.compute_set(program)?.name));
-        let mut names = name.into_iter().chain(api).chain(compute_sets);
-        names.find(|name| !name.is_empty())
+        let compute_sets = operation
+            .programs
+            .iter()
+            .filter_map(|&program| Some(&*programs.compute_set(program)?.name));
+        name.into_iter()
+            .chain(api)
+            .chain(compute_sets)
+            .find(|name| !name.is_empty())
     }
 }
 

@@ -31,8 +31,11 @@ pub(super) fn warning(
     if bytes == 0 || bytes.saturating_mul(MIN_SHARE) < all {
         return None;
     }
-    let by_variable = profile.variables.classes.iter();
-    let missed = by_variable.filter_map(|&class| by_class.get(class as usize)?.as_ref());
+    let missed = profile
+        .variables
+        .classes
+        .iter()
+        .filter_map(|&class| by_class.get(class as usize)?.as_ref());
     Some(sentence(bytes, missed, classes.steps(), is_training))
 }
 

@@ -110,10 +110,10 @@ fn operation_context(
     let of_layer = |wanted| move |&p: &Position| debug_info.layer(p) == wanted;
     let named = match layer {
         Some(layer) => chain().find(of_layer(layer)),
-        None => {
-            let outermost = chain().filter(of_layer(SoftwareLayer::Poplibs)).last();
-            outermost.or_else(|| chain().next())
-        }
+        None => chain()
+            .filter(of_layer(SoftwareLayer::Poplibs))
+            .last()
+            .or_else(|| chain().next()),
     };
     Some(OperationContext {
         position: named.or_else(|| chain().last())?,
@@ -173,8 +173,9 @@ pub(super) fn find(
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let walk = walk(programs, |path, program| {
         let debug_id = programs.all[program as usize].debug_id;
-        let context = contexts.entry(debug_id);
-        let context = context.or_insert_with(|| operation_context(debug_info, layer, debug_id));
+        let context = contexts
+            .entry(debug_id)
+            .or_insert_with(|| operation_context(debug_info, layer, debug_id));
         let Some(context) = *context else {
             operation_of.push(NO_OPERATION);
             return;
@@ -251,29 +252,32 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
             group_of[program as usize] = Some(number);
         }
     }
-    let all = programs.all.iter().zip(group_of);
-    all.filter_map(|(program, group)| {
-        let (kind, bytes) = match &program.kind {
-            ProgramKind::OnTileExecute(set) => {
-                let set = &programs.compute_sets[*set as usize];
-                let state = set.vertices.iter().map(|(kind, instances)| {
-                    let size = programs.vertex_types[*kind as usize].state_bytes;
-                    instances.total().saturating_mul(u64::from(size))
-                });
-                (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
-            }
-            ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),
-            _ => return None,
-        };
-        Some(OwnedProgram {
-            id: program.id,
-            kind,
-            name: name_of(programs, program).into(),
-            bytes,
-            group,
+    programs
+        .all
+        .iter()
+        .zip(group_of)
+        .filter_map(|(program, group)| {
+            let (kind, bytes) = match &program.kind {
+                ProgramKind::OnTileExecute(set) => {
+                    let set = &programs.compute_sets[*set as usize];
+                    let state = set.vertices.iter().map(|(kind, instances)| {
+                        let size = programs.vertex_types[*kind as usize].state_bytes;
+                        instances.total().saturating_mul(u64::from(size))
+                    });
+                    (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
+                }
+                ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),
+                _ => return None,
+            };
+            Some(OwnedProgram {
+                id: program.id,
+                kind,
+                name: name_of(programs, program).into(),
+                bytes,
+                group,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 /// Returns the name of the compute set that the program runs; for any other program, the name of

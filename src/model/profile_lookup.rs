@@ -189,14 +189,17 @@ impl TileLists<'_> {
     /// largest first; equal sizes in the order of the profile. Empty if the tile was not requested.
     pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
         let variables = &self.lookup.variables;
-        let positions = self.by_tile.get(tile as usize).into_iter().flatten();
-        positions.map(move |&position| TileVariable {
-            position,
-            class: variables.classes[position as usize],
-            set: self.lookup.set_of[position as usize],
-            bytes: u64::from(variables.bytes[position as usize]),
-            category: variables.categories[position as usize],
-        })
+        self.by_tile
+            .get(tile as usize)
+            .into_iter()
+            .flatten()
+            .map(move |&position| TileVariable {
+                position,
+                class: variables.classes[position as usize],
+                set: self.lookup.set_of[position as usize],
+                bytes: u64::from(variables.bytes[position as usize]),
+                category: variables.categories[position as usize],
+            })
     }
 }
 

@@ -46,11 +46,14 @@ pub struct Label {
 impl Label {
     /// Builds the label from a label of the profile and the debug contexts that it refers to.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
-        let mut contexts = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
-        let tensor = contexts.find(|&context| {
-            debug_info.layer(context) == SoftwareLayer::Popart
-                && debug_info.text(context, ContextField::TensorId).is_some()
-        });
+        let tensor = label
+            .debug_ids
+            .iter()
+            .flat_map(|&id| debug_info.chain(id))
+            .find(|&context| {
+                debug_info.layer(context) == SoftwareLayer::Popart
+                    && debug_info.text(context, ContextField::TensorId).is_some()
+            });
         let text = |field| debug_info.text(tensor?, field);
         Self {
             name: label.name.as_str().into(),
@@ -134,8 +137,10 @@ impl Framework {
             (SoftwareLayer::XlaOp, Framework::Tensorflow),
             (SoftwareLayer::HloInstruction, Framework::Tensorflow),
         ];
-        let mut found = by_layer.iter().filter(|own| debug_info.has_layer(own.0));
-        found.next().map_or(Framework::Poplar, |own| own.1)
+        by_layer
+            .iter()
+            .find(|own| debug_info.has_layer(own.0))
+            .map_or(Framework::Poplar, |own| own.1)
     }
 }
 
@@ -178,8 +183,10 @@ impl Recording {
         labels: &[Label],
     ) -> Self {
         let texts = |field| {
-            let operations = found.operations.iter();
-            operations.filter_map(move |own| debug_info.text(own.context.position, field))
+            found
+                .operations
+                .iter()
+                .filter_map(move |own| debug_info.text(own.context.position, field))
         };
         let names = || labels.iter().map(Label::weight_name);
         // Operations that the compiler made may run in both passes without recomputation.
@@ -187,8 +194,10 @@ impl Recording {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
         let marks = |operation: &Operation| {
-            let mut parts = operation.name.split('/');
-            parts.any(|part| part.starts_with(CHECKPOINT))
+            operation
+                .name
+                .split('/')
+                .any(|part| part.starts_with(CHECKPOINT))
         };
         Self {
             framework: Framework::of(debug_info),
@@ -212,11 +221,14 @@ pub(super) fn disagreement(
     found: &UnnamedOperations,
     operations: &[Operation],
 ) -> Option<Warning> {
-    let both = found.operations.iter().zip(operations);
-    let mut again = both.filter(|(found, operation)| {
-        let kind = debug_info.text(found.context.position, ContextField::RecomputeType);
-        operation.is_backward && !operation.is_nested && kind.is_some()
-    });
+    let mut again = found
+        .operations
+        .iter()
+        .zip(operations)
+        .filter(|(found, operation)| {
+            let kind = debug_info.text(found.context.position, ContextField::RecomputeType);
+            operation.is_backward && !operation.is_nested && kind.is_some()
+        });
     let (_, Operation { name, .. }) = again.next()?;
     Some(Warning::new(format!(
         "{} operations have gradients among their outputs, but are marked as part of the forward \

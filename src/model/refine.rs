@@ -22,8 +22,11 @@ pub(super) fn refine(
     let label = |variable: usize| profile.variables.label(variable as u32);
     // A variable that no operation uses is in every stage, whatever its name.
     let is_labelled = |&(variable, &set): &(usize, &u32)| set != NO_USERS && label(variable) != 0;
-    let labelled = set_of.par_iter().enumerate().filter(is_labelled);
-    let labels = labelled.map(|(variable, _)| (variable as u32, label(variable)));
+    let labels = set_of
+        .par_iter()
+        .enumerate()
+        .filter(is_labelled)
+        .map(|(variable, _)| (variable as u32, label(variable)));
     split_sets(labels.collect(), (set_of, sets), |_, label| {
         (label, NO_USERS)
     });
@@ -88,14 +91,18 @@ fn partners(
         }),
         use_set_index,
     };
-    let pairs = groups.par_iter().flat_map(|group| pairing.of_group(group));
-    let mut pairs: Vec<VariablePartner> = pairs.collect();
+    let mut pairs: Vec<VariablePartner> = groups
+        .par_iter()
+        .flat_map(|group| pairing.of_group(group))
+        .collect();
     pairs.par_sort_unstable();
     pairs.dedup();
     // A variable with different partners in several compute sets, such as a norm, gets none.
-    let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
-    let only = by_variable.filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok());
-    only.flatten().collect()
+    pairs
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
+        .flatten()
+        .collect()
 }
 
 /// The data that the search for partners of variables reads.
@@ -115,8 +122,9 @@ impl Pairing<'_> {
         let mut compute_sets = group.programs.clone();
         compute_sets.retain(|&program| programs.compute_set(program).is_some());
         let count = compute_sets.len();
-        let compute_sets = compute_sets.into_par_iter();
-        compute_sets.flat_map_iter(move |program| self.of_compute_set(program, count))
+        compute_sets
+            .into_par_iter()
+            .flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
     /// Finds the partners of the variables of `program` with which only its own operation computes.
@@ -131,8 +139,10 @@ impl Pairing<'_> {
         if others.len() >= MIN_PARTNERS {
             self.pair(program)
         } else if compute_sets >= MIN_COMPUTE_SETS {
-            let variables = self.used(program).filter(|&v| !self.has_shared_set(v));
-            variables.map(|variable| (variable, partner)).collect()
+            self.used(program)
+                .filter(|&v| !self.has_shared_set(v))
+                .map(|variable| (variable, partner))
+                .collect()
         } else {
             Vec::new()
         }
@@ -149,8 +159,11 @@ impl Pairing<'_> {
 
     /// Iterates over the variables that `program` uses, by their index in the profile.
     fn used(&self, program: u32) -> impl Iterator<Item = u32> {
-        let used = self.profile.variables_of(&[program]).into_iter();
-        used.flatten().copied()
+        self.profile
+            .variables_of(&[program])
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     /// Returns the tile and the bytes of a variable.
@@ -205,15 +218,18 @@ fn partners_of<'a>(
     others: &'a [(TileAndBytes, u32)],
 ) -> Vec<&'a [(TileAndBytes, u32)]> {
     let mut by_width = WIDTHS.map(|width| -> Vec<&[(TileAndBytes, u32)]> {
-        let found = places
+        places
             .iter()
-            .map(|&place| of_elements(others, place, width));
-        found.collect()
+            .map(|&place| of_elements(others, place, width))
+            .collect()
     });
     by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
     let first = |index: usize| {
-        let mut found = by_width.iter().map(|found| found[index]);
-        found.find(|pairs| !pairs.is_empty()).unwrap_or_default()
+        by_width
+            .iter()
+            .map(|found| found[index])
+            .find(|pairs| !pairs.is_empty())
+            .unwrap_or_default()
     };
     (0..places.len()).map(first).collect()
 }

@@ -39,11 +39,14 @@ impl UseSetIndex {
             sets.is_empty() || sets.iter().any(|&set| is_changed(set))
         };
         let renew = |lists: &VariableLists, sets_of_lists: &mut [Box<[u32]>]| {
-            let old = sets_of_lists.par_iter_mut().enumerate().filter(is_old);
-            old.for_each_init(
-                || Seen::new(sets),
-                |seen, (position, sets)| *sets = seen.sets_of(lists, position as u32, set_of),
-            );
+            sets_of_lists
+                .par_iter_mut()
+                .enumerate()
+                .filter(is_old)
+                .for_each_init(
+                    || Seen::new(sets),
+                    |seen, (position, sets)| *sets = seen.sets_of(lists, position as u32, set_of),
+                );
         };
         renew(&profile.compute_set_variables, &mut self.of_compute_sets);
         renew(&profile.region_variables, &mut self.of_regions);
@@ -54,10 +57,11 @@ impl UseSetIndex {
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let program = &profile.programs.all[program as usize];
-        let computed = of_sets
+        let mut sets: Vec<(u32, Role)> = of_sets
             .iter()
-            .flat_map(|&p| &self.of_compute_sets[p as usize]);
-        let mut sets: Vec<(u32, Role)> = computed.map(|&set| (set, Role::Computes)).collect();
+            .flat_map(|&p| &self.of_compute_sets[p as usize])
+            .map(|&set| (set, Role::Computes))
+            .collect();
         let regions = &program.regions;
         for (number, &id) in regions.iter().enumerate() {
             let role = match &program.kind {
@@ -77,8 +81,10 @@ impl UseSetIndex {
 
     /// Returns the use sets of the variables that `program` uses, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        let roles = self.roles(profile, program).into_iter();
-        roles.map(|(set, _)| set).collect()
+        self.roles(profile, program)
+            .into_iter()
+            .map(|(set, _)| set)
+            .collect()
     }
 }
 

@@ -36,8 +36,11 @@ impl VariableGroups {
     /// those in which all three are equal. They stay separate if their bytes would exceed 4 GiB.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
-        let classes = groups.iter().map(|(_, group)| group.class as usize + 1);
-        let classes = classes.max().unwrap_or(0);
+        let classes = groups
+            .iter()
+            .map(|(_, group)| group.class as usize + 1)
+            .max()
+            .unwrap_or(0);
         let tile = |position: usize| groups[position].0;
         let group = |position: usize| Some(groups[position].1);
         Self::sorted((tiles, classes), groups.len(), tile, group)
@@ -102,8 +105,10 @@ impl VariableGroups {
             return None;
         }
         let starts = starts(counts);
-        let uses = uses.iter().zip(sums(&starts, &groups, uses.len())?);
-        let uses = uses.map(|(&(class, set), bytes)| VariableUse { class, set, bytes });
+        let uses = uses
+            .iter()
+            .zip(sums(&starts, &groups, uses.len())?)
+            .map(|(&(class, set), bytes)| VariableUse { class, set, bytes });
         Some(Self {
             uses: uses.collect(),
             starts,
@@ -132,8 +137,10 @@ impl VariableGroups {
     /// variable has both.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |numbered: &VariableUse| (numbered.class, numbered.set);
-        let found = self.uses.binary_search_by_key(&(class, set), key);
-        found.ok().map(|number| number as u32)
+        self.uses
+            .binary_search_by_key(&(class, set), key)
+            .ok()
+            .map(|number| number as u32)
     }
 
     /// Returns the number of tiles.
@@ -179,8 +186,9 @@ fn starts(counts: &[u32]) -> Vec<u32> {
 
 /// Adds each number of `more` to the number at the same index in `sums`; both have equal lengths.
 fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
-    let pairs = sums.iter_mut().zip(more);
-    pairs.for_each(|(sum, more)| *sum += more);
+    sums.iter_mut()
+        .zip(more)
+        .for_each(|(sum, more)| *sum += more);
 }
 
 /// Sums up, over all tiles, the bytes of each of `uses` pairs of class and use set. The groups of

@@ -70,17 +70,17 @@ impl<T: Copy + Default> ByUse<T> {
         if first == set {
             value
         } else {
-            let other = self.others.get(&(class, set));
-            other.copied().unwrap_or_default()
+            self.others.get(&(class, set)).copied().unwrap_or_default()
         }
     }
 
     /// Iterates over all pairs of class and use set with their values, in no particular order.
     fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
         let first = (0u32..).zip(self.first);
-        let first = first.filter(|&(_, (set, _))| set != NO_SET);
-        let first = first.map(|(class, (set, value))| ((class, set), value));
-        first.chain(self.others)
+        first
+            .filter(|&(_, (set, _))| set != NO_SET)
+            .map(|(class, (set, value))| ((class, set), value))
+            .chain(self.others)
     }
 }
 
@@ -95,9 +95,10 @@ impl ByUse<u64> {
 
     /// Returns all pairs of class and use set with their bytes, ascending by class, then by set.
     pub(super) fn into_uses(self) -> Vec<VariableUse> {
-        let all = self.into_all();
-        let all = all.map(|((class, set), bytes)| VariableUse { class, set, bytes });
-        let mut uses: Vec<_> = all.collect();
+        let mut uses: Vec<_> = self
+            .into_all()
+            .map(|((class, set), bytes)| VariableUse { class, set, bytes })
+            .collect();
         uses.sort_unstable();
         uses
     }

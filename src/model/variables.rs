@@ -27,8 +27,11 @@ pub(super) struct LoweredVariables {
 /// If variables of one kind of code exceed 4 GiB on a tile.
 pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, FileError> {
     let variables = &profile.variables;
-    let names = variables.category_names.iter();
-    let kinds: Vec<Option<CodeKind>> = names.map(|name| CodeKind::of_category(name)).collect();
+    let kinds: Vec<Option<CodeKind>> = variables
+        .category_names
+        .iter()
+        .map(|name| CodeKind::of_category(name))
+        .collect();
     let is_code = |position: usize| kinds[usize::from(variables.categories[position])].is_some();
     let group = |position: usize| {
         let group = VariableGroup {
@@ -48,8 +51,9 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let code = || {
         let all = (0..variables.len()).into_par_iter();
         let code: Vec<usize> = all.filter(|&position| is_code(position)).collect();
-        let groups = code.iter();
-        let groups = groups.filter_map(|&position| Some((tile(position), group(position)?)));
+        let groups = code
+            .iter()
+            .filter_map(|&position| Some((tile(position), group(position)?)));
         let groups = VariableGroups::new(tiles, groups);
         recorded_code(profile, &kinds, &code).map(|recorded| (groups, recorded))
     };

@@ -184,8 +184,12 @@ pub(super) fn walk(
     };
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
-    let roots = programs.roots.iter().rev();
-    let mut stack: Vec<Next> = roots.map(|&root| Next::Begin(EMPTY_PATH, root)).collect();
+    let mut stack: Vec<Next> = programs
+        .roots
+        .iter()
+        .rev()
+        .map(|&root| Next::Begin(EMPTY_PATH, root))
+        .collect();
     while let Some(next) = stack.pop() {
         let (path, index) = match next {
             Next::Begin(path, index) => (path, index),

@@ -41,8 +41,10 @@ impl StepIndex {
             let outer: Option<Path> = of_path[outer as usize];
             of_path.push(outer.and_then(|outer| walked.find(outer, call)));
         }
-        let calls = self.calls.iter();
-        calls.map(|&path| of_path[path as usize]).collect()
+        self.calls
+            .iter()
+            .map(|&path| of_path[path as usize])
+            .collect()
     }
 
     /// Returns the first and the last step, both inclusive, of an operation, whose call path is one
@@ -61,9 +63,12 @@ impl StepIndex {
             .iter()
             .flat_map(|&program| self.of(program))
         {
-            let above = self.paths.innermost_first(self.calls[step as usize]);
-            let pairs = above.zip(paths.innermost_first(operation.path));
-            let shared = pairs.take_while(|(a, b)| a == b).count();
+            let shared = self
+                .paths
+                .innermost_first(self.calls[step as usize])
+                .zip(paths.innermost_first(operation.path))
+                .take_while(|(a, b)| a == b)
+                .count();
             if shared > longest {
                 (longest, window) = (shared, None);
             }

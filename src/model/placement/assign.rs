@@ -186,8 +186,10 @@ impl<'a> FoundPlaces<'a> {
         // An operation after a layer, such as a pooler, also has inputs of the layer, so the flow
         // of data is more reliable than inputs.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
-        let layer = self.layering.own_layer(number);
-        let layer = layer.filter(|_| !is_called && is_certain);
+        let layer = self
+            .layering
+            .own_layer(number)
+            .filter(|_| !is_called && is_certain);
         let is_compilers = self.isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
             // Each program of the operation counts at the places of the variables that it uses.
@@ -249,12 +251,14 @@ impl<'a> FoundPlaces<'a> {
         operations: &[OperationPlace],
         sets: &mut PlaceSets,
     ) -> Vec<PlaceSet> {
-        let users = operations.iter().zip(&self.model.operations);
-        let users = users.map(|(place, operation)| match place.reason {
-            Reason::Touched => NOWHERE,
-            Reason::Variables if operation.pass != Pass::Forward => NOWHERE,
-            _ => place.places,
-        });
+        let users = operations
+            .iter()
+            .zip(&self.model.operations)
+            .map(|(place, operation)| match place.reason {
+                Reason::Touched => NOWHERE,
+                Reason::Variables if operation.pass != Pass::Forward => NOWHERE,
+                _ => place.places,
+            });
         let of_group = places_of_groups(self.model, users, sets);
         of_sets(self.model, &of_group, sets)
     }

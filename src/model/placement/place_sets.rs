@@ -34,8 +34,9 @@ pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending, as positions) is in a range of positions.
 pub(crate) fn meets(places: &[u32], range: &Range<usize>) -> bool {
-    let mut places = places.iter();
-    places.any(|&place| range.contains(&(place as usize)))
+    places
+        .iter()
+        .any(|&place| range.contains(&(place as usize)))
 }
 
 /// All sets of places (In, layers, Out) that a placement refers to, each stored once. The places of
@@ -169,8 +170,10 @@ impl PlaceSets {
                 return EVERYWHERE;
             }
             let is_known = |place| places.binary_search(place).is_ok();
-            let new = alike.iter().map(|&set| self.places(set));
-            let new = new.filter(|more| !more.iter().any(is_known));
+            let new = alike
+                .iter()
+                .map(|&set| self.places(set))
+                .filter(|more| !more.iter().any(is_known));
             places = ascending(places.iter().chain(new.flatten()).copied());
         }
         self.intern(&places)

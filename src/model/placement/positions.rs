@@ -146,8 +146,10 @@ impl Positions {
 
     /// Returns the names of `positions`, which are ascending, in a report.
     pub fn layer_names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
-        let positions = positions.into_iter();
-        let mut names: Vec<_> = positions.map(|at| self.layer_name(at)).collect();
+        let mut names: Vec<_> = positions
+            .into_iter()
+            .map(|at| self.layer_name(at))
+            .collect();
         if self.out_is_first() && matches!(names.first(), Some(None)) {
             names.push(Some(PositionName::Out.to_string()));
         }
@@ -187,8 +189,9 @@ impl Positions {
             before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
         };
         let mut found = (0..self.modules.len()).filter(|&layer| ends(&self.modules[layer]));
-        let first = found.next().filter(|_| !end.is_empty());
-        first.filter(|_| found.next().is_none())
+        found
+            .next()
+            .filter(|_| !end.is_empty() && found.next().is_none())
     }
 
     /// Returns the position with this name; `None` if there is none. Tries the name of a layer

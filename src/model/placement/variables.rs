@@ -120,8 +120,9 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
         }
     }
     let places = |label: &Label| {
-        let mut owners = owners(label.weight_name()).filter_map(|owner| weights.get(owner));
-        owners.next().copied().unwrap_or(NOWHERE)
+        owners(label.weight_name())
+            .find_map(|owner| weights.get(owner).copied())
+            .unwrap_or(NOWHERE)
     };
     model.labels.iter().map(places).collect()
 }
@@ -184,8 +185,10 @@ pub(super) fn code_places(
         let whole = sets.union(of_group[number], all[number]).or(EVERYWHERE);
         of_group[number] = whole;
         for cluster in &group.clusters {
-            let used = cluster.sets.iter();
-            let used = used.map(|&set| variables.counted[set as usize]);
+            let used = cluster
+                .sets
+                .iter()
+                .map(|&set| variables.counted[set as usize]);
             of_cluster[number].push(sets.used_places(used).or(whole));
         }
     }

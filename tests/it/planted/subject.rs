@@ -79,7 +79,7 @@ impl Subject {
         planted: Option<(Written, TempDir)>,
         layer_regex: &str,
     ) -> Self {
-        let built = Model::build(profile(&files), &contexts(&files), true);
+        let built = Model::build(profile(&files), contexts(&files), true);
         let (model, _) = built.expect("a model");
         let options = LayerOptions {
             order: LayerOrder::Natural,
@@ -110,7 +110,7 @@ impl Subject {
 
     /// Builds the model of a changed profile.
     pub fn changed(&self, profile: Profile) -> Model {
-        let built = Model::build(profile, &contexts(&self.files), false);
+        let built = Model::build(profile, contexts(&self.files), false);
         built.expect("a model").0
     }
 

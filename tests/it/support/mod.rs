@@ -277,7 +277,7 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
 pub fn model(profile: &Path, debug: &Path) -> Model {
     let contexts = DebugInfo::read(debug).expect("contexts");
     let profile = Profile::read(profile).expect("a profile");
-    Model::build(profile, &contexts, false).expect("a model").0
+    Model::build(profile, contexts, false).expect("a model").0
 }
 
 /// Builds the model of both files in a folder.
