@@ -50,8 +50,8 @@ pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
 pub(crate) use placement::meets;
 pub use placement::{
     EVERYWHERE, LayerNames, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
-    Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
-    TooManyPlaces, Untied, WeightTie,
+    Placement, PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
+    WeightTie,
 };
 pub use profile_lookup::{
     FetchedNames, LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable,

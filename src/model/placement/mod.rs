@@ -35,7 +35,7 @@ mod weights;
 
 pub(crate) use place_sets::meets;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-pub use positions::{LayerNames, PositionName, Positions, PseudoLayers};
+pub use positions::{LayerNames, Positions, PseudoLayers};
 pub use used_places::PassPlaces;
 pub use weights::{Untied, WeightTie};
 

@@ -2,7 +2,6 @@
 
 use crate::model::Layering;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The positions: indices into the list of In, all layers and Out. Stages are ranges of positions.
 ///
@@ -43,33 +42,6 @@ impl PseudoLayers {
         } else {
             PseudoLayers::InAndOut
         }
-    }
-}
-
-/// The name of a position: In, Out, None, or a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PositionName<'a> {
-    /// The position of all operations without a layer (classic model).
-    None,
-    /// The position of operations that run before the layers.
-    In,
-    /// Operations that run before and after the layers, all on the first IPU.
-    InAndOut,
-    /// The position of the layer with this name.
-    Layer(&'a str),
-    /// The position of operations that run after the layers.
-    Out,
-}
-
-impl fmt::Display for PositionName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PositionName::None => "None",
-            PositionName::In => "In",
-            PositionName::InAndOut => "In Out",
-            PositionName::Layer(name) => name,
-            PositionName::Out => "Out",
-        })
     }
 }
 
@@ -119,17 +91,17 @@ impl Positions {
         self.pseudo_layers
     }
 
-    /// Returns what a position stands for.
+    /// Returns what a position stands for: the name of a layer, or `In`, `Out`, `In Out` or `None`.
     ///
     /// # Panics
     /// If the position does not exist.
-    pub fn name(&self, position: usize) -> PositionName<'_> {
+    pub fn name(&self, position: usize) -> &str {
         match (position, self.pseudo_layers) {
-            (0, PseudoLayers::NoneFirst) => PositionName::None,
-            (0, PseudoLayers::InAndOut) => PositionName::In,
-            (0, PseudoLayers::OutWithIn) => PositionName::InAndOut,
-            (position, _) if Some(position) == self.out() => PositionName::Out,
-            (position, _) => PositionName::Layer(&self.layers[position - 1]),
+            (0, PseudoLayers::NoneFirst) => "None",
+            (0, PseudoLayers::InAndOut) => "In",
+            (0, PseudoLayers::OutWithIn) => "In Out",
+            (position, _) if Some(position) == self.out() => "Out",
+            (position, _) => &self.layers[position - 1],
         }
     }
 
@@ -151,7 +123,7 @@ impl Positions {
             .map(|at| self.layer_name(at))
             .collect();
         if self.out_is_first() && matches!(names.first(), Some(None)) {
-            names.push(Some(PositionName::Out.to_string()));
+            names.push(Some("Out".to_string()));
         }
         names
     }
@@ -166,11 +138,11 @@ impl Positions {
     }
 
     /// Returns what a place stands for, with In and Out as separate places.
-    pub fn name_of_place(&self, place: u32) -> PositionName<'_> {
-        match self.name(self.of_place(place)) {
-            PositionName::InAndOut if place == 0 => PositionName::In,
-            PositionName::InAndOut => PositionName::Out,
-            name => name,
+    pub fn name_of_place(&self, place: u32) -> &str {
+        match self.of_place(place) {
+            0 if self.out_is_first() && place == 0 => "In",
+            0 if self.out_is_first() => "Out",
+            position => self.name(position),
         }
     }
 
