@@ -1,7 +1,6 @@
 //! The lowered variables of all tiles; on each tile, variables with the same class and use set form
 //! one group.
 
-use super::NO_USERS;
 use super::variable_uses::{ByUse, TileUse, VariableUse};
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
@@ -43,14 +42,15 @@ impl VariableGroups {
             .unwrap_or(0);
         let tile = |position: usize| groups[position].0;
         let group = |position: usize| Some(groups[position].1);
-        Self::sorted((tiles, classes), groups.len(), tile, group)
+        Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
     /// Sorts the groups with numbers from 0 to `count`, exclusive, and joins equal ones as
     /// [`new`](Self::new) does. `tile` returns the tile of a number, and `group` its group, `None`
     /// to leave it out. All tiles must be below `tiles`, all classes below `classes`.
     pub(super) fn sorted(
-        (tiles, classes): (u32, usize),
+        tiles: u32,
+        classes: usize,
         count: usize,
         tile: impl Fn(usize) -> u16 + Sync,
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
@@ -114,17 +114,6 @@ impl VariableGroups {
             starts,
             groups,
         })
-    }
-
-    /// Returns a copy without the groups of variables that no operation uses.
-    pub(super) fn used(&self) -> Self {
-        let tiles = 0..self.tiles();
-        let groups =
-            tiles.flat_map(|tile| self.on_tile(tile).map(move |group| (tile as u16, group)));
-        Self::new(
-            self.tiles(),
-            groups.filter(|(_, group)| group.set != NO_USERS),
-        )
     }
 
     /// Returns the distinct pairs of class and use set, ascending by class, then by set, with their

@@ -2,7 +2,7 @@
 //! needs the most memory.
 
 use super::profile_lookup::{NamedVariable, ProfileLookup, TileVariable};
-use super::{VariableGroup, VariableGroups};
+use super::{NO_USERS, VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN};
 use crate::profile::{CodeKind, LiveClasses, NEVER_LIVE, Profile, TileBytes};
 use rayon::prelude::*;
@@ -16,6 +16,8 @@ pub(super) struct LoweredVariables {
     pub(super) data: VariableGroups,
     /// Variables that hold code or vertex state, by their category ([`CodeKind::categories`]).
     pub(super) code: VariableGroups,
+    /// The part of `code` that an operation uses: the targets of copies of code.
+    pub(super) used_code: VariableGroups,
     /// By [`CodeKind`]: bytes on each tile of the variables that hold this kind of code.
     pub(super) recorded_code: [TileBytes; 4],
 }
@@ -46,7 +48,7 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let data = || {
         let group = |position| group(position).filter(|_| !is_code(position));
         let classes = profile.classes.len();
-        VariableGroups::sorted((tiles, classes), variables.len(), tile, group)
+        VariableGroups::sorted(tiles, classes, variables.len(), tile, group)
     };
     let code = || {
         let all = (0..variables.len()).into_par_iter();
@@ -54,15 +56,17 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
         let groups = code
             .iter()
             .filter_map(|&position| Some((tile(position), group(position)?)));
-        let groups = VariableGroups::new(tiles, groups);
-        recorded_code(profile, &kinds, &code).map(|recorded| (groups, recorded))
+        let used = groups.clone().filter(|(_, group)| group.set != NO_USERS);
+        let used = VariableGroups::new(tiles, used);
+        let all = VariableGroups::new(tiles, groups);
+        (all, used, recorded_code(profile, &kinds, &code))
     };
-    let (data, code) = rayon::join(data, code);
-    let (code, recorded_code) = code?;
+    let (data, (code, used_code, recorded_code)) = rayon::join(data, code);
     Ok(LoweredVariables {
         data,
         code,
-        recorded_code,
+        used_code,
+        recorded_code: recorded_code?,
     })
 }
 
