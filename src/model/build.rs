@@ -14,13 +14,12 @@ use super::refine;
 use super::use_set_index::UseSetIndex;
 use super::use_sets::{self, NO_USERS, Users};
 use super::variables::{self, MemoryPeak};
-use super::walk::{CallSites, Path};
+use super::walk::CallSites;
 use super::windows::{StepIndex, StepPrograms};
 use crate::debug_info::DebugInfo;
 use crate::message::{FileError, Warning};
 use crate::profile::{Profile, Programs};
 use crate::witnesses::{check_profile, recorded_totals};
-use rustc_hash::FxHashSet;
 
 /// The operations of a profile with their names, and all other data that the build of a model needs
 /// from the debug contexts.
@@ -29,9 +28,7 @@ struct NamedOperations {
     steps: StepIndex,
     /// The operations with their names, in the order of `found.operations`.
     operations: Vec<Operation>,
-    /// The call paths on which the debug contexts say, for each operation of an outlined body,
-    /// which operation it replaced.
-    paths_with_pairs: FxHashSet<Path>,
+    sites: CallSites,
     /// The liveness step at which the backward pass begins; `None` for inference.
     backward_start: Option<u32>,
     /// By index in `profile.variables.labels`: the label with the data of its debug contexts.
@@ -45,10 +42,12 @@ impl NamedOperations {
     fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, FileError> {
         let programs = &profile.programs;
         let found = operations::find(programs, debug_info)?;
-        let (mut operations, paths_with_pairs) = names::name_all(&found, programs, debug_info)?;
+        let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
         let steps = StepIndex::new(programs, &profile.steps);
+        let sites = CallSites::new(programs, &found.walk.paths, &with_pairs);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
             operation.window = steps.window(unnamed, &found.walk.paths);
+            operation.call = sites.call_of[unnamed.path as usize];
         }
         let backward_start = passes::find(&mut operations);
         let label = |label| Label::new(label, debug_info);
@@ -59,7 +58,7 @@ impl NamedOperations {
             found,
             steps,
             operations,
-            paths_with_pairs,
+            sites,
             backward_start,
             labels,
         })
@@ -81,28 +80,25 @@ impl Model {
         debug_info: DebugInfo,
         with_memory_peak: bool,
     ) -> Result<(Self, ProfileLookup), FileError> {
-        let named = NamedOperations::new(&profile, &debug_info)?;
-        drop(debug_info);
         let NamedOperations {
             found,
             steps,
+            sites,
             mut operations,
             backward_start,
-            ..
-        } = named;
+            labels,
+            recording,
+            disagreement,
+        } = NamedOperations::new(&profile, &debug_info)?;
+        drop(debug_info);
         let (operation_groups, (set_of, use_sets), index, cluster_of) =
             Self::groups(&profile, &found, &operations, &steps)?;
-        let has_pairs = |path| named.paths_with_pairs.contains(&path);
-        let sites = CallSites::new(&profile.programs, &found.walk.paths, has_pairs);
-        for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
-            operation.call = sites.call_of[unnamed.path as usize];
-        }
-        let sets = (use_sets.len(), &sites.outermost[..]);
-        let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
+        let (sets, outermost) = (use_sets.len(), &sites.outermost);
+        let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets, outermost)?;
         let mut contradictions = check_profile(&profile, |position| set_of[position] != NO_USERS);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
-        let groups = (&operation_groups[..], &use_sets, &named.labels[..]);
+        let groups = (&operation_groups[..], &use_sets, &labels[..]);
         let live = (&collected.data, &profile.classes);
         match backward_start {
             Some(start) => passes::mark_updates(groups, live, start, &mut operations),
@@ -111,26 +107,28 @@ impl Model {
         let is_training = backward_start.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         let mut warnings = profile.warnings;
-        warnings.extend(named.disagreement.into_iter().chain(nearly));
+        warnings.extend(disagreement.into_iter().chain(nearly));
         let is_weight =
-            |set: u32| named.labels[use_sets.label(set) as usize].kind == TensorKind::Variable;
+            |set: u32| labels[use_sets.label(set) as usize].kind == TensorKind::Variable;
         let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
-        let programs = operations::owned_programs(&profile.programs, &found.groups);
+        let programs = &profile.programs;
         let backward = backward_start.map(|start| (&steps, start));
-        let run = (&profile.programs, &profile.cycles);
-        let cycles = cycles::of_operations(run, &found, &cluster_of, backward);
-        let cycles = cycles.unwrap_or_else(|warning| {
-            warnings.push(warning);
-            None
-        });
+        let cycles =
+            cycles::of_operations(programs, &profile.cycles, &found, &cluster_of, backward)
+                .unwrap_or_else(|warning| {
+                    warnings.push(warning);
+                    None
+                });
         let lookup = ProfileLookup {
             variables: profile.variables,
             set_of,
             names: profile.names,
-            programs: StepPrograms::new(&profile.programs, &profile.steps, &found),
+            programs: StepPrograms::new(programs, &profile.steps, &found),
         };
-        let memory_peak = || MemoryPeak::find(&collected, &lookup, &profile.classes);
-        let memory_peak = with_memory_peak.then(memory_peak).transpose()?;
+        let memory_peak = with_memory_peak
+            .then(|| MemoryPeak::find(&collected, &lookup, &profile.classes))
+            .transpose()?;
+        let programs = operations::owned_programs(programs, &found.groups);
         let vertex_types = profile.programs.vertex_types.into_iter();
         let mut model = Self {
             target: profile.target,
@@ -138,16 +136,16 @@ impl Model {
             operation_groups,
             classes: profile.classes,
             variables: collected.data,
-            code_variables: collected.code.used(),
+            code_variables: collected.used_code,
             recorded_code: collected.recorded_code,
             use_sets,
-            labels: named.labels,
+            labels,
             calls: sites.functions,
             flow,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,
             backward_start,
-            recording: named.recording,
+            recording,
             recorded: profile.recorded,
             cycles,
             version: profile.version,

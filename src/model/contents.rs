@@ -87,7 +87,7 @@ pub struct LayerRegexes {
 }
 
 /// Sums of bytes, over all tiles, of the variables of one use set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct SetBytes {
     pub(crate) all: u64,
     /// Bytes of parameters: live on the first and on the last step, or a variable of the framework

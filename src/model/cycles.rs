@@ -128,7 +128,8 @@ fn saturated(cycles: u128) -> u64 {
 /// # Errors
 /// A warning in place of the cycles if they exceed [`limits::CYCLES`].
 pub(super) fn of_operations(
-    (programs, cycles): (&Programs, &Cycles),
+    programs: &Programs,
+    cycles: &Cycles,
     found: &UnnamedOperations,
     cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,

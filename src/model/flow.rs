@@ -76,7 +76,7 @@ fn too_much() -> FileError {
 
 /// One use of the variables of a use set: the step, its node in the flow, and how the step uses
 /// them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Use {
     step: u32,
     node: u32,
@@ -102,7 +102,8 @@ impl FlowUses {
         found: &UnnamedOperations,
         steps: &StepIndex,
         index: &UseSetIndex,
-        (sets, sites): (usize, &[Option<Path>]),
+        sets: usize,
+        sites: &[Option<Path>],
     ) -> Result<Self, FileError> {
         // By program that a step runs: the use sets of its variables, each with its role.
         let mut roles = FxHashMap::default();

@@ -72,10 +72,6 @@ impl Model {
     /// some of them count there, and the rest is divided equally (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
-        let runs = match cycles.source {
-            CycleSource::Executed { runs } => runs.max(1),
-            CycleSource::Estimated => 1,
-        };
         let mut sums = LayerSums {
             by_layer: vec![PassSums::default(); placement.positions.len()],
             out: PassSums::default(),
@@ -101,10 +97,7 @@ impl Model {
             }
             sums.add(placement, placement.operations[operation].places, of(left));
         }
-        Some(CyclesByLayer {
-            clock_hertz: self.made.clock_hertz.filter(|&clock| clock > 0),
-            ..sums.means(cycles, runs)
-        })
+        Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
     /// Returns the last step of the backward pass: of backward operations that have cycles and are
@@ -198,10 +191,13 @@ impl LayerSums {
         }
     }
 
-    /// Divides all sums by the number of `runs`, rounding up, and takes the cycles outside
-    /// operations from `cycles`. A part of a sum never becomes more than the sum. The clock
-    /// frequency is still missing.
-    fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
+    /// Divides all sums by the number of runs, rounding up, and takes the cycles outside operations
+    /// from `cycles`. A part of a sum never becomes more than the sum.
+    fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
+        let runs = match cycles.source {
+            CycleSource::Executed { runs } => runs.max(1),
+            CycleSource::Estimated => 1,
+        };
         let mean = |sum: u64| sum.div_ceil(runs);
         let passes = |sums: &PassSums| PassCycles::from_running_sums(sums.map(mean));
         let layers = self.by_layer.iter();
@@ -216,7 +212,7 @@ impl LayerSums {
             unplaced: mean(unplaced.saturating_add(unexplained.all)),
             unplaced_exchange: mean(unplaced_exchange.saturating_add(unexplained.exchange)),
             other: mean(cycles.other),
-            clock_hertz: None,
+            clock_hertz,
         }
     }
 }

@@ -91,9 +91,8 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
         let note = layering.notes[*operation];
         matches!(note, Note::Name | Note::InputNames) && layering.own_layer(*operation).is_some()
     };
-    let layered: Vec<usize> = (0..model.operations.len()).filter(by_name).collect();
-    let (outside, inside): (Vec<usize>, Vec<usize>) = layered
-        .into_iter()
+    let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
+        .filter(by_name)
         .partition(|&operation| model.operations[operation].call == NO_CALL);
     let layers_outside: FxHashSet<u32> = outside
         .iter()

@@ -77,7 +77,7 @@ impl fmt::Display for Pass {
 
 /// The debug context that identifies the operation of a program (docs/model.md, "Contexts and
 /// names").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct OperationContext {
     /// Position of the context in [`DebugInfo`]. Its id is the uid of the operation.
     pub(super) position: Position,

@@ -180,7 +180,7 @@ impl Pairing<'_> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
-        let mut others: Vec<(TileAndBytes, u32)> = others.iter().map(with_set).collect();
+        let mut others: Vec<PlacedVariable> = others.iter().map(with_set).collect();
         others.sort_unstable();
         // A variable with a label is state, such as a moment, and no temporary.
         let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
@@ -205,19 +205,22 @@ impl Pairing<'_> {
 /// The tile of a variable, and its bytes.
 type TileAndBytes = (u16, u32);
 
+/// The tile and the bytes of a variable, and its use set.
+type PlacedVariable = (TileAndBytes, u32);
+
 /// Bytes of an element of a variable, divided by those of an element of its partner, as a fraction:
 /// a moment is as wide as its weight, or twice or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
 /// Returns, for each of `places` (tile and bytes of a variable), the candidates for its partner:
-/// the entries of `others` (sorted; tile and bytes, and use set) on the same tile with equally many
+/// the entries of `others` (sorted) on the same tile with equally many
 /// elements. Of the ratios in [`WIDTHS`], those that give more variables a candidate come first,
 /// since an unrelated weight on the tile may have the right size by chance.
 fn partners_of<'a>(
     places: &[TileAndBytes],
-    others: &'a [(TileAndBytes, u32)],
-) -> Vec<&'a [(TileAndBytes, u32)]> {
-    let mut by_width = WIDTHS.map(|width| -> Vec<&[(TileAndBytes, u32)]> {
+    others: &'a [PlacedVariable],
+) -> Vec<&'a [PlacedVariable]> {
+    let mut by_width = WIDTHS.map(|width| -> Vec<&[PlacedVariable]> {
         places
             .iter()
             .map(|&place| of_elements(others, place, width))
@@ -234,14 +237,14 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// Returns the entries of `others` (sorted; tile and bytes, and use set) on `tile` with as many
+/// Returns the entries of `others` (sorted) on `tile` with as many
 /// elements as a variable of `bytes` bytes, if one element of the variable has `times / parts` the
 /// bytes of one of theirs.
 fn of_elements(
-    others: &[(TileAndBytes, u32)],
+    others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,
     (times, parts): (u32, u32),
-) -> &[(TileAndBytes, u32)] {
+) -> &[PlacedVariable] {
     let width = bytes.checked_mul(parts);
     let Some(width) = width.filter(|width| width.is_multiple_of(times)) else {
         return &[];

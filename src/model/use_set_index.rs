@@ -89,7 +89,7 @@ impl UseSetIndex {
 }
 
 /// How a program uses a variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// Vertices of the program read or write the variable.
     Computes,

@@ -28,7 +28,6 @@ pub struct TileUse {
 
 /// A map with a value for each pair of equivalence class and use set. Most classes have only one
 /// use set; then a lookup is one access to a list.
-#[derive(Debug, Clone)]
 pub(super) struct ByUse<T> {
     /// By class: its first use set ([`NO_SET`] if it has none), and the value of the class with
     /// this set.

@@ -4,7 +4,7 @@
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A call path: the Call programs on the way from the root to a program, the outermost first. The
 /// number is an index into [`CallPaths::nodes`].
@@ -14,7 +14,6 @@ pub(super) type Path = u32;
 pub(super) const EMPTY_PATH: Path = 0;
 
 /// All call paths of a program tree. Each is stored once, as a shorter path and one more Call.
-#[derive(Debug)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
@@ -238,12 +237,12 @@ pub(super) struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places, on all `paths`.
-    /// `has_pairs` returns whether debug contexts say, for the innermost Call on a path, which
-    /// operations the called body replaced.
+    /// `with_pairs` has the paths for whose innermost Call debug contexts say which operations the
+    /// called body replaced.
     pub(super) fn new(
         programs: &Programs,
         paths: &CallPaths,
-        has_pairs: impl Fn(Path) -> bool,
+        with_pairs: &FxHashSet<Path>,
     ) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
@@ -260,11 +259,10 @@ impl CallSites {
         };
         for (path, outer, call) in paths.all() {
             let function = Some(function(call)).filter(|function| callers[function] > 1);
-            let called = function.map(|_| path);
-            let outermost = sites.outermost[outer as usize].or(called);
+            let outermost = sites.outermost[outer as usize].or(function.map(|_| path));
             sites.outermost.push(outermost);
             let mut call_of = sites.call_of[outer as usize];
-            if let Some(function) = function.filter(|_| !has_pairs(path)) {
+            if let Some(function) = function.filter(|_| !with_pairs.contains(&path)) {
                 call_of = sites.functions.len() as u32;
                 sites.functions.push(function);
             }

@@ -67,7 +67,8 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
 pub(super) fn used_places(
     model: &Model,
     bytes: &[SetBytes],
-    (sets, of_set): (&mut PlaceSets, &[PlaceSet]),
+    sets: &mut PlaceSets,
+    of_set: &[PlaceSet],
     is_wanted: &[bool],
 ) -> Vec<PlaceSet> {
     let number = NUMBER_BYTES * u64::from(model.target.num_tiles);

@@ -7,7 +7,6 @@ use crate::model::{Label, Layering, Model, SetBytes};
 use rustc_hash::FxHashMap;
 
 /// The places at which the variables of each use set count.
-#[derive(Debug)]
 pub(super) struct VariablePlaces {
     /// By use set: the places at which its variables count.
     pub(super) counted: Vec<PlaceSet>,
@@ -51,7 +50,7 @@ impl VariablePlaces {
         }
         let mut all_used = Vec::new();
         for _ in 0..2 {
-            all_used = used_places(model, bytes, (sets, &counted), &is_reaching);
+            all_used = used_places(model, bytes, sets, &counted, &is_reaching);
             let used = (&is_reaching[..], &all_used[..]);
             decide(model, layering, used, &mut counted, sets);
         }
@@ -177,7 +176,7 @@ pub(super) fn code_places(
     let mut of_group = variables.of_group.clone();
     let mut of_cluster = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.is_reaching;
-    let all = used_places(model, bytes, (sets, &variables.counted), is_reaching);
+    let all = used_places(model, bytes, sets, &variables.counted, is_reaching);
     for (number, group) in model.operation_groups.iter().enumerate() {
         if !is_reaching[number] {
             continue;

@@ -78,7 +78,8 @@ impl Untied {
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
-    (sets, of_set): (&PlaceSets, &[PlaceSet]),
+    sets: &PlaceSets,
+    of_set: &[PlaceSet],
     untied: &Untied,
 ) -> Vec<WeightTie> {
     let has_kinds = model.has_weight_labels();
