@@ -113,11 +113,8 @@ pub struct ClusterCycles {
 /// down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
-    saturated(share.checked_div(u128::from(whole)).unwrap_or(0))
-}
-
-fn saturated(cycles: u128) -> u64 {
-    u64::try_from(cycles).unwrap_or(u64::MAX)
+    let share = share.checked_div(u128::from(whole)).unwrap_or(0);
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
@@ -149,10 +146,15 @@ pub(super) fn of_operations(
         (_, Some(estimated)) if has_any(programs, estimated) => add_up(&visits(), estimated),
         _ => return Ok(None),
     };
-    if sums.total > u128::from(limits::CYCLES) {
-        return Err(too_many(sums.all.source));
+    let sums = sums.finished();
+    let works = sums.by_operation.iter().chain([&sums.unexplained]);
+    let total = works
+        .map(|work| work.all)
+        .fold(sums.other, u64::saturating_add);
+    if total > limits::CYCLES {
+        return Err(too_many(sums.source));
     }
-    Ok(Some(sums.finished()))
+    Ok(Some(sums))
 }
 
 fn too_many(source: CycleSource) -> Warning {
@@ -192,7 +194,7 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
 fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
     let mut sums = CycleSums::none(CycleSource::Estimated, visits.found);
     for (visit, program) in visits.all() {
-        let cycles = u128::from(estimated[program]) * u128::from(visits.executions[visit]);
+        let cycles = estimated[program].saturating_mul(visits.executions[visit]);
         sums.add_visit(visits, visit, cycles);
     }
     sums
@@ -205,7 +207,6 @@ fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
     let runs = executed.runs;
     let mut sums = CycleSums::none(CycleSource::Executed { runs }, visits.found);
     sums.all.other = executed.without_program;
-    sums.total = u128::from(executed.without_program);
     let mut all = vec![0u128; visits.programs.all.len()];
     for (visit, program) in visits.all() {
         all[program] += u128::from(visits.executions[visit]);
@@ -213,10 +214,9 @@ fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
     for (program, &cycles) in executed.by_program.iter().enumerate() {
         let kind = &visits.programs.all[program].kind;
         if !is_work(kind) {
-            sums.total += u128::from(cycles);
             sums.all.other = sums.all.other.saturating_add(cycles);
         } else if all[program] == 0 {
-            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles.into(), 0);
+            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
         }
     }
     let mut before = vec![0u128; all.len()];
@@ -226,7 +226,7 @@ fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
         before[program] = to;
         let cycles = u128::from(executed.by_program[program]);
         let part = cycles * to / all[program] - cycles * from / all[program];
-        sums.add_visit(visits, visit, part);
+        sums.add_visit(visits, visit, part as u64);
     }
     sums
 }
@@ -283,8 +283,6 @@ struct CycleSums {
     /// By index of the operation, and index of the cluster in the operation's group: the cycles of
     /// the cluster.
     by_cluster: BTreeMap<(u32, u32), WorkCycles>,
-    /// All cycles added so far, which may exceed 64 bits.
-    total: u128,
 }
 
 impl CycleSums {
@@ -298,25 +296,22 @@ impl CycleSums {
                 other: 0,
             },
             by_cluster: BTreeMap::new(),
-            total: 0,
         }
     }
 
     /// Adds the `cycles` of one visit to its operation and its cluster.
-    fn add_visit(&mut self, visits: &Visits<'_>, visit: usize, cycles: u128) {
+    fn add_visit(&mut self, visits: &Visits<'_>, visit: usize, cycles: u64) {
         let (path, program) = visits.found.walk.visits[visit];
-        let later = visits.later(path, program, saturated(cycles));
+        let later = visits.later(path, program, cycles);
         let kind = &visits.programs.all[program as usize].kind;
         let cluster = visits.cluster_of[program as usize];
         let by = (visits.found.operation_of[visit], cluster);
         self.add(by, kind, cycles, later);
     }
 
-    /// Adds the `cycles` of a program of this kind, of which `later` run in the backward pass, to
-    /// the operation and the cluster `by`.
-    fn add(&mut self, by: (u32, u32), kind: &ProgramKind, cycles: u128, later: u64) {
-        self.total += cycles;
-        let all = saturated(cycles);
+    /// Adds the cycles `all` of a program of this kind, of which `later` run in the backward pass,
+    /// to the operation and the cluster `by`.
+    fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
         let is_exchange = matches!(kind, ProgramKind::DoExchange(_));
         let added = WorkCycles {
             all,

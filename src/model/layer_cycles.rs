@@ -78,24 +78,22 @@ impl Model {
             unplaced: PassSums::default(),
         };
         let end = self.end_of_passes(cycles, placement);
-        for (operation, &all) in cycles.by_operation.iter().enumerate() {
-            let is_after = self.operations[operation]
-                .window
-                .zip(end)
-                .is_some_and(|((start, _), end)| start > end);
-            let is_own = placement.operations[operation].reason.is_own();
-            let pass = match self.operations[operation].pass {
+        for (number, &all) in cycles.by_operation.iter().enumerate() {
+            let (operation, place) = (&self.operations[number], placement.operations[number]);
+            let both = operation.window.zip(end);
+            let is_after = both.is_some_and(|((start, _), end)| start > end);
+            let pass = match operation.pass {
                 // The operation works on all gradients, before the weights are updated.
-                Pass::Backward if is_after && !is_own => Pass::Update,
+                Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
             let of = |counted| pass_sums(pass, counted, self.recording.recomputes);
             let mut left = all;
-            for (places, counted) in self.of_clusters(cycles, placement, operation) {
+            for (places, counted) in self.of_clusters(cycles, placement, number) {
                 left = left.without(counted);
                 sums.add(placement, places, of(counted));
             }
-            sums.add(placement, placement.operations[operation].places, of(left));
+            sums.add(placement, place.places, of(left));
         }
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
@@ -180,8 +178,7 @@ impl LayerSums {
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
             // The first places get the remainder of the division.
-            let part = |cycles: u64| cycles / count + u64::from(number < cycles % count);
-            let parts = sums.map(part);
+            let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
                 let (out_part, all) = placement.out_in_first(set);

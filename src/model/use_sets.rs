@@ -6,6 +6,7 @@ use crate::message::{FileError, OVER_BOUND};
 use crate::parallel::filled;
 use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
+use std::iter::successors;
 
 /// All use sets. A use set is the set of operation groups that use a variable, together with the
 /// variable's label and its partner ([`partner`](Self::partner)): variables that differ in any of
@@ -127,14 +128,9 @@ impl UseSets {
 
     /// Iterates over the operation groups of a use set, the last first.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut set = set;
-        std::iter::from_fn(move || {
-            let (smaller, group) = self.nodes[set as usize];
-            (set != NO_USERS).then(|| {
-                set = smaller;
-                group
-            })
-        })
+        successors(Some(set), |&set| Some(self.nodes[set as usize].0))
+            .take_while(|&set| set != NO_USERS)
+            .map(|set| self.nodes[set as usize].1)
     }
 }
 

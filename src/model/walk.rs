@@ -5,6 +5,7 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::iter::successors;
 
 /// A call path: the Call programs on the way from the root to a program, the outermost first. The
 /// number is an index into [`CallPaths::nodes`].
@@ -52,14 +53,9 @@ impl CallPaths {
     /// Iterates over the Calls of `path`, from the innermost to the outermost, as indices into
     /// `Programs::all`.
     pub(super) fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
-        let mut path = path;
-        std::iter::from_fn(move || {
-            let (outer, call) = *self.nodes.get(path as usize)?;
-            (path != EMPTY_PATH).then(|| {
-                path = outer;
-                call
-            })
-        })
+        successors(Some(path), |&path| Some(self.nodes[path as usize].0))
+            .take_while(|&path| path != EMPTY_PATH)
+            .map(|path| self.nodes[path as usize].1)
     }
 }
 
