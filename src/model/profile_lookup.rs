@@ -98,8 +98,8 @@ impl ProfileLookup {
             *of_tile = max_count.max(*of_tile);
         }
         let join = |mut found: Vec<Vec<u32>>, later: Vec<Vec<u32>>| {
-            for (list, mut later) in found.iter_mut().zip(later) {
-                list.append(&mut later);
+            for (list, later) in found.iter_mut().zip(later) {
+                list.extend(later);
             }
             found
         };

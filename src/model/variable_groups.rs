@@ -73,7 +73,10 @@ impl VariableGroups {
         let sums = by_parts(count, parts(count, classes), add, join);
         let (counts, bytes) = sums.unwrap_or_else(none);
         let uses = bytes.into_uses();
-        let numbers = ByUse::numbers(&uses, classes);
+        let mut numbers = ByUse::new(classes);
+        for (number, used) in (0u32..).zip(&uses) {
+            *numbers.of_mut(used.class, used.set) = number;
+        }
         let mut starts = starts(&counts);
         let numbered = |position| {
             let VariableGroup { class, set, bytes } = group(position)?;
@@ -197,7 +200,7 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
         }
         Some(sums)
     };
-    let add = |all: Option<Vec<u64>>, part: Option<Vec<u64>>| {
+    let add = |all: Option<Vec<u64>>, part| {
         let (mut all, part) = all.zip(part)?;
         add_all(&mut all, part);
         Some(all)
@@ -217,10 +220,8 @@ fn by_tile(
 ) -> Vec<TileUse> {
     let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
     let tiles = equal_parts(starts.len() - 1, rayon::current_num_threads());
-    let lengths = tiles
-        .iter()
-        .map(|tiles| starts[tiles.end] - starts[tiles.start]);
-    let parts = split_by(&mut sorted, lengths.map(|length| length as usize));
+    let length = |tiles: &Range<usize>| (starts[tiles.end] - starts[tiles.start]) as usize;
+    let parts = split_by(&mut sorted, tiles.iter().map(length));
     tiles.into_par_iter().zip(parts).for_each(|(tiles, part)| {
         let first = starts[tiles.start];
         let mut next = starts[tiles.clone()].to_vec();
@@ -242,9 +243,8 @@ fn by_tile(
 /// ([`join_neighbours`]). `starts` has the start of each tile in `groups` and the end, before and
 /// afterwards.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
-    let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
-    let tiles = split_by(groups, lengths.map(|length| length as usize));
-    let kept: Vec<usize> = tiles
+    let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+    let kept: Vec<usize> = split_by(groups, lengths)
         .into_par_iter()
         .map(|tile| {
             tile.sort_unstable_by_key(|group| group.number);
@@ -271,14 +271,14 @@ fn join_neighbours(tile: &mut [TileUse]) -> usize {
     let mut kept = 0usize;
     for position in 0..tile.len() {
         let group = tile[position];
-        let last = tile[..kept].last_mut();
-        let last = last.filter(|last| last.number == group.number);
-        match last.and_then(|last| Some((last.bytes.checked_add(group.bytes)?, last))) {
-            Some((bytes, last)) => last.bytes = bytes,
-            None => {
-                tile[kept] = group;
-                kept += 1;
-            }
+        if let Some(last) = tile[..kept].last_mut()
+            && last.number == group.number
+            && let Some(sum) = last.bytes.checked_add(group.bytes)
+        {
+            last.bytes = sum;
+        } else {
+            tile[kept] = group;
+            kept += 1;
         }
     }
     kept

@@ -102,15 +102,3 @@ impl ByUse<u64> {
         uses
     }
 }
-
-impl ByUse<u32> {
-    /// Builds the map from class and use set to the index of the pair in `uses`. All classes must
-    /// be below `classes`.
-    pub(super) fn numbers(uses: &[VariableUse], classes: usize) -> Self {
-        let mut numbers = Self::new(classes);
-        for (number, variable_use) in (0u32..).zip(uses) {
-            *numbers.of_mut(variable_use.class, variable_use.set) = number;
-        }
-        numbers
-    }
-}

@@ -34,7 +34,7 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
         .iter()
         .map(|name| CodeKind::of_category(name))
         .collect();
-    let is_code = |position: usize| kinds[usize::from(variables.categories[position])].is_some();
+    let kind = |position: usize| kinds[usize::from(variables.categories[position])];
     let group = |position: usize| {
         let group = VariableGroup {
             class: variables.classes[position],
@@ -46,20 +46,20 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     let tile = |position: usize| variables.tiles[position];
     let tiles = profile.target.num_tiles;
     let data = || {
-        let group = |position| group(position).filter(|_| !is_code(position));
+        let group = |position| group(position).filter(|_| kind(position).is_none());
         let classes = profile.classes.len();
         VariableGroups::sorted(tiles, classes, variables.len(), tile, group)
     };
     let code = || {
         let all = (0..variables.len()).into_par_iter();
-        let code: Vec<usize> = all.filter(|&position| is_code(position)).collect();
-        let groups = code
-            .iter()
-            .filter_map(|&position| Some((tile(position), group(position)?)));
+        let code: Vec<(CodeKind, u16, VariableGroup)> = all
+            .filter_map(|position| Some((kind(position)?, tile(position), group(position)?)))
+            .collect();
+        let groups = code.iter().map(|&(_, tile, group)| (tile, group));
         let used = groups.clone().filter(|(_, group)| group.set != NO_USERS);
         let used = VariableGroups::new(tiles, used);
         let all = VariableGroups::new(tiles, groups);
-        (all, used, recorded_code(profile, &kinds, &code))
+        (all, used, recorded_code(tiles, &code))
     };
     let (data, (code, used_code, recorded_code)) = rayon::join(data, code);
     Ok(LoweredVariables {
@@ -70,35 +70,25 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// Sums up, by [`CodeKind`], the bytes on each tile of the variables that hold code and are ever
-/// live. `code` lists these variables as indices; `kinds` has, by category of variables, the kind
-/// of code, `None` for data.
+/// Sums up, by [`CodeKind`], the bytes on each of `tiles` tiles of the variables in `code`, which
+/// has the kind, the tile, and the class and bytes of each.
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile.
 fn recorded_code(
-    profile: &Profile,
-    kinds: &[Option<CodeKind>],
-    code: &[usize],
+    tiles: u32,
+    code: &[(CodeKind, u16, VariableGroup)],
 ) -> Result<[TileBytes; 4], FileError> {
-    let variables = &profile.variables;
-    let tiles = profile.target.num_tiles as usize;
-    let mut recorded = [(); 4].map(|()| vec![0u32; tiles]);
-    for &position in code {
-        if let Some(kind) = kinds[usize::from(variables.categories[position])]
-            && variables.classes[position] != NEVER_LIVE
-        {
-            let tile = variables.tiles[position];
-            let sum = &mut recorded[kind as usize][usize::from(tile)];
-            let more = sum.checked_add(variables.bytes[position]);
-            *sum = more.ok_or_else(|| {
-                FileError::new(format!(
-                    "table `vars_info`: the variables of {} add up to more than 4 GiB on tile \
-                     {tile}; {PROFILE_AGAIN}",
-                    kind.categories().join(", ")
-                ))
-            })?;
-        }
+    let mut recorded = [(); 4].map(|()| vec![0u32; tiles as usize]);
+    for &(kind, tile, group) in code {
+        let sum = &mut recorded[kind as usize][usize::from(tile)];
+        *sum = sum.checked_add(group.bytes).ok_or_else(|| {
+            FileError::new(format!(
+                "table `vars_info`: the variables of {} add up to more than 4 GiB on tile {tile}; \
+                 {PROFILE_AGAIN}",
+                kind.categories().join(", ")
+            ))
+        })?;
     }
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
