@@ -80,24 +80,23 @@ pub(super) fn assign(
         let (layer, note) = if operation.is_tensor {
             (NO_LAYER, Note::TensorFilter)
         } else if let Some(groups) = only(matches(layer_regex, &operation.name)) {
-            current = number(groups);
-            (current, Note::Name)
+            (number(groups), Note::Name)
         } else {
             let in_inputs = matches(layer_regex, &operation.inputs);
             let count = in_inputs.len();
             if let Some(groups) = only(in_inputs) {
-                current = number(groups);
-                (current, Note::InputNames)
+                (number(groups), Note::InputNames)
             } else if count == 0 && operation.name.starts_with("Call") {
                 (current, Note::FollowingOperation)
             } else if inputs_regex.is_match(&operation.inputs) {
-                current = FIRST_LAYER;
-                (current, Note::InputsRegexLayer0)
+                (FIRST_LAYER, Note::InputsRegexLayer0)
             } else {
-                current = NO_LAYER;
                 (NO_LAYER, Note::InputLayers(count))
             }
         };
+        if !operation.is_tensor {
+            current = layer;
+        }
         (layers[index], notes[index]) = (layer, note);
     }
     (layers, notes)

@@ -64,11 +64,10 @@ fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
 /// Returns a warning if a Call has inputs of several layers, since the called code was outlined
 /// across layers.
 fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
-    let operations = model.operations.iter().zip(&layering.notes);
-    let mut calls = operations.filter(|(operation, note)| {
+    let mut operations = model.operations.iter().zip(&layering.notes);
+    let (operation, _) = operations.find(|(operation, note)| {
         matches!(note, Note::InputLayers(2..)) && operation.name.starts_with("Call")
-    });
-    let (operation, _) = calls.next()?;
+    })?;
     Some(Warning::new(format!(
         "the operation '{}' calls code that was outlined across layers; compile the model again \
          with the environment variable POPART_POPLINER_OUTLINER_REGEX set to '{}', and record a \
@@ -104,7 +103,7 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
         is_new.then(|| (calls[&function], std::cmp::Reverse(operation)))
     });
     let (count, operation) = only_inside.max()?;
-    let layers = layering.names.len() - 1;
+    let layers = layering.len() - 1;
     (count > layers).then(|| {
         Warning::new(format!(
             "code was outlined, so layers may be missing: the function with the operation '{}' is \

@@ -44,8 +44,8 @@ impl UseSetIndex {
                 .enumerate()
                 .filter(is_old)
                 .for_each_init(
-                    || Seen::new(sets),
-                    |seen, (position, sets)| *sets = seen.sets_of(lists, position as u32, set_of),
+                    || vec![false; sets],
+                    |seen, (position, sets)| *sets = sets_of(lists, position, set_of, seen),
                 );
         };
         renew(&profile.compute_set_variables, &mut self.of_compute_sets);
@@ -101,37 +101,27 @@ pub(super) enum Role {
     Host,
 }
 
-/// Working memory to collect the distinct use sets of one list of variables after another.
-struct Seen {
-    /// By use set: number (from 1, `look`) of the last list that was found to have it.
-    last: Vec<u32>,
-    look: u32,
-}
-
-impl Seen {
-    fn new(sets: usize) -> Self {
-        Self {
-            last: vec![0; sets],
-            look: 0,
+/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending, each
+/// once. `set_of` has the use set of each variable; `seen` has `false` for each use set, before and
+/// afterwards.
+fn sets_of(
+    lists: &VariableLists,
+    position: usize,
+    set_of: &[u32],
+    seen: &mut [bool],
+) -> Box<[u32]> {
+    let mut sets = Vec::new();
+    for &variable in lists.members(position as u32).flatten() {
+        let set = set_of[variable as usize];
+        if !std::mem::replace(&mut seen[set as usize], true) {
+            sets.push(set);
         }
     }
-
-    /// Returns the use sets of the variables in the list at index `position` of `lists`, ascending,
-    /// each once. `set_of` has the use set of each variable.
-    fn sets_of(&mut self, lists: &VariableLists, position: u32, set_of: &[u32]) -> Box<[u32]> {
-        self.look += 1;
-        let mut sets = Vec::new();
-        for &variable in lists.members(position).flatten() {
-            let set = set_of[variable as usize];
-            let last = &mut self.last[set as usize];
-            if *last != self.look {
-                *last = self.look;
-                sets.push(set);
-            }
-        }
-        sets.sort_unstable();
-        sets.into()
+    for &set in &sets {
+        seen[set as usize] = false;
     }
+    sets.sort_unstable();
+    sets.into()
 }
 
 #[cfg(test)]

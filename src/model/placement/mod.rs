@@ -223,7 +223,7 @@ impl Placement {
         }
         let out = self.positions.len() as u32;
         let places = self.by_pass.sets.places(places);
-        let count = |wanted: u32| places.iter().filter(|&&place| place == wanted).count() as u64;
+        let count = |place| u64::from(places.contains(&place));
         (count(out), count(0) + count(out))
     }
 }

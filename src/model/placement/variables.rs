@@ -111,13 +111,11 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
         let known = &mut of_label[model.use_sets.label(set) as usize];
         *known = sets.union(*known, places);
     }
-    let mut weights: FxHashMap<&str, PlaceSet> = FxHashMap::default();
-    for (label, &places) in model.labels.iter().zip(&of_label).skip(1) {
-        let name = label.weight_name();
-        if places != NOWHERE && !name.is_empty() {
-            weights.insert(name, places);
-        }
-    }
+    let names = model.labels.iter().map(Label::weight_name);
+    let weights: FxHashMap<&str, PlaceSet> = names
+        .zip(of_label)
+        .filter(|&(name, places)| places != NOWHERE && !name.is_empty())
+        .collect();
     let places = |label: &Label| {
         owners(label.weight_name())
             .find_map(|owner| weights.get(owner).copied())
