@@ -40,7 +40,7 @@ impl PassCycles {
 
 /// Cycles of one run of the program, by position (In, each layer, Out). If several runs were
 /// executed, their mean, rounded up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CyclesByLayer {
     /// Whether all cycles here are executed or estimated.
     pub source: CycleSource,

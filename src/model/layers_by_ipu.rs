@@ -8,7 +8,7 @@ use crate::message::FileError;
 use crate::profile::{Ipus, Programs};
 
 /// The layers that run on each IPU of a compiled pipeline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct LayersByIpu {
     /// The names of all layers, in the order in which they run.
     pub names: Vec<String>,

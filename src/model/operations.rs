@@ -48,7 +48,7 @@ pub struct Operation {
 }
 
 /// The pass of a training step in which an operation runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pass {
     /// Forward pass: the operation ends before the start of the backward pass. All operations of
     /// inference.

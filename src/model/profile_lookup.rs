@@ -22,7 +22,7 @@ pub struct ProfileLookup {
 }
 
 /// A tile and a liveness step, at which variables are live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct LivePlace {
     /// Number of the tile.
     pub tile: u32,
@@ -45,7 +45,7 @@ pub struct NamedVariable {
 }
 
 /// A lowered variable (the part of a tensor on one tile), without its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct TileVariable {
     /// Index of the variable in the profile's list of variables.
     position: u32,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use std::ops::{AddAssign, Range};
 
 /// All lowered variables of one tile that have the same class and use set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 pub struct VariableGroup {
     /// Equivalence class of the variables (which determines the steps at which they are live), as
     /// an index into the profile's classes.

@@ -122,7 +122,7 @@ pub struct StepPrograms {
 }
 
 /// A program of the profile, with its name and the operations that it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct StepProgram {
     /// Type of the program, such as `OnTileExecute` (table `program_types`).
     pub kind: Box<str>,

@@ -153,7 +153,7 @@ impl fmt::Display for Reason {
 }
 
 /// The places (In, layers, Out) at which an operation counts, and the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct OperationPlace {
     /// The places of the operation, as a set of [`Placement::sets`].
     pub places: PlaceSet,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// | 0 | None: all operations without a layer | In: operations before the layers | In and Out |
 /// | 1 to n | the layers in their order | the layers in their order | the layers in their order |
 /// | n + 1 | | Out: operations after the last layer, and their backward pass | |
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
