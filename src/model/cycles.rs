@@ -147,8 +147,10 @@ pub(super) fn of_operations(
         _ => return Ok(None),
     };
     let sums = sums.finished();
-    let works = sums.by_operation.iter().chain([&sums.unexplained]);
-    let total = works
+    let total = sums
+        .by_operation
+        .iter()
+        .chain([&sums.unexplained])
         .map(|work| work.all)
         .fold(sums.other, u64::saturating_add);
     if total > limits::CYCLES {

@@ -192,8 +192,10 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
         .first()
         .filter(|user| user.role != Role::Host)
         .map_or((NO_NODE, 0), |user| (user.node, 1));
-    let later = (1..).zip(users).skip(first.1);
-    let later = later.filter(|(_, user)| user.role == Role::Destination);
+    let later = (1..)
+        .zip(users)
+        .skip(first.1)
+        .filter(|(_, user)| user.role == Role::Destination);
     let writers = once(first).chain(later.map(|(after, user)| (user.node, after)));
     let mut last = None;
     writers.filter_map(move |(from, at)| {

@@ -80,8 +80,10 @@ impl Model {
         let end = self.end_of_passes(cycles, placement);
         for (number, &all) in cycles.by_operation.iter().enumerate() {
             let (operation, place) = (&self.operations[number], placement.operations[number]);
-            let both = operation.window.zip(end);
-            let is_after = both.is_some_and(|((start, _), end)| start > end);
+            let is_after = operation
+                .window
+                .zip(end)
+                .is_some_and(|((start, _), end)| start > end);
             let pass = match operation.pass {
                 // The operation works on all gradients, before the weights are updated.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,

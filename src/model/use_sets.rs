@@ -112,8 +112,10 @@ impl UseSets {
     /// Iterates over all sets but the empty one, each after the smaller set that it contains. Each
     /// item is the set, the set without its last group, and the last group.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
-        let nodes = (0..self.nodes.len() as u32).zip(&self.nodes).skip(1);
-        nodes.map(|(set, &(smaller, group))| (set, smaller, group))
+        (0..self.nodes.len() as u32)
+            .zip(&self.nodes)
+            .skip(1)
+            .map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
     /// Returns a value for each use set: `start` for the empty set; for any other set, what `grow`

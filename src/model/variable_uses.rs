@@ -75,8 +75,8 @@ impl<T: Copy + Default> ByUse<T> {
 
     /// Iterates over all pairs of class and use set with their values, in no particular order.
     fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
-        let first = (0u32..).zip(self.first);
-        first
+        (0u32..)
+            .zip(self.first)
             .filter(|&(_, (set, _))| set != NO_SET)
             .map(|(class, (set, value))| ((class, set), value))
             .chain(self.others)

@@ -51,8 +51,8 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
         VariableGroups::sorted(tiles, classes, variables.len(), tile, group)
     };
     let code = || {
-        let all = (0..variables.len()).into_par_iter();
-        let code: Vec<(CodeKind, u16, VariableGroup)> = all
+        let code: Vec<(CodeKind, u16, VariableGroup)> = (0..variables.len())
+            .into_par_iter()
             .filter_map(|position| Some((kind(position)?, tile(position), group(position)?)))
             .collect();
         let groups = code.iter().map(|&(_, tile, group)| (tile, group));
@@ -118,8 +118,7 @@ impl MemoryPeak {
         lookup: &ProfileLookup,
         classes: &LiveClasses,
     ) -> Result<Self, FileError> {
-        let tiles = (0..variables.data.tiles()).into_par_iter();
-        let peaks = tiles.map(|tile| {
+        let peaks = (0..variables.data.tiles()).into_par_iter().map(|tile| {
             let (data, code) = (&variables.data, &variables.code);
             let on_tile = data.on_tile(tile).chain(code.on_tile(tile));
             let (bytes, step) = classes.peak(on_tile.map(|group| (group.class, group.bytes)));

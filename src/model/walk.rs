@@ -46,8 +46,10 @@ impl CallPaths {
     /// Iterates over all paths but the empty one, each after all its prefixes. Each item is the
     /// path, the path without its innermost Call, and that Call (an index into `Programs::all`).
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
-        let paths = (0..).zip(&self.nodes).skip(1);
-        paths.map(|(path, &(outer, call))| (path, outer, call))
+        (0..)
+            .zip(&self.nodes)
+            .skip(1)
+            .map(|(path, &(outer, call))| (path, outer, call))
     }
 
     /// Iterates over the Calls of `path`, from the innermost to the outermost, as indices into

@@ -107,8 +107,9 @@ impl Positions {
 
     /// Returns the names of all positions (In, layers, Out), in their order.
     pub fn names(&self) -> Vec<String> {
-        let names = (0..self.len()).map(|position| self.name(position).to_string());
-        names.collect()
+        (0..self.len())
+            .map(|position| self.name(position).to_string())
+            .collect()
     }
 
     /// Returns the name of a position in a report ([`LayerNames`]); `None` for the first position.
@@ -153,14 +154,14 @@ impl Positions {
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the index (from 0, without In) of the only layer whose module path ends with `end`,
-    /// where `end` begins at a module of the path; `None` if there is none, or several.
+    /// Returns the position of the only layer whose module path ends with `end`, where `end` begins
+    /// at a module of the path; `None` if there is none, or several.
     fn find_by_path(&self, end: &str) -> Option<usize> {
         let ends = |path: &String| {
             let before = path.strip_suffix(end);
             before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
         };
-        let mut found = (0..self.modules.len()).filter(|&layer| ends(&self.modules[layer]));
+        let mut found = (1..=self.modules.len()).filter(|&layer| ends(&self.modules[layer - 1]));
         found
             .next()
             .filter(|_| !end.is_empty() && found.next().is_none())
@@ -177,8 +178,9 @@ impl Positions {
             | ("Out", PseudoLayers::OutWithIn) => Some(0),
             _ => None,
         };
-        let position = |layer| layer + 1;
-        let by_path = || self.find_by_path(name).map(position);
-        layer.map(position).or_else(pseudo_layer).or_else(by_path)
+        layer
+            .map(|layer| layer + 1)
+            .or_else(pseudo_layer)
+            .or_else(|| self.find_by_path(name))
     }
 }

@@ -111,8 +111,10 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
         let known = &mut of_label[model.use_sets.label(set) as usize];
         *known = sets.union(*known, places);
     }
-    let names = model.labels.iter().map(Label::weight_name);
-    let weights: FxHashMap<&str, PlaceSet> = names
+    let weights: FxHashMap<&str, PlaceSet> = model
+        .labels
+        .iter()
+        .map(Label::weight_name)
         .zip(of_label)
         .filter(|&(name, places)| places != NOWHERE && !name.is_empty())
         .collect();
