@@ -50,8 +50,11 @@ impl NamedOperations {
             operation.call = sites.call_of[unnamed.path as usize];
         }
         let backward_start = passes::find(&mut operations);
-        let label = |label| Label::new(label, debug_info);
-        let labels: Vec<Label> = profile.variables.labels.iter().map(label).collect();
+        let labels = &profile.variables.labels;
+        let labels: Vec<Label> = labels
+            .iter()
+            .map(|own| Label::new(own, debug_info))
+            .collect();
         Ok(Self {
             recording: Recording::new(debug_info, &found, &operations, &labels),
             disagreement: recording::disagreement(debug_info, &found, &operations),

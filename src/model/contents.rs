@@ -162,11 +162,9 @@ impl Model {
     /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
     /// step with that number.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
-        let sizes = self
-            .variables
-            .on_tile(tile)
-            .map(|group| (group.class, group.bytes));
-        self.classes.peak(sizes)
+        let on_tile = self.variables.on_tile(tile);
+        self.classes
+            .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
     /// Returns, by tile, the bytes of the whole model as one stage: all code, the data variables
@@ -174,8 +172,10 @@ impl Model {
     /// Depends neither on layers nor on options.
     pub(super) fn totals_in_one_stage(&self) -> Vec<u64> {
         let tiles = self.target.num_tiles.min(self.variables.tiles());
-        let tiles = (0..tiles).into_par_iter();
-        let mut taken: Vec<u64> = tiles.map(|tile| self.peak_on(tile).0).collect();
+        let mut taken: Vec<u64> = (0..tiles)
+            .into_par_iter()
+            .map(|tile| self.peak_on(tile).0)
+            .collect();
         for bytes in &self.recorded_code {
             bytes.add_to(&mut taken);
         }

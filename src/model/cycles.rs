@@ -206,8 +206,10 @@ fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
 /// divided among the visits of the program in proportion to how often each visit runs, without
 /// losing a cycle to rounding.
 fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
-    let runs = executed.runs;
-    let mut sums = CycleSums::none(CycleSource::Executed { runs }, visits.found);
+    let source = CycleSource::Executed {
+        runs: executed.runs,
+    };
+    let mut sums = CycleSums::none(source, visits.found);
     sums.all.other = executed.without_program;
     let mut all = vec![0u128; visits.programs.all.len()];
     for (visit, program) in visits.all() {
@@ -272,8 +274,7 @@ impl Visits<'_> {
         let is_on_path = |&step: &u32| paths[step as usize] == Some(path);
         let on_path: Vec<u32> = all.iter().copied().filter(is_on_path).collect();
         let counted = if on_path.is_empty() { all } else { &on_path };
-        let earlier = counted.partition_point(|step| step < start);
-        let later = counted.len() - earlier;
+        let later = counted.len() - counted.partition_point(|step| step < start);
         share(cycles, later as u64, counted.len() as u64)
     }
 }
@@ -306,18 +307,21 @@ impl CycleSums {
         let (path, program) = visits.found.walk.visits[visit];
         let later = visits.later(path, program, cycles);
         let kind = &visits.programs.all[program as usize].kind;
-        let cluster = visits.cluster_of[program as usize];
-        let by = (visits.found.operation_of[visit], cluster);
+        let operation = visits.found.operation_of[visit];
+        let by = (operation, visits.cluster_of[program as usize]);
         self.add(by, kind, cycles, later);
     }
 
     /// Adds the cycles `all` of a program of this kind, of which `later` run in the backward pass,
     /// to the operation and the cluster `by`.
     fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
-        let is_exchange = matches!(kind, ProgramKind::DoExchange(_));
+        let exchange = match kind {
+            ProgramKind::DoExchange(_) => all,
+            _ => 0,
+        };
         let added = WorkCycles {
             all,
-            exchange: if is_exchange { all } else { 0 },
+            exchange,
             later,
         };
         let (operation, cluster) = by;

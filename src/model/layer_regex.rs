@@ -110,8 +110,7 @@ pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     // Long lists of inputs can contain many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     for captures in regex.captures_iter(text) {
-        let from = usize::from(captures.len() > 1);
-        let groups = captures.iter().skip(from);
+        let groups = captures.iter().skip(usize::from(captures.len() > 1));
         let text = |group: Option<Match<'_>>| group.map_or("", |m| m.as_str()).to_string();
         let groups: CaptureGroups = groups.map(text).collect();
         if seen.insert(groups.clone()) {

@@ -87,8 +87,8 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
         *calls.entry(function).or_default() += 1;
     }
     let by_name = |operation: &usize| {
-        let note = layering.notes[*operation];
-        matches!(note, Note::Name | Note::InputNames) && layering.own_layer(*operation).is_some()
+        matches!(layering.notes[*operation], Note::Name | Note::InputNames)
+            && layering.own_layer(*operation).is_some()
     };
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
         .filter(by_name)

@@ -161,8 +161,7 @@ impl VariableGroups {
 /// makes a list of `values` values: one part for each thread, but fewer if the list would be large
 /// compared with the items of the part; at least 1.
 fn parts(count: usize, values: usize) -> usize {
-    let parts = count / (4 * values.max(1));
-    parts.clamp(1, rayon::current_num_threads())
+    (count / (4 * values.max(1))).clamp(1, rayon::current_num_threads())
 }
 
 /// Returns where the groups of each tile start in a list of all groups, from `counts`, the number

@@ -57,9 +57,11 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
             .collect();
         let groups = code.iter().map(|&(_, tile, group)| (tile, group));
         let used = groups.clone().filter(|(_, group)| group.set != NO_USERS);
-        let used = VariableGroups::new(tiles, used);
-        let all = VariableGroups::new(tiles, groups);
-        (all, used, recorded_code(tiles, &code))
+        (
+            VariableGroups::new(tiles, groups),
+            VariableGroups::new(tiles, used),
+            recorded_code(tiles, &code),
+        )
     };
     let (data, (code, used_code, recorded_code)) = rayon::join(data, code);
     Ok(LoweredVariables {

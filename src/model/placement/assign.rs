@@ -83,8 +83,7 @@ impl Placement {
             },
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
-        let places = operations.iter().map(|own| own.places);
-        let of_group = places_of_groups(model, places, &mut sets);
+        let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
         let layered = layers_of_groups(model, layering, &mut sets);
         let counted = of_sets(model, &layered, &mut sets);
         let sharing = of_sets(model, &of_group, &mut sets);
@@ -292,9 +291,10 @@ fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) ->
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];
     for node in model.flow.nodes.iter().rev() {
-        let operations = node.operations.iter();
-        for layer in operations.filter_map(|&operation| seeds[operation as usize]) {
-            first[layer as usize] = node.first;
+        for &operation in &node.operations {
+            if let Some(layer) = seeds[operation as usize] {
+                first[layer as usize] = node.first;
+            }
         }
     }
     let mut layers: Vec<u32> = (1..out as u32).collect();

@@ -136,8 +136,7 @@ impl PlaceSets {
         if let Some(&known) = self.unions.get(&(a, b)) {
             return known;
         }
-        let both = ascending([self.places(a), self.places(b)].concat());
-        let union = self.intern(&both);
+        let union = self.intern(&ascending([self.places(a), self.places(b)].concat()));
         self.unions.insert((a, b), union);
         union
     }
