@@ -192,8 +192,7 @@ impl Model {
             clusters: Vec::new(),
         });
         let mut groups: Vec<OperationGroup> = groups.collect();
-        let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
-        let index = refine::refine(profile, &found.groups, &computes, &mut users);
+        let index = refine::refine(profile, &found.groups, &groups, &mut users);
         let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
         for (group, clusters) in groups.iter_mut().zip(clusters) {
             group.clusters = clusters;

@@ -171,8 +171,7 @@ impl Model {
     /// that are live at the tile's fullest step, and the recorded bytes that no variable explains.
     /// Depends neither on layers nor on options.
     pub(super) fn totals_in_one_stage(&self) -> Vec<u64> {
-        let tiles = self.target.num_tiles.min(self.variables.tiles());
-        let mut taken: Vec<u64> = (0..tiles)
+        let mut taken: Vec<u64> = (0..self.variables.tiles())
             .into_par_iter()
             .map(|tile| self.peak_on(tile).0)
             .collect();

@@ -2,6 +2,7 @@
 //! because a variable may count where its name or its partner says, and all variables of a use set
 //! count at the same places.
 
+use super::OperationGroup;
 use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
 use super::use_sets::{NO_USERS, UseSets, Users};
@@ -11,32 +12,32 @@ use rustc_hash::FxHashMap;
 
 /// Divides use sets so that all variables of a set have one label and one partner, a variable
 /// beside which they count ([`UseSets::partner`]). Returns the use sets of the variables of each
-/// compute set and region afterwards. `computes` says, by operation group, whether it runs
-/// vertices; the last parameter has the use set of each variable and all use sets, and is changed.
+/// compute set and region afterwards. `groups` has the programs of each operation group, and
+/// `with_code` its code; the last parameter has the use set of each variable and all use sets, and
+/// is changed.
 pub(super) fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
-    computes: &[bool],
+    with_code: &[OperationGroup],
     (set_of, sets): &mut Users,
 ) -> UseSetIndex {
-    let label = |variable: usize| profile.variables.label(variable as u32);
-    // A variable that no operation uses is in every stage, whatever its name.
-    let is_labelled = |&(variable, &set): &(usize, &u32)| set != NO_USERS && label(variable) != 0;
     let labels = set_of
         .par_iter()
         .enumerate()
-        .filter(is_labelled)
-        .map(|(variable, _)| (variable as u32, label(variable)));
-    split_sets(labels.collect(), (set_of, sets), |_, label| {
-        (label, NO_USERS)
-    });
+        .filter_map(|(variable, &set)| {
+            let label = profile.variables.label(variable as u32);
+            // A variable that no operation uses is in every stage, whatever its name.
+            (set != NO_USERS && label != 0).then_some((variable as u32, label))
+        });
+    let labels = labels.collect();
+    split_sets(labels, set_of, sets, |_, label| (label, NO_USERS));
     let mut use_set_index = UseSetIndex::new(profile, set_of, sets.len());
-    let partners = partners(profile, groups, computes, (set_of, sets, &use_set_index));
+    let partners = partners(profile, groups, with_code, set_of, sets, &use_set_index);
     let mut is_changed = vec![false; sets.len()];
     for &(variable, _) in &partners {
         is_changed[set_of[variable as usize] as usize] = true;
     }
-    split_sets(partners, (set_of, sets), |label, partner| (label, partner));
+    split_sets(partners, set_of, sets, |label, partner| (label, partner));
     use_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
     use_set_index
 }
@@ -47,7 +48,8 @@ pub(super) fn refine(
 /// the label of the old set and the value.
 fn split_sets(
     values: Vec<(u32, u32)>,
-    (set_of, sets): (&mut [u32], &mut UseSets),
+    set_of: &mut [u32],
+    sets: &mut UseSets,
     mark: impl Fn(u32, u32) -> (u32, u32),
 ) {
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -75,19 +77,21 @@ const MIN_COMPUTE_SETS: usize = 8;
 /// Finds the partners of variables with which only one operation computes, in a compute set that
 /// works on the whole model, such as moments of an optimizer. The partner is a variable on the same
 /// tile with equally many elements that other operations compute with too, such as the weight.
-/// `computes` says, by operation group, whether it runs vertices. Returns each variable that has a
-/// single partner with the partner's use set, ascending by variable.
+/// The parameters are as for [`refine`]. Returns each variable that has a single partner with the
+/// partner's use set, ascending by variable.
 fn partners(
     profile: &Profile,
     groups: &[UnnamedGroup],
-    computes: &[bool],
-    (set_of, sets, use_set_index): (&[u32], &UseSets, &UseSetIndex),
+    with_code: &[OperationGroup],
+    set_of: &[u32],
+    sets: &UseSets,
+    use_set_index: &UseSetIndex,
 ) -> Vec<VariablePartner> {
     let pairing = Pairing {
         profile,
         set_of,
         users: sets.fold(0, |users: u8, group| {
-            users.saturating_add(computes[group as usize].into())
+            users.saturating_add(with_code[group as usize].computes().into())
         }),
         use_set_index,
     };
