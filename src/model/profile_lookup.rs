@@ -94,8 +94,8 @@ impl ProfileLookup {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         let mut max_counts = vec![0; highest.unwrap_or(0)];
         for &(tile, max_count) in wanted {
-            let of_tile: &mut usize = &mut max_counts[tile as usize];
-            *of_tile = max_count.max(*of_tile);
+            let known: &mut usize = &mut max_counts[tile as usize];
+            *known = max_count.max(*known);
         }
         let join = |mut found: Vec<Vec<u32>>, later: Vec<Vec<u32>>| {
             for (list, later) in found.iter_mut().zip(later) {
@@ -193,12 +193,15 @@ impl TileLists<'_> {
             .get(tile as usize)
             .into_iter()
             .flatten()
-            .map(move |&position| TileVariable {
-                position,
-                class: variables.classes[position as usize],
-                set: self.lookup.set_of[position as usize],
-                bytes: u64::from(variables.bytes[position as usize]),
-                category: variables.categories[position as usize],
+            .map(move |&position| {
+                let index = position as usize;
+                TileVariable {
+                    position,
+                    class: variables.classes[index],
+                    set: self.lookup.set_of[index],
+                    bytes: u64::from(variables.bytes[index]),
+                    category: variables.categories[index],
+                }
             })
     }
 }

@@ -89,25 +89,21 @@ fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     let mut calls = vec![UNKNOWN; steps.len()];
     let mut open = Vec::new();
     for start in 0..steps.len() {
-        let mut step = start;
-        while calls[step] == UNKNOWN {
+        let parent_of = |step: usize| Some(steps[step].parent? as usize);
+        let mut next = Some(start);
+        while let Some(step) = next.filter(|&step| calls[step] == UNKNOWN) {
             calls[step] = EMPTY_PATH;
             open.push(step);
-            match steps[step].parent {
-                Some(parent) => step = parent as usize,
-                None => break,
-            }
+            next = parent_of(step);
         }
         while let Some(step) = open.pop() {
-            let Some(parent) = steps[step].parent else {
-                continue;
-            };
-            let program = steps[parent as usize].program;
-            let above = calls[parent as usize];
-            calls[step] = match programs.all[program as usize].kind {
-                ProgramKind::Call(_) => paths.push(above, program),
-                _ => above,
-            };
+            if let Some(parent) = parent_of(step) {
+                let program = steps[parent].program;
+                calls[step] = match programs.all[program as usize].kind {
+                    ProgramKind::Call(_) => paths.push(calls[parent], program),
+                    _ => calls[parent],
+                };
+            }
         }
     }
     (calls, paths)
