@@ -84,11 +84,11 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Finds the context whose pairs apply in the body of `call`; `None` if there is none. It is the
-    /// first context from that of the Call towards the root that has pairs, or the context that this
-    /// one replaced by the pairs of an enclosing Call: a Call in an outlined body may be a copy
-    /// without pairs, and the replaced context has them. `enclosing` has the contexts whose pairs
-    /// apply to the Call itself, that of the outermost Call first.
+    /// Finds the context whose pairs apply in the body of `call`; `None` if there is none. It is
+    /// the first context from that of the Call towards the root that has pairs, or the context that
+    /// this one replaced by the pairs of an enclosing Call: a Call in an outlined body may be a
+    /// copy without pairs, and the replaced context has them. `enclosing` has the contexts whose
+    /// pairs apply to the Call itself, that of the outermost Call first.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info

@@ -64,7 +64,8 @@ fn sentence<'a>(
     };
     Warning::new(format!(
         "{count} variables with {bytes} bytes are probably weights, but live at all {steps} steps \
-         except at most {missed}, between step {first} and step {last}, that compute nothing{result}"
+         except at most {missed}, between step {first} and step {last}, that compute \
+         nothing{result}"
     ))
 }
 

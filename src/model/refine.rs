@@ -217,9 +217,9 @@ type PlacedVariable = (TileAndBytes, u32);
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
 /// Returns, for each of `places` (tile and bytes of a variable), the candidates for its partner:
-/// the entries of `others` (sorted) on the same tile with equally many
-/// elements. Of the ratios in [`WIDTHS`], those that give more variables a candidate come first,
-/// since an unrelated weight on the tile may have the right size by chance.
+/// the entries of `others` (sorted) on the same tile with equally many elements. Of the ratios in
+/// [`WIDTHS`], those that give more variables a candidate come first, since an unrelated weight on
+/// the tile may have the right size by chance.
 fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [PlacedVariable],
@@ -241,9 +241,8 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// Returns the entries of `others` (sorted) on `tile` with as many
-/// elements as a variable of `bytes` bytes, if one element of the variable has `times / parts` the
-/// bytes of one of theirs.
+/// Returns the entries of `others` (sorted) on `tile` with as many elements as a variable of
+/// `bytes` bytes, if one element of the variable has `times / parts` the bytes of one of theirs.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

@@ -101,9 +101,9 @@ pub(super) enum Role {
     Host,
 }
 
-/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending, each
-/// once. `set_of` has the use set of each variable; `seen` has `false` for each use set, before and
-/// afterwards.
+/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending,
+/// each once. `set_of` has the use set of each variable; `seen` has `false` for each use set,
+/// before and afterwards.
 fn sets_of(
     lists: &VariableLists,
     position: usize,

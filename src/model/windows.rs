@@ -48,9 +48,9 @@ impl StepIndex {
     }
 
     /// Returns the first and the last step, both inclusive, of an operation, whose call path is one
-    /// of `paths`; `None` if no step runs its programs. If the profile lists the steps of a function
-    /// body once for each call, only those of this call count: those whose Calls, from the innermost
-    /// out, agree with the call path the longest.
+    /// of `paths`; `None` if no step runs its programs. If the profile lists the steps of a
+    /// function body once for each call, only those of this call count: those whose Calls, from the
+    /// innermost out, agree with the call path the longest.
     pub(super) fn window(
         &self,
         operation: &UnnamedOperation,

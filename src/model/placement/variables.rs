@@ -51,8 +51,7 @@ impl VariablePlaces {
         let mut all_used = Vec::new();
         for _ in 0..2 {
             all_used = used_places(model, bytes, sets, &counted, &is_reaching);
-            let used = (&is_reaching[..], &all_used[..]);
-            decide(model, layering, used, &mut counted, sets);
+            decide(model, layering, &is_reaching, &all_used, &mut counted, sets);
         }
         let all_used = of_sets(model, &all_used, sets);
         let mut by_touch = vec![false; counted.len()];
@@ -73,16 +72,17 @@ impl VariablePlaces {
 }
 
 /// Applies rules 1 to 3 of [`VariablePlaces::new`] once to the use sets without places in
-/// `counted`. `used` has, by operation group, whether any of its operations has no place of its own,
-/// and for such groups all places of the variables that they use.
+/// `counted`. `is_reaching` says, by operation group, whether any of its operations has no place of
+/// its own; `used` has, for such groups, all places of the variables that they use.
 fn decide(
     model: &Model,
     layering: &Layering,
-    used: (&[bool], &[PlaceSet]),
+    is_reaching: &[bool],
+    used: &[PlaceSet],
     counted: &mut [PlaceSet],
     sets: &mut PlaceSets,
 ) {
-    let used_with = used_with(model, counted, used, sets);
+    let used_with = used_with(model, counted, is_reaching, used, sets);
     let named_after = named_after(model, counted, sets);
     for set in 1..counted.len() {
         if counted[set] != NOWHERE {
@@ -141,7 +141,8 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
-    (is_reaching, used): (&[bool], &[PlaceSet]),
+    is_reaching: &[bool],
+    used: &[PlaceSet],
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
     let single = |group: usize| {
