@@ -13,11 +13,11 @@
 use super::list::List;
 use super::{Analysis, Layers, Request};
 use crate::memory::Pipeline;
-use crate::message::refused;
-use crate::model::PlacementOptions;
+use crate::message::{refused, usage};
+use crate::model::{PlacementOptions, Repeat};
 use crate::progress::Progress;
 use crate::search::{Candidate, Claim, PipelineCosts, Question, Reach, SearchError, Space, Word};
-use crate::solve::SolveError;
+use crate::solve::{Plan, SolveError};
 use anyhow::{Error, Result};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ impl<'s, 'p> Answers<'s, 'p> {
             return Ok(None);
         };
         let mut lowest: Option<Candidate> = None;
-        for pipelines in self.pipelines(request)? {
+        for pipelines in self.pipelines_of(request, plan)? {
             let Some(found) = level.space.given(&question, (plan, &pipelines))? else {
                 continue;
             };
@@ -144,6 +144,32 @@ impl<'s, 'p> Answers<'s, 'p> {
             question,
             best,
         }))
+    }
+
+    /// Returns the pipelines that `request` leaves open for the split `plan` of whole layers, in
+    /// groups: only those whose stages take turns, if `plan` cuts layers that run several times.
+    ///
+    /// # Errors
+    /// If `request` has another schedule or recomputation.
+    fn pipelines_of(&self, request: &Request, plan: &Plan) -> Result<Vec<Vec<Pipeline>>> {
+        let mut groups = self.pipelines(request)?;
+        let repeats = &self.whole_layers(request)?.layers.placement.repeats;
+        let is_cut = |repeat: &&Repeat| plan.cuts().any(|cut| repeat.is_cut_before(cut));
+        let Some(Repeat { runs, .. }) = repeats.iter().find(is_cut) else {
+            return Ok(groups);
+        };
+        let is_training = self.analysis.model.backward_start.is_some();
+        for pipelines in &mut groups {
+            pipelines.retain(|pipeline| pipeline.takes_turns(is_training));
+        }
+        groups.retain(|pipelines| !pipelines.is_empty());
+        if groups.is_empty() {
+            return Err(usage(format!(
+                "the split cuts layers that run {runs} times in a forward pass, so that IPUs can only \
+                 take turns; leave --schedule and --recompute out, or cut elsewhere"
+            )));
+        }
+        Ok(groups)
     }
 
     /// Returns `answer` with those layers whole in which it has no cut; `answer` itself if its
@@ -167,8 +193,9 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Returns the pipelines that `request` leaves open, in groups that are tried one after the
     /// other.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
-        let has_state = self.whole_layers(request)?.space.has_state()?;
-        request.pipelines(&self.analysis.model, has_state)
+        let whole = self.whole_layers(request)?;
+        let repeats = !whole.layers.placement.repeats.is_empty();
+        request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
     }
 
     /// Returns the choices of the layers that `request` leaves open, the coarsest first. There is

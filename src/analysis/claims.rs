@@ -395,7 +395,9 @@ impl<'s> Answers<'s, '_> {
     ) -> Result<Vec<Pipeline>> {
         let (best, model) = (answer.best.pipeline, &self.analysis.model);
         let mut states = vec![(best.state, best.replicas)];
-        if best.state == StatePlace::OnChip && self.pipelines(request)?.len() > 1 {
+        let mut open = self.pipelines(request)?.into_iter().flatten();
+        let is_open = open.any(|pipeline| pipeline.state != StatePlace::OnChip);
+        if best.state == StatePlace::OnChip && is_open {
             states.push((StatePlace::OffChip, request.options.replicas()));
         }
         let asked = request.options.pipeline;

@@ -202,13 +202,18 @@ impl Request {
 
     /// Returns the pipelines that the request leaves open, in groups that are tried one after the
     /// other ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` says
-    /// whether training has optimizer state. There is only the empty default pipeline if no search
-    /// is requested, or with the solver or the rules of the original tool.
+    /// whether training has optimizer state, `repeats` whether layers run several times: then stages
+    /// that take turns come after those that work side by side. There is only the empty default
+    /// pipeline if no search is requested, or with the solver or the rules of the original tool.
     ///
     /// # Errors
     /// If a pipeline is requested together with the solver or the rules of the original tool, or if
     /// optimizer state is to be shared by replicas and there is only one.
-    pub(super) fn pipelines(&self, model: &Model, has_state: bool) -> Result<Vec<Vec<Pipeline>>> {
+    pub(super) fn pipelines(
+        &self,
+        model: &Model,
+        (has_state, repeats): (bool, bool),
+    ) -> Result<Vec<Vec<Pipeline>>> {
         let asked = &self.options.pipeline;
         if let Some(original) = self.of_original() {
             let option = first_true(&[
@@ -229,28 +234,42 @@ impl Request {
             };
         }
         let usual = asked.choose(model);
-        let open = usual.open(*asked, model.backward_start.is_some());
+        let is_training = model.backward_start.is_some();
+        let open = usual.open(*asked, is_training);
+        let in_turns = usual.taking_turns(*asked);
+        let in_turns = in_turns
+            .filter(|own| repeats && !open.contains(own) && !usual.takes_turns(is_training));
         let mut groups = asked.states(self.options.step.streaming_bandwidth.is_some());
         if !has_state || !usual.is_on() {
             groups.truncate(1);
             groups[0].truncate(1);
         }
         let replicas = self.sharing_replicas()?;
-        let in_state = |&state: &StatePlace| {
+        let in_state = |&state: &StatePlace, open: &[Pipeline]| -> Vec<Pipeline> {
             let replicas = if state.is_sharded() {
                 replicas.clone()
             } else {
                 vec![self.options.replicas()]
             };
-            let open = &open;
-            replicas.into_iter().flat_map(move |replicas| {
-                open.iter()
-                    .map(move |pipeline| pipeline.with_state(state, replicas))
-            })
+            replicas
+                .into_iter()
+                .flat_map(|replicas| {
+                    open.iter()
+                        .map(move |pipeline| pipeline.with_state(state, replicas))
+                })
+                .collect()
         };
+        let in_turns: Vec<Pipeline> = in_turns.into_iter().collect();
         let groups: Vec<Vec<Pipeline>> = groups
             .iter()
-            .map(|states| states.iter().flat_map(in_state).collect())
+            .flat_map(|states| {
+                [&open, &in_turns].map(|open| {
+                    states
+                        .iter()
+                        .flat_map(|state| in_state(state, open))
+                        .collect()
+                })
+            })
             .filter(|pipelines: &Vec<Pipeline>| !pipelines.is_empty())
             .collect();
         match asked.state {

@@ -8,6 +8,7 @@ use super::recording::Framework;
 use super::{Label, Model, Operation};
 use regex::Regex;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// The layers of a model, and the layer of each operation.
 #[derive(Debug, Clone)]
@@ -177,10 +178,7 @@ impl Layering {
     /// Lists the modules of the model down to its layers. If a regex found the layers, lists the
     /// modules down to those that would be layers.
     pub(crate) fn outline(&self, model: &Model) -> Vec<ModuleRow> {
-        match self.modules() {
-            Some(modules) => modules.outline(),
-            None => ModuleLayers::new(model).outline(),
-        }
+        self.tree(model).outline()
     }
 
     /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX` with
@@ -221,15 +219,19 @@ impl Layering {
     /// layers), which modules of the model's code it calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
         let layers = self.layers_by_name();
-        let calls = |modules: &ModuleLayers| modules.calls(&layers, self.names.len() - 1);
-        let mut calls = match self.modules().or(self.tree.as_deref()) {
-            Some(modules) => calls(modules),
-            None => calls(&ModuleLayers::new(model)),
-        };
+        let mut calls = self.tree(model).calls(&layers, self.names.len() - 1);
         if model.recording.framework != Framework::Tensorflow {
             calls.iter_mut().for_each(|calls| calls.top.clear());
         }
         calls
+    }
+
+    /// Returns the modules of the model, whether they or a regex found the layers.
+    pub(crate) fn tree(&self, model: &Model) -> Cow<'_, ModuleLayers> {
+        match self.modules().or(self.tree.as_deref()) {
+            Some(modules) => Cow::Borrowed(modules),
+            None => Cow::Owned(ModuleLayers::new(model)),
+        }
     }
 
     /// Returns the modules that are the layers; `None` if a regex found the layers.

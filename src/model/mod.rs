@@ -44,8 +44,8 @@ pub use layer_cycles::{CyclesByLayer, NoCycles, PassCycles};
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};
 pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};
 pub use layers_by_ipu::LayersByIpu;
-pub use modules::ModuleCalls;
 pub(crate) use modules::ModuleLayers;
+pub use modules::{ModuleCalls, Repeat};
 pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
 pub(crate) use placement::meets;
 pub use placement::{

@@ -24,6 +24,9 @@ pub struct PipelineFacts {
     pub state_bytes: Option<u64>,
     /// Whether the user left the schedule open, so that it was chosen automatically.
     pub schedule_by_default: bool,
+    /// How often the layers on both sides of a cut run in the forward pass of a micro-batch: 1, or the
+    /// highest number of runs. If it is above 1, the IPUs take turns.
+    pub runs: u32,
     /// Whether the user left the recomputation open, so that it was chosen automatically.
     pub recompute_by_default: bool,
     /// How the profile was recorded. If tensors were loaded from outside the IPUs or gathered from
@@ -144,6 +147,7 @@ impl Inputs<'_> {
             state_by_default: request.options.pipeline.state.is_none(),
             state_bytes: self.state_bytes(),
             schedule_by_default: request.options.pipeline.schedule.is_none(),
+            runs: self.runs(search),
             recompute_by_default: request.options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
@@ -154,6 +158,14 @@ impl Inputs<'_> {
                 .and_then(|_| self.memory.gradient_bytes().ok()),
             with_replicas,
         })
+    }
+
+    /// Returns the highest number of runs of layers that the split cuts, or 1.
+    fn runs(&self, search: &SearchResult<'_>) -> u32 {
+        let starts = || search.shown.stages.iter().map(|stage| stage.start);
+        let repeats = self.placement.repeats.iter();
+        let cut = repeats.filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
+        cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
     }
 
     /// Returns the bytes of optimizer state that is kept off the chip or sharded, over all tiles of

@@ -236,7 +236,7 @@ impl Inputs<'_> {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
             best,
-            constraints: question.constraints.iter().map(checked).collect(),
+            constraints: search.costs.constraints().iter().map(checked).collect(),
             cycles: search.costs.times.as_deref().map(StageTimes::by_position),
             ..WhatIf::default()
         };

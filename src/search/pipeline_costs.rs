@@ -2,7 +2,7 @@
 
 use super::candidate::Candidate;
 use super::error::SearchError;
-use super::request::{IpuCount, SearchRequest, Solver, of_ties};
+use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
 use super::space::Reach;
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::{Framework, Placement};
@@ -29,7 +29,10 @@ pub struct Question {
     /// The request: number of IPUs, limits, goal, constraints and options.
     pub request: SearchRequest,
     /// Constraints of the request, and one for each weight that several positions use.
-    pub constraints: Vec<Constraint>,
+    pub(super) constraints: Vec<Constraint>,
+    /// The same, and one for each stretch of positions that runs several times: for pipelines whose
+    /// stages work side by side.
+    side_by_side: Vec<Constraint>,
     /// By position without the last: bytes of the variables that flow across a cut after it, in
     /// either direction.
     pub cut_bytes: Arc<[u64]>,
@@ -45,7 +48,9 @@ impl Question {
         if request.options.solver == Solver::Ilp {
             constraints.extend(of_ties(placement));
         }
+        let repeats = of_repeats(placement);
         Self {
+            side_by_side: constraints.iter().cloned().chain(repeats).collect(),
             constraints,
             cut_bytes,
             request,
@@ -166,6 +171,15 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
+    /// Returns the constraints of splits in this pipeline: those of the request, and those that
+    /// follow from the model.
+    pub fn constraints(&self) -> &[Constraint] {
+        match self.pipeline().takes_turns(self.memory.is_training()) {
+            true => &self.question.constraints,
+            false => &self.question.side_by_side,
+        }
+    }
+
     /// Builds the problem for the solver (costs, limits, constraints and goal) on the IPUs of a
     /// replica.
     pub fn problem(&self) -> Problem<'_> {
@@ -181,7 +195,7 @@ impl<'a> PipelineCosts<'a> {
             times: self.times.as_deref(),
             ipus,
             limits: Limits::new(&request.limits).first(ipus),
-            constraints: &self.question.constraints,
+            constraints: self.constraints(),
             goal: request.goal,
         }
     }

@@ -1,11 +1,11 @@
-//! The request of a search, and constraints for weights that several layers share, which follow
-//! from the model.
+//! The request of a search, and the constraints that follow from the model: for weights that several
+//! layers share, and for layers that run several times.
 
 use crate::escape::shell;
 use crate::memory::PipelineOptions;
 use crate::message::BadValue;
 use crate::model::{Placement, Positions, WeightTie};
-use crate::solve::{Constraint, Goal, Limits, Plan, TiedWeight};
+use crate::solve::{Constraint, Goal, Limits, Origin, Plan, Rule, TiedWeight};
 use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::fmt;
@@ -210,6 +210,18 @@ pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint>
     placement.ties.iter().filter_map(|tie| {
         let (first, last) = tie.binds(positions)?;
         Some(Constraint::tie(first, last, weight(tie, positions)))
+    })
+}
+
+/// Returns a constraint for each stretch of positions that runs several times: without taking
+/// turns, only one IPU can run it.
+pub(super) fn of_repeats(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
+    placement.repeats.iter().map(|repeat| Constraint {
+        rule: Rule::Together {
+            first: repeat.first,
+            last: repeat.last,
+        },
+        origin: Origin::Repeat(repeat.runs),
     })
 }
 

@@ -23,6 +23,9 @@ pub enum Origin {
     /// A weight that several positions use and that can only be on one IPU, so they must share a
     /// stage.
     Weight(TiedWeight),
+    /// Positions that each micro-batch runs through this number of times, so that IPUs could only
+    /// take turns, as in `--schedule sequential`.
+    Repeat(usize),
 }
 
 /// A weight that several positions use, which must therefore be in one stage.
@@ -92,7 +95,7 @@ impl Constraint {
     pub fn weight(&self) -> Option<&TiedWeight> {
         match &self.origin {
             Origin::Weight(weight) => Some(weight),
-            Origin::Option(_) => None,
+            Origin::Option(_) | Origin::Repeat(_) => None,
         }
     }
 
@@ -135,6 +138,10 @@ impl fmt::Display for Origin {
         match self {
             Self::Option(option) => f.write_str(option),
             Self::Weight(weight) => weight.fmt(f),
+            Self::Repeat(runs) => write!(
+                f,
+                "layers that run {runs} times, whose IPUs could only take turns (--schedule sequential)"
+            ),
         }
     }
 }

@@ -181,6 +181,7 @@ impl StageTimes {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
         let fewest = match schedule {
+            Schedule::Sequential if !self.is_training => 1,
             _ if !self.is_training => depth,
             Schedule::None => 1,
             _ if depth == 1 => 1,

@@ -31,6 +31,9 @@ pub struct ForwardPass {
     /// By operation, the block to which it belongs; without blocks, each operation is a block.
     #[serde(default)]
     pub blocks: Option<Vec<Option<String>>>,
+    /// If the model is called several times: what [`positions`](Self::positions) returns.
+    #[serde(skip)]
+    called: Option<(Vec<String>, Vec<u32>)>,
 }
 
 /// An operation: scope, type, module, parameters, inputs, outputs.
@@ -77,6 +80,9 @@ impl ForwardPass {
     /// the first block, 1 and up for the blocks, the last position after the last block. Operations
     /// between two blocks belong to either, with the cut where the smallest flow of data is.
     pub fn positions(&self) -> (Vec<String>, Vec<u32>) {
+        if let Some(called) = &self.called {
+            return called.clone();
+        }
         let count = self.ops.len();
         let Some(blocks) = &self.blocks else {
             let names = self.ops[1..count - 1].iter().map(Operation::name);
@@ -101,6 +107,54 @@ impl ForwardPass {
         let end = before.map_or(count, |op| op + 1);
         positions[end..].fill(names.len() as u32 + 1);
         (names, positions)
+    }
+
+    /// Returns the forward pass of a program that calls the model several times, one call after the
+    /// other. If `is_chained`, a call gets the result of the one before it in place of the first
+    /// input, as the next token; otherwise each has inputs of its own.
+    pub fn called(self, calls: usize, is_chained: bool) -> Self {
+        let (names, mut positions) = self.positions();
+        let mut all = self.clone();
+        for _ in 1..calls {
+            let mut next = None;
+            if is_chained {
+                let made = all.ops.last().and_then(|last| last.5.first().copied());
+                let token = all.tensors.len();
+                all.tensors.push(1);
+                all.ops.push(Operation(
+                    String::new(),
+                    "ArgMax".to_owned(),
+                    String::new(),
+                    Vec::new(),
+                    made.into_iter().map(|tensor| tensor as i64).collect(),
+                    vec![token],
+                ));
+                positions.push(names.len() as u32 + 1);
+                all.blocks.iter_mut().for_each(|blocks| blocks.push(None));
+                next = Some(token as i64);
+            }
+            if let (Some(blocks), Some(own)) = (&mut all.blocks, &self.blocks) {
+                blocks.extend_from_slice(own);
+            }
+            let base = all.tensors.len();
+            for (operation, position) in self.ops.iter().zip(&self.positions().1) {
+                let mut operation = operation.clone();
+                for input in &mut operation.4 {
+                    *input = match *input {
+                        -1 => next.take().unwrap_or(-1),
+                        tensor => tensor + base as i64,
+                    };
+                }
+                operation.5.iter_mut().for_each(|output| *output += base);
+                all.ops.push(operation);
+                positions.push(*position);
+            }
+            all.tensors.extend(&self.tensors);
+        }
+        Self {
+            called: Some((names, positions)),
+            ..all
+        }
     }
 
     /// Returns the first of these operations before which a cut has the fewest elements of

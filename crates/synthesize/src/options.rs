@@ -16,6 +16,13 @@ pub struct Options {
     /// have on each of 1,472 tiles.
     #[arg(long)]
     graph: Option<PathBuf>,
+    /// How often the program calls the model of the graph, one call after the other.
+    #[arg(long, default_value_t = 1)]
+    calls: usize,
+    /// Each call after the first takes the result of the one before it, as the next token;
+    /// otherwise all have inputs of their own.
+    #[arg(long)]
+    chained: bool,
     /// Makes the model outgrow its IPU: total above bytes per tile, the rest
     /// recorded as overflowed.
     #[arg(long)]
@@ -58,7 +65,7 @@ impl Options {
             settings.bytes_per_layer_tile = settings.bytes_per_layer_tile.max(most);
         }
         if let Some(path) = self.graph {
-            let graph = ForwardPass::read(&path)?;
+            let graph = ForwardPass::read(&path)?.called(self.calls, self.chained);
             settings.layers = graph.positions().0.len() as u32;
             settings.vars_per_layer_tile = 1;
             settings.graph = Some(graph);

@@ -135,6 +135,16 @@ impl Pipeline {
         self.schedule != Schedule::None
     }
 
+    /// Returns whether the stages work on one micro-batch at a time, one stage after the other, and
+    /// keep what the one-IPU compilation keeps. `is_training` says whether there is a backward pass.
+    pub fn takes_turns(self, is_training: bool) -> bool {
+        match self.schedule {
+            Schedule::None => is_training,
+            Schedule::Sequential => self.recompute == Recompute::None,
+            _ => false,
+        }
+    }
+
     /// Returns the settings with those reset that do not change the memory: without a pipeline, all
     /// but the place of optimizer state and the number of replicas.
     pub(crate) fn in_effect(self) -> Self {
@@ -261,6 +271,21 @@ impl Pipeline {
             other.schedule == self.schedule || other.schedule != Schedule::Sequential
         });
         open
+    }
+
+    /// Returns the pipeline in which stages [take turns](Self::takes_turns), if `requested`, the
+    /// settings of the user, leave the schedule and the recomputation open.
+    pub fn taking_turns(self, requested: PipelineOptions) -> Option<Self> {
+        let is_open = requested
+            .schedule
+            .is_none_or(|own| own == Schedule::Sequential)
+            && requested.recompute.is_none_or(|own| own == Recompute::None);
+        is_open.then_some(Self {
+            schedule: Schedule::Sequential,
+            recompute: Recompute::None,
+            accumulator: requested.accumulator,
+            ..self
+        })
     }
 
     /// Returns all pipelines of the framework of a model whose usual pipeline is `self`, which

@@ -11,8 +11,8 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleCalls {
-    /// The outermost module that runs only once and whose call begins and ends in the position; if
-    /// the call of none also ends there, the innermost that begins there. `null` if none begins
+    /// The outermost module that runs as often as the position and whose call begins and ends in it;
+    /// if the call of none also ends there, the innermost that begins there. `null` if none begins
     /// there.
     pub begin: Option<String>,
     /// The innermost module that begins at the same operation as `begin`; `null` without `begin`.
@@ -84,13 +84,13 @@ impl Calls {
     }
 
     /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
-    /// operation), as indices into `paths`, from the outermost in. Only modules that run once and
-    /// whose paths are certain.
-    fn changed(&self, operation: usize, neighbour: Option<usize>) -> Vec<u32> {
+    /// operation), as indices into `paths`, from the outermost in. Only modules that run `runs` times
+    /// and whose paths are certain.
+    fn changed(&self, operation: usize, neighbour: Option<usize>, runs: u32) -> Vec<u32> {
         let called = self.at(Some(operation));
         let changed = called[shared(self.at(neighbour), called)..].iter();
         let is_whole = |&module: &u32| {
-            self.runs[module as usize] == 1 && !self.paths[module as usize].is_empty()
+            self.runs[module as usize] == runs && !self.paths[module as usize].is_empty()
         };
         changed.copied().filter(is_whole).collect()
     }
@@ -109,14 +109,14 @@ impl Calls {
         self.paths[module as usize].to_string()
     }
 
-    /// Finds the modules that begin in a run of operations of the forward pass, and those that end
-    /// with it. `run` may be empty.
-    fn of_run(&self, run: Range<usize>) -> ModuleCalls {
+    /// Finds the modules that begin in the first of `runs` runs of a position, a range of operations
+    /// of the forward pass, and those that end with it. `run` may be empty.
+    fn of_run(&self, (run, runs): (Range<usize>, u32)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
         };
         let (first, before) = (run.start, run.start.checked_sub(1));
-        let begins = |at: usize| (at, self.changed(at, at.checked_sub(1)));
+        let begins = |at: usize| (at, self.changed(at, at.checked_sub(1), runs));
         let begin = run
             .clone()
             .map(begins)
@@ -130,7 +130,7 @@ impl Calls {
             leaf: modules.last().map(|&module| self.path(module)),
             operations_before: (begin - first) as u32,
             inside: inside.find(|path| !path.is_empty()),
-            output: self.outermost(&self.changed(last, Some(last + 1)), &run),
+            output: self.outermost(&self.changed(last, Some(last + 1), runs), &run),
             top: self.top(run),
         }
     }
@@ -156,20 +156,32 @@ impl ModuleLayers {
     /// model, its layer from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
-        let mut runs = vec![forward.len()..0; count + 2];
-        for (at, &operation) in forward.iter().enumerate() {
-            let run = &mut runs[layers[operation as usize] as usize];
-            *run = run.start.min(at)..at + 1;
+        let of_layer = |at: usize| layers[forward[at] as usize] as usize;
+        // The operations of later runs of a module.
+        let later: FxHashSet<usize> = self
+            .layers
+            .iter()
+            .flat_map(|layer| &layer.runs[1..])
+            .flat_map(|run| run.operations.clone())
+            .collect();
+        let mut runs = vec![(forward.len()..0, 1); count + 2];
+        for at in 0..forward.len() {
+            let (run, _) = &mut runs[of_layer(at)];
+            if !later.contains(&at) {
+                *run = run.start.min(at)..at + 1;
+            }
         }
-        let layered = runs[1..=count].iter();
-        let first = layered
-            .clone()
-            .map(|run| run.start)
-            .min()
-            .unwrap_or_default();
-        let last = layered.map(|run| run.end).max().unwrap_or_default();
-        runs[0] = 0..first;
-        runs[count + 1] = last..forward.len();
+        for layer in &self.layers {
+            let (_, count) = &mut runs[of_layer(layer.runs[0].operations.start)];
+            *count = (*count).max(layer.runs.len() as u32);
+        }
+        let layered = || runs[1..=count].iter().map(|(run, _)| run.clone());
+        let first = layered().map(|run| run.start).min().unwrap_or_default();
+        let last = layered().map(|run| run.end).max().unwrap_or_default();
+        let most = runs[1..=count].iter().map(|(_, count)| *count).max();
+        let most = most.unwrap_or(1);
+        runs[0] = (0..first, most);
+        runs[count + 1] = (last..forward.len(), most);
         let calls = &self.modules.calls;
         runs.into_iter().map(|run| calls.of_run(run)).collect()
     }

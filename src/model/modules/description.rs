@@ -5,7 +5,7 @@
 use super::evidence::LARGE;
 use super::paths::shared;
 use super::which_are_layers::Lengths;
-use super::{ForwardModules, ModuleLayer, ModuleLayers};
+use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -44,7 +44,11 @@ impl ModuleLayers {
     /// those of a regex (second). `layers` has, by operation of the model, its other layer from 1,
     /// or 0 for none. Operations between layers count in the layer before them.
     pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
-        let own = self.layers.iter().map(|layer| layer.run.clone()).collect();
+        let own = self
+            .layers
+            .iter()
+            .map(|layer| layer.runs[0].operations.clone())
+            .collect();
         let others = self.runs_of(layers).into_iter();
         let others = others.map(|(_, run)| run).collect();
         let sums = &self.modules.sums;
@@ -84,8 +88,10 @@ impl ModuleLayers {
         let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
         ends.map(|end| {
             let (_, end) = end.filter(|(layer, _)| *layer == 0)?;
-            let is_in = |ModuleLayer { run, .. }: &&ModuleLayer| {
-                end.start <= run.start && run.end <= end.end
+            let is_in = |ModuleLayer { runs, .. }: &&ModuleLayer| {
+                runs.iter().all(|Run { operations, .. }| {
+                    end.start <= operations.start && operations.end <= end.end
+                })
             };
             let inside = self.layers.iter().filter(is_in);
             Some(inside.map(|layer| &*layer.name).collect())
@@ -105,7 +111,7 @@ impl ModuleLayers {
         let (inside, outside): (Vec<_>, Vec<_>) = self
             .layers
             .iter()
-            .map(|layer| &tree.nodes[self.modules.module(&layer.nodes)].operations)
+            .map(|layer| &tree.nodes[self.modules.module(&layer.runs[0].nodes)].operations)
             .partition(|run| layers[forward[run.start] as usize] != 0);
         let inside: FxHashSet<u64> = inside.into_iter().map(|run| sums.likeness(run)).collect();
         outside

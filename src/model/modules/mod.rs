@@ -1,9 +1,10 @@
 //! Finds layers in the modules of the model (docs/model.md, "Layers from modules"), such as the
 //! PyTorch modules that its code calls.
 //!
-//! A layer is a run of consecutive operations of the forward pass that one module calls. `paths`
+//! A layer has the operations of the forward pass that one module calls, in all of its runs. `paths`
 //! finds the path of each operation in the module tree, `tree` builds the tree, `which_are_layers`
-//! chooses the modules that are layers, and `names` gives layers short names. If names of operations show no modules, the flow of data gives the tree.
+//! chooses the modules that are layers, `runs` joins the runs of a module, and `names` gives layers
+//! short names. If names of operations show no modules, the flow of data gives the tree.
 
 mod calls;
 mod description;
@@ -11,6 +12,7 @@ mod evidence;
 mod names;
 mod outline;
 mod paths;
+mod runs;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -25,6 +27,7 @@ pub use calls::ModuleCalls;
 use evidence::{Evidence, RunSums, forward};
 pub(crate) use outline::ModuleRow;
 use paths::{Lookup, components, full_paths, scope_and_type};
+pub use runs::Repeat;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,11 +64,11 @@ struct ForwardModules {
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleLayers {
     modules: Arc<ForwardModules>,
-    /// The layers, in the order of the program.
+    /// The layers, in the order of their first runs.
     pub(crate) layers: Vec<ModuleLayer>,
-    /// By index in the forward pass: whether the operation belongs to In or Out (before or after
-    /// all layers) although it is in the run of a layer.
-    is_released: Vec<bool>,
+    /// By index in the forward pass: the index of the operation's layer; `None` if the operation
+    /// was released to In or Out (before or after all layers).
+    layer_at: Vec<Option<u32>>,
 }
 
 /// A layer that consists of one module of the model, or of several consecutive ones.
@@ -75,10 +78,24 @@ pub(crate) struct ModuleLayer {
     pub(crate) name: String,
     /// The path of the module in the framework's notation, such as `bert.encoder.layer.3`.
     pub(crate) path: String,
-    /// The consecutive nodes of the module tree that make up the layer, as indices.
+    /// The runs of the layer, in the order of the program; at least one.
+    runs: Vec<Run>,
+}
+
+/// One run of a layer: consecutive operations of the forward pass.
+#[derive(Debug, Clone)]
+struct Run {
+    /// The consecutive nodes of the module tree that make up the run, as indices.
     nodes: Vec<usize>,
-    /// The operations of the layer, as a range of indices into the operations of the forward pass.
-    run: Range<usize>,
+    /// The operations of the run, as indices into the operations of the forward pass.
+    operations: Range<usize>,
+}
+
+impl ModuleLayer {
+    /// Iterates over the operations of all runs, as indices into the operations of the forward pass.
+    fn operations(&self) -> impl Iterator<Item = usize> + '_ {
+        self.runs.iter().flat_map(|run| run.operations.clone())
+    }
 }
 
 impl ForwardModules {
@@ -175,39 +192,45 @@ impl ForwardModules {
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
     }
 
-    /// Builds consecutive layers, given as the nodes of each. `names` computes the names of all
+    /// Builds layers, given as the nodes of each of their runs. `names` computes the names of all
     /// layers from the paths of all.
     fn layers(
         &self,
-        layers: Vec<Vec<usize>>,
+        layers: Vec<Vec<Vec<usize>>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
         let paths = self.paths(&layers);
-        let named = names(&paths).into_iter().zip(paths).zip(layers);
-        let layer = |((name, path), nodes): ((String, String), Vec<usize>)| ModuleLayer {
-            name,
-            path,
-            run: self.run(&nodes),
+        let run = |nodes: Vec<usize>| Run {
+            operations: self.run(&nodes),
             nodes,
         };
-        named.map(layer).collect()
+        names(&paths)
+            .into_iter()
+            .zip(paths)
+            .zip(layers)
+            .map(|((name, path), runs)| ModuleLayer {
+                name,
+                path,
+                runs: runs.into_iter().map(run).collect(),
+            })
+            .collect()
     }
 
-    /// Returns the paths of layers, given as the nodes of each. A path that several layers have is
-    /// that of a module which runs several times, or the beginning of several modules' names; then
-    /// it is the path of the module whose operation is the first.
-    fn paths(&self, layers: &[Vec<usize>]) -> Vec<String> {
+    /// Returns the paths of layers, given as the nodes of each of their runs. A path that several
+    /// layers have is that of a module which runs several times, or the beginning of several modules'
+    /// names; then it is the path of the module whose operation is the first.
+    fn paths(&self, layers: &[Vec<Vec<usize>>]) -> Vec<String> {
         let first = |nodes: &[usize]| {
             let module = &self.tree.nodes[self.module(nodes)];
             self.tree.paths[module.operations.start].concat()
         };
         let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
-        for nodes in layers {
-            let firsts = firsts.entry(self.path(nodes)).or_default();
-            firsts.insert(first(nodes));
+        for runs in layers {
+            let firsts = firsts.entry(self.path(&runs[0])).or_default();
+            firsts.insert(first(&runs[0]));
         }
-        let path = |nodes: &Vec<usize>| match self.path(nodes) {
-            path if firsts[&path].len() > 1 => first(nodes),
+        let path = |runs: &Vec<Vec<usize>>| match self.path(&runs[0]) {
+            path if firsts[&path].len() > 1 => first(&runs[0]),
             path => path,
         };
         layers.iter().map(path).collect()
@@ -244,7 +267,7 @@ impl ModuleLayers {
         let evidence = Evidence::new(model, &named);
         let found = Self::of(ForwardModules::by_names(&model.operations, named, evidence));
         if (2..=limits::LAYERS).contains(&found.layers.len()) {
-            return found;
+            return found.with_all_runs(model);
         }
         let forward = forward(&model.operations, false);
         let evidence = Evidence::new(model, &forward);
@@ -256,6 +279,7 @@ impl ModuleLayers {
     }
 
     /// Finds the layers from names of operations alone, without the flow of data and without bytes.
+    /// Each run of a module is a layer.
     pub(crate) fn of_names(operations: &[Operation]) -> Self {
         let forward = forward(operations, true);
         let evidence = Evidence::nothing(forward.len());
@@ -263,10 +287,28 @@ impl ModuleLayers {
     }
 
     fn of(modules: ForwardModules) -> Self {
+        let layers = modules.choose().into_iter().map(|run| vec![run]).collect();
+        let layers = modules.layers(layers, names::names);
+        Self::with_layers(Arc::new(modules), layers, |_| false)
+    }
+
+    /// Builds the layers `layers` of `modules`. `is_released` says of an operation, given as an
+    /// index into the forward pass, whether it belongs to In or Out although its module is a layer.
+    fn with_layers(
+        modules: Arc<ForwardModules>,
+        layers: Vec<ModuleLayer>,
+        is_released: impl Fn(usize) -> bool,
+    ) -> Self {
+        let mut layer_at = vec![None; modules.forward.len()];
+        for (number, layer) in (0u32..).zip(&layers) {
+            for at in layer.operations().filter(|&at| !is_released(at)) {
+                layer_at[at] = Some(number);
+            }
+        }
         Self {
-            layers: modules.layers(modules.choose(), names::names),
-            is_released: vec![false; modules.forward.len()],
-            modules: Arc::new(modules),
+            modules,
+            layers,
+            layer_at,
         }
     }
 
@@ -279,26 +321,21 @@ impl ModuleLayers {
     /// after it. `None` if it has no submodules, or if there would be more than [`limits::LAYERS`]
     /// layers.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
-        let ModuleLayer {
-            name, path, nodes, ..
-        } = &self.layers[layer];
-        // What was joined to the module stays whole, beside its submodules.
-        let module = self.modules.module(nodes);
-        let parts_of = |&node: &usize| match self.modules.tree.nodes[node].children.as_slice() {
-            children if node == module && !children.is_empty() => children.to_vec(),
-            _ => vec![node],
-        };
-        let parts = self
-            .modules
-            .with_own(nodes.iter().flat_map(parts_of).collect());
+        let divided = &self.layers[layer];
+        let parts = self.modules.parts(divided);
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
             return None;
         }
-        let names = |paths: &[String]| names::of_parts(name, path, paths);
+        let names = |paths: &[String]| names::of_parts(&divided.name, &divided.path, paths);
         let parts = self.modules.layers(parts, names);
-        let mut refined = self.clone();
-        refined.layers.splice(layer..=layer, parts);
-        Some(refined)
+        let mut layers = self.layers.clone();
+        layers.splice(layer..=layer, parts);
+        let is_released = |at: usize| self.layer_at[at].is_none();
+        Some(Self::with_layers(
+            Arc::clone(&self.modules),
+            layers,
+            is_released,
+        ))
     }
 
     /// Divides the layer with whose name `name` begins, repeatedly if needed, until a layer has the
@@ -327,11 +364,8 @@ impl ModuleLayers {
                 .flatten()
         };
         let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
-        for (layer, ModuleLayer { run, .. }) in (0u32..).zip(&self.layers) {
-            for at in run.clone() {
-                let operation = self.modules.forward[at] as usize;
-                layers[operation] = Some(layer).filter(|_| !self.is_released[at]);
-            }
+        for (&operation, &layer) in self.modules.forward.iter().zip(&self.layer_at) {
+            layers[operation as usize] = layer;
         }
         layers
     }
@@ -341,7 +375,7 @@ impl ModuleLayers {
     /// `None` if there is neither.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
         let parameter = self.modules.parameters.get(variable);
-        let layer = parameter.and_then(|&operation| self.layer_at(operation));
+        let layer = parameter.and_then(|&operation| self.layer_at[operation as usize]);
         layer.or_else(|| self.layer_of_module_in(variable))
     }
 
@@ -349,17 +383,7 @@ impl ModuleLayers {
     /// such module, or if it belongs to several layers.
     fn layer_of_module_in(&self, text: &str) -> Option<u32> {
         let (first, last) = self.modules.lookup.find(&unwrapped(text))?;
-        let layer = self.layer_at(first);
-        layer.filter(|_| layer == self.layer_at(last))
-    }
-
-    /// Returns the index of the layer of `operation`, an index into the forward pass; `None` if the
-    /// operation is in no layer, or was released to In or Out.
-    fn layer_at(&self, operation: u32) -> Option<u32> {
-        let at = operation as usize;
-        let begins = |layer: &ModuleLayer| layer.run.start <= at;
-        let layer = self.layers.partition_point(begins).checked_sub(1)?;
-        let is_inside = self.layers[layer].run.contains(&at);
-        (is_inside && !self.is_released[at]).then_some(layer as u32)
+        let layer = self.layer_at[first as usize];
+        layer.filter(|_| layer == self.layer_at[last as usize])
     }
 }

@@ -35,7 +35,8 @@ impl ModuleLayers {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();
         for layer in &self.layers {
-            layer_of.extend(layer.nodes.iter().map(|&node| (node, &layer.name)));
+            let nodes = layer.runs.iter().flat_map(|run| &run.nodes);
+            layer_of.extend(nodes.map(|&node| (node, &layer.name)));
         }
         let mut runs: FxHashMap<&[Box<str>], usize> = FxHashMap::default();
         for node in (0..tree.nodes.len()).filter(|&node| !tree.nodes[node].is_own) {
@@ -73,8 +74,10 @@ impl ModuleLayers {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
         for layer in &self.layers {
-            let run = self.modules.forward[layer.run.clone()].iter();
-            let names = run.map(|&operation| &*operations[operation as usize].name);
+            let of_layer = layer
+                .operations()
+                .map(|at| self.modules.forward[at] as usize);
+            let names = of_layer.map(|operation| &*operations[operation].name);
             let scope = pattern(&shared_scope(names));
             if !scope.is_empty() && seen.insert(scope.clone()) {
                 scopes.push(scope);

@@ -80,6 +80,13 @@ struct Alignment<'a> {
     ends: Vec<usize>,
 }
 
+impl<'a> Alignment<'a> {
+    /// Returns the path of the innermost module of the scope.
+    fn path(&self) -> &'a str {
+        &self.parameter[..self.ends.last().map_or(0, |&end| end)]
+    }
+}
+
 /// Locates the modules of a scope, in their order, in the name of a parameter, each as far in as it
 /// can be: in a list of lists of blocks, the number of a block is the inner one. `None` if a module
 /// is missing there, or if the scope has none.
@@ -144,15 +151,23 @@ pub(super) fn is_number(module: &str) -> bool {
 }
 
 /// Finds the path of each operation in the module tree from its scope and the names of the
-/// parameters that it uses. Both lists have the operations of the forward pass in order. An
-/// operation without parameters takes the path of the modules that its scope shares with the
-/// nearest operation with parameters, before or after it.
+/// parameters that it is the first to use. Both lists have the operations of the forward pass in
+/// order. An operation without parameters, such as one of a later run of its module, takes the path
+/// of the operations with its scope that have some. If there are none, or they have several paths,
+/// it takes the path of the modules that its scope shares with the nearest operation with
+/// parameters, before or after it.
 pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
     let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
         let found = used.iter().filter_map(|parameter| align(scope, parameter));
         found.max_by_key(|alignment| alignment.ends.last().copied())
     });
-    let aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
+    let mut aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
+    let by_scope = by_scope(scopes, &aligned);
+    for (number, scope) in scopes.iter().enumerate() {
+        if parameters[number].is_empty() {
+            aligned[number] = by_scope.get(scope).cloned().flatten();
+        }
+    }
     let lists = lists(&aligned);
     let mut following = vec![None; scopes.len()];
     let mut next = None;
@@ -179,6 +194,26 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
         }
     };
     (0..scopes.len()).map(path).collect()
+}
+
+/// Returns, by scope, the alignment of the operations that have it; `None` if they have several
+/// paths. Both lists have the operations of the forward pass in order.
+fn by_scope<'a, 's>(
+    scopes: &[&'s str],
+    aligned: &[Option<Alignment<'a>>],
+) -> FxHashMap<&'s str, Option<Alignment<'a>>> {
+    let mut known: FxHashMap<&str, Option<Alignment<'_>>> = FxHashMap::default();
+    for (&scope, own) in scopes.iter().zip(aligned) {
+        let Some(own) = own else { continue };
+        let known = known.entry(scope).or_insert_with(|| Some(own.clone()));
+        if known
+            .as_ref()
+            .is_some_and(|known| known.path() != own.path())
+        {
+            *known = None;
+        }
+    }
+    known
 }
 
 /// Returns the path of a scope: the first modules as located in a parameter's name, and all others

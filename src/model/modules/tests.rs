@@ -97,7 +97,11 @@ fn operations_of_the_caller_change_no_block() {
     let [first, second, third] = [0, 1, 2].map(|number| block(&format!("m/blocks/{number}")));
     let found = layers(&[first, mask, second, cast, third].concat());
     assert_eq!(names(&found), ["0", "1", "2"]);
-    let runs: Vec<usize> = found.layers.iter().map(|layer| layer.run.len()).collect();
+    let runs: Vec<usize> = found
+        .layers
+        .iter()
+        .map(|layer| layer.operations().count())
+        .collect();
     assert_eq!(runs, [12, 12, 11]);
     assert_eq!(found.blocks(), Some((0, 2)));
 }

@@ -261,41 +261,43 @@ impl ModuleLayers {
     /// Moves operations that use a weight named in `tied` to In or Out, so that the weight does not
     /// force layers onto one IPU. In a layer before the first or after the last of the like
     /// [`blocks`](Self::blocks), this moves the whole layer and all before or after it; elsewhere,
-    /// only operations without input. `None` if nothing moves.
+    /// only operations without input or, if later runs of such an operation have input, its whole
+    /// layer. `None` if nothing moves.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
-        let mut is_released = self.is_released.clone();
+        // All layers up to one before the first block belong to In, and all from one after the last
+        // block on belong to Out.
+        let (mut begin, mut end) = (0, self.layers.len());
+        let mut alone = FxHashSet::default();
         for operation in self.tied_operations(model, tied) {
             let at = operation as usize;
-            let Some(layer) = self.layer_at(operation) else {
-                continue;
-            };
-            let ModuleLayer { run, .. } = &self.layers[layer as usize];
-            // All operations up to the end of a layer before the first block belong to In, and all
-            // from the start of a layer after the last block belong to Out.
-            if (layer as usize) < first {
-                is_released[..run.end].fill(true);
-            } else if layer as usize > last {
-                is_released[run.start..].fill(true);
-            } else if !has_input.contains(&at) {
-                is_released[at] = true;
+            match self.layer_at[at].map(|layer| layer as usize) {
+                Some(layer) if layer < first => begin = begin.max(layer + 1),
+                Some(layer) if layer > last => end = end.min(layer),
+                Some(layer) if !has_input.contains(&at) => {
+                    let layer = &self.layers[layer];
+                    let is_single = layer.runs.len() == 1;
+                    alone.extend(
+                        layer
+                            .operations()
+                            .filter(|&other| !is_single || other == at),
+                    );
+                }
+                _ => {}
             }
         }
-        (is_released != self.is_released).then(|| self.released(is_released))
-    }
-
-    /// Returns the layers without the operations that belong to In or Out: `is_released` says so
-    /// for each operation of the forward pass. Layers without other operations are removed.
-    fn released(&self, is_released: Vec<bool>) -> Self {
-        let is_left = |layer: &ModuleLayer| is_released[layer.run.clone()].contains(&false);
-        let mut layers = self.layers.clone();
-        layers.retain(is_left);
-        Self {
-            layers,
-            modules: Arc::clone(&self.modules),
-            is_released,
-        }
+        let is_released = |at: usize| {
+            let layer = self.layer_at[at].map(|layer| layer as usize);
+            alone.contains(&at) || layer.is_none_or(|layer| !(begin..end).contains(&layer))
+        };
+        let is_left = |layer: &&ModuleLayer| !layer.operations().all(is_released);
+        let moves =
+            (0..self.layer_at.len()).any(|at| self.layer_at[at].is_some() && is_released(at));
+        moves.then(|| {
+            let layers = self.layers.iter().filter(is_left).cloned().collect();
+            Self::with_layers(Arc::clone(&self.modules), layers, is_released)
+        })
     }
 
     /// Returns the operations that use a weight named in `tied`, as ascending indices into the
@@ -320,7 +322,7 @@ impl ModuleLayers {
     /// are none.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
         let ForwardModules { tree, sums, .. } = &*self.modules;
-        let module = |layer: &ModuleLayer| self.modules.module(&layer.nodes);
+        let module = |layer: &ModuleLayer| self.modules.module(&layer.runs[0].nodes);
         let modules = self.layers.iter().map(module);
         let mut runs = modules.map(|module| &tree.nodes[module].operations);
         let described = Lengths::new(sums, runs.clone());

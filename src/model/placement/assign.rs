@@ -10,7 +10,8 @@ use super::{
     Rules, TooManyPlaces, weights,
 };
 use crate::model::flow::ascending;
-use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
+use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass};
+use rustc_hash::FxHashMap;
 
 impl Placement {
     /// Finds the places of all operations, variables and code by the full rules.
@@ -27,6 +28,10 @@ impl Placement {
         let bytes = model.bytes_of_sets();
         let found = FoundPlaces::new(model, layering);
         let mut operations = found.operations(&mut sets);
+        let modules = layering.tree(model);
+        if modules.run_several_times() {
+            join_runs(model, &mut operations);
+        }
         let tied = found.users_of_weights(&operations, &mut sets);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = code_places(model, &variables, &bytes, &mut sets);
@@ -45,11 +50,17 @@ impl Placement {
         let layered = layers_of_groups(model, layering, &mut sets);
         let layered_sets = of_sets(model, &layered, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
+        let repeats = modules.repeats(|operation| {
+            let own = operations[operation as usize];
+            let place = sets.only(own.places).filter(|_| own.reason.is_own())?;
+            Some(positions.of_place(place))
+        });
         Ok(Self {
             rules: Rules::Full,
             positions,
             operations,
             ties,
+            repeats,
             sharing: variables.counted.clone(),
             counted: variables.counted,
             of_group,
@@ -94,6 +105,7 @@ impl Placement {
             operations,
             ties: Vec::new(),
             sharing,
+            repeats: Vec::new(),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
             layered_groups: are_somewhere(&layered),
@@ -260,6 +272,28 @@ impl<'a> FoundPlaces<'a> {
             });
         let of_group = places_of_groups(self.model, users, sets);
         of_sets(self.model, &of_group, sets)
+    }
+}
+
+/// Gives an operation that a module calls in several of its runs one place: data also flows from a
+/// later layer to an earlier one in between, so the flow of data shows it for the first or the last
+/// run only.
+fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
+    let is_named = |operation: &Operation| {
+        operation.pass == Pass::Forward && !operation.is_tensor && !operation.is_anonymous
+    };
+    let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
+    for (operation, place) in model.operations.iter().zip(&*operations) {
+        if is_named(operation) && place.reason.is_own() {
+            let known = by_name.entry(&operation.name).or_insert(Some(*place));
+            *known = known.filter(|known| known.places == place.places);
+        }
+    }
+    for (operation, place) in model.operations.iter().zip(operations) {
+        let own = by_name.get(&*operation.name).copied().flatten();
+        if is_named(operation) && place.reason == Reason::Touched {
+            *place = own.unwrap_or(*place);
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub use positions::{LayerNames, Positions, PseudoLayers};
 pub use used_places::PassPlaces;
 pub use weights::{Untied, WeightTie};
 
+use super::Repeat;
 use clap::ValueEnum;
 use std::fmt;
 
@@ -182,6 +183,9 @@ pub struct Placement {
     pub operations: Vec<OperationPlace>,
     /// Weights that several places use, which binds these places to one IPU; the largest first.
     pub ties: Vec<WeightTie>,
+    /// Stretches of positions that the forward pass runs through several times, ascending; none with
+    /// the classic rules.
+    pub repeats: Vec<Repeat>,
     /// The place sets to which all other fields refer, except `by_pass`.
     pub sets: PlaceSets,
     /// By use set: the places of the operations that use its variables, by pass. Its sets have Out

@@ -104,11 +104,10 @@ impl<'a> FormSource<'a> {
         Some(schedule.accumulation(least, wanted))
     }
 
-    /// Returns whether the stages of the pipeline run one after the other, without overlap. False
-    /// for inference.
+    /// Returns whether the stages of the pipeline run one after the other, without overlap.
     pub(super) fn is_sequential(self) -> bool {
-        self.training()
-            .is_some_and(|training| training.schedule == Schedule::Sequential)
+        let facts = self.report.pipeline.as_ref();
+        facts.is_some_and(|facts| facts.pipeline.schedule == Schedule::Sequential)
     }
 
     /// Returns the number of replicas that share optimizer state, at least 1. 1 for inference.

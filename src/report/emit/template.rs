@@ -100,7 +100,8 @@ impl FormSource<'_> {
             "inference" => pipeline.is_some_and(|facts| !facts.is_training),
             "accumulates" => self.accumulation(stages).is_some(),
             "training" => training.is_some(),
-            "popart" | "sequential" | "tf-grouped" | "tf-interleaved" => {
+            "sequential" => self.is_sequential(),
+            "popart" | "tf-grouped" | "tf-interleaved" => {
                 training.is_some_and(|training| training.schedule.to_string() == name)
             }
             "recomputes" => recompute != Recompute::None,

@@ -72,8 +72,13 @@ fn deciding(stage: u32, update: &StageUpdate) -> String {
 
 /// Names the pipeline, and says whether it was requested or chosen automatically.
 fn chosen(report: &Report, facts: &PipelineFacts) -> String {
+    let by_turns = format!(
+        "layers run {} times in a forward pass: sharded, one IPU at a time",
+        facts.runs
+    );
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         _ if facts.pipeline.schedule == Schedule::None => return pipeline_name(facts),
+        _ if facts.runs > 1 => &by_turns,
         (false, false) => "as requested",
         (true, true) => "chosen automatically",
         (true, false) => "the schedule chosen automatically",
@@ -272,7 +277,11 @@ pub(in crate::report) fn step(report: &Report) -> Vec<String> {
     };
     let mut lines = vec![time_of_step(step)];
     let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
-    lines.extend((stages > 1).then(|| made_up_of(step)));
+    let schedule = report
+        .pipeline
+        .as_ref()
+        .map(|facts| facts.pipeline.schedule);
+    lines.extend((stages > 1).then(|| made_up_of(step, schedule == Some(Schedule::Sequential))));
     lines.extend(streaming(step));
     lines.extend(with_replicas(report).filter(|_| report.plan.is_none()));
     lines
@@ -301,7 +310,7 @@ fn time_of_step(step: &StepFacts) -> String {
     }
 }
 
-fn made_up_of(step: &StepFacts) -> String {
+fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
     let share = |cycles: u64| {
         let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
         format!("{share:.1} %")
@@ -319,10 +328,15 @@ fn made_up_of(step: &StepFacts) -> String {
         0 => String::new(),
         update => format!(", the update {}", share(update)),
     };
-    format!(
-        "stage {slowest} is the slowest; a pipeline that is always full would take \
-         {efficiency:.1} % of the step, filling and draining take {ramps}{copies}{update}"
-    )
+    let stages = if is_sequential {
+        "one stage works at a time".to_string()
+    } else {
+        format!(
+            "a pipeline that is always full would take {efficiency:.1} % of the step, filling and \
+             draining take {ramps}"
+        )
+    };
+    format!("stage {slowest} is the slowest; {stages}{copies}{update}")
 }
 
 /// Says how many bytes a step loads and stores outside the IPUs, and whether its time includes

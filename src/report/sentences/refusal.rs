@@ -85,8 +85,29 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String>
             .iter()
             .map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
     );
+    lines.extend(passed_on(report, refusal));
     lines.extend(others().filter(|other| !other.fits).map(other_split));
     lines
+}
+
+/// Number of layers from which a shared weight is said to be passed on instead. An embedding that is
+/// also the head has two.
+const MANY: usize = 3;
+
+/// Says how a weight that many layers read can be on one IPU though a split fits only without its
+/// tie, with the bytes that then pass each cut; `None` if there is no such weight.
+fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
+    let untied = |weight: &str| {
+        let mut relaxations = refusal.relaxations.iter();
+        relaxations.any(|own| own.weights.iter().any(|other| other == weight))
+    };
+    let mut ties = report.tied_weights.iter();
+    let tie = ties.find(|tie| tie.layers.len() >= MANY && untied(&tie.weight))?;
+    Some(format!(
+        "the model can also read {} once in In and pass it on as an activation, {} over each cut",
+        name(&tie.weight),
+        Amount(tie.bytes)
+    ))
 }
 
 /// Says on how many IPUs the model fits at least, or that it fits on no number that was tried;

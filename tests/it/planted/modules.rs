@@ -50,12 +50,16 @@ impl Agreement {
         let cut = between.clone().filter(|pair| pair[0].0 != pair[1].0);
         let blocks: HashSet<&str> = inside.iter().map(|(_, block)| *block).collect();
         let layered = operations.iter().map(|(layer, _)| *layer);
-        let layered: Vec<u32> = layered.filter(|&layer| layer != NO_LAYER).collect();
+        // A module that runs several times is one layer.
+        let mut seen = HashSet::new();
+        let layered: Vec<u32> = layered
+            .filter(|&layer| layer != NO_LAYER && seen.insert(layer))
+            .collect();
         Self {
             pure: pure.count() as f64 / inside.len() as f64,
             cuts: cut.count() as f64 / between.count().max(1) as f64,
             blocks: blocks.len(),
-            layers: layered.iter().collect::<HashSet<_>>().len(),
+            layers: layered.len(),
             is_ordered: layered.is_sorted(),
         }
     }

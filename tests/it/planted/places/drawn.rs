@@ -95,6 +95,22 @@ pub fn of_graph(seed: u64) -> Drawn {
     drawing.drawn
 }
 
+/// Returns a real model of a seed that the program calls twice: with the result of the first call,
+/// or with inputs of its own.
+pub fn called(seed: u64) -> Drawn {
+    const CALLED: [(&str, &str); 4] = [
+        ("bert", "--chained --mode inference"),
+        ("clip", "--mode inference"),
+        ("bert", "--mode training"),
+        ("t5", "--chained --mode inference"),
+    ];
+    let (graph, options) = CALLED[seed as usize % CALLED.len()];
+    let file = graph_file(graph).display().to_string();
+    with_options(&format!(
+        "--graph {file} --seed {seed} --framework poptorch --calls 2 {options}"
+    ))
+}
+
 /// The name and framework of a graph, and the mode.
 pub type InMode = (&'static str, &'static str, &'static str);
 

@@ -32,3 +32,18 @@ fn blocks_of_real_models_are_placed_as_planted() {
     }
     assert_few_over(&all);
 }
+
+/// A block that runs twice is one layer with both runs. The chosen split fits.
+#[test]
+fn blocks_that_run_twice_are_placed_as_planted() {
+    let all = models(2, drawn::called);
+    print(&all);
+    for model in &all {
+        assert!(model.has_places, "{}", model.name);
+        let under = model.under();
+        assert!(under <= MOST_UNDER, "{under} under: {}", model.name);
+        let wrong = model.splits.iter().find(|split| !split.is_right());
+        assert!(wrong.is_none(), "{wrong:?}: {}", model.name);
+    }
+    assert_few_over(&all);
+}

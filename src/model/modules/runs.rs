@@ -1,0 +1,193 @@
+//! Joins the runs of a module that runs several times, such as for a prompt and for each token after
+//! it, into one layer (docs/model.md, "Layers with several runs").
+
+use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
+use crate::model::operations::NUMBER_BYTES;
+use crate::model::{Model, TensorKind};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
+/// through several times. With a cut between them, their IPUs take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeat {
+    /// The first of the positions.
+    pub first: usize,
+    /// The last of the positions.
+    pub last: usize,
+    /// The number of runs: that of the layer that runs most often; at least 2.
+    pub runs: usize,
+}
+
+impl Repeat {
+    /// Returns whether a cut before `position` has positions of the stretch on both sides.
+    pub fn is_cut_before(&self, position: usize) -> bool {
+        (self.first + 1..=self.last).contains(&position)
+    }
+}
+
+impl ModuleLayers {
+    /// Joins layers that are runs of one module: they have the same path, and a weight in common. So
+    /// a module without weights that the model calls in several places, such as an activation,
+    /// stays a layer for each call.
+    pub(super) fn with_all_runs(self, model: &Model) -> Self {
+        let first_run = self.first_runs(model);
+        if (0..first_run.len()).all(|layer| first_run[layer] == layer) {
+            return self;
+        }
+        let mut joined: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
+        for (layer, first) in self.layers.iter().zip(first_run) {
+            let nodes = layer.runs.iter().map(|run| run.nodes.clone());
+            joined.entry(first).or_default().extend(nodes);
+        }
+        let layers = joined.into_values().collect();
+        let layers = self.modules.layers(layers, names::names);
+        Self::with_layers(Arc::clone(&self.modules), layers, |_| false)
+    }
+
+    /// Returns, by layer, the first layer that is a run of the same module, as an index.
+    fn first_runs(&self, model: &Model) -> Vec<usize> {
+        let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
+        let mut by_path: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (number, layer) in self.layers.iter().enumerate() {
+            by_path.entry(&layer.path).or_default().push(number);
+        }
+        by_path.retain(|_, layers| layers.len() > 1);
+        if by_path.is_empty() {
+            return first_run;
+        }
+        let mut of_group: Vec<BTreeSet<usize>> =
+            vec![BTreeSet::new(); model.operation_groups.len()];
+        for &layer in by_path.values().flatten() {
+            for at in self.layers[layer].operations() {
+                let operation = &model.operations[self.modules.forward[at] as usize];
+                of_group[operation.group as usize].insert(layer);
+            }
+        }
+        for set in weights(model) {
+            let groups = model.use_sets.groups(set);
+            let users: BTreeSet<usize> = groups
+                .flat_map(|group| &of_group[group as usize])
+                .copied()
+                .collect();
+            let mut first_user: FxHashMap<&str, usize> = FxHashMap::default();
+            for layer in users {
+                let path = &*self.layers[layer].path;
+                first_run[layer] = *first_user.entry(path).or_insert(first_run[layer]);
+            }
+        }
+        first_run
+    }
+
+    /// Returns whether any module runs several times.
+    pub(crate) fn run_several_times(&self) -> bool {
+        self.layers.iter().any(|layer| layer.runs.len() > 1)
+    }
+
+    /// Returns the stretches of positions that the forward pass goes through several times.
+    /// `position` says of an operation of the model at which position (In, a layer, Out) it runs;
+    /// `None` if at no single one. The layers of the positions need not be these modules.
+    pub(crate) fn repeats(&self, position: impl Fn(u32) -> Option<usize>) -> Vec<Repeat> {
+        let positions: Vec<Option<usize>> = self
+            .modules
+            .forward
+            .iter()
+            .map(|&operation| position(operation))
+            .collect();
+        let mut repeats: Vec<Repeat> = Vec::new();
+        for ModuleLayer { runs, .. } in self.layers.iter().filter(|layer| layer.runs.len() > 1) {
+            let start = runs[0].operations.start;
+            for (count, run) in (2..).zip(&runs[1..]) {
+                let first = positions[run.operations.clone()].iter().flatten().min();
+                let between = positions[start..run.operations.start].iter().flatten();
+                if let (Some(&first), Some(&last)) = (first, between.max()) {
+                    repeats.push(Repeat {
+                        first,
+                        last,
+                        runs: count,
+                    });
+                }
+            }
+        }
+        // What runs before the layers may also depend on their output, such as the embedding of the
+        // next token.
+        for &(from, to) in &self.modules.flow {
+            if let (Some(last), Some(0)) = (positions[from], positions[to]) {
+                repeats.push(Repeat {
+                    first: 0,
+                    last,
+                    runs: 1,
+                });
+            }
+        }
+        joined(repeats)
+    }
+}
+
+/// Joins stretches that have two neighbouring positions in common. Returns them in ascending order.
+fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
+    repeats.sort_by_key(|repeat| repeat.first);
+    let mut joined: Vec<Repeat> = Vec::new();
+    for repeat in repeats {
+        match joined.last_mut() {
+            Some(before) if repeat.first < before.last => {
+                before.last = before.last.max(repeat.last);
+                before.runs = before.runs.max(repeat.runs);
+            }
+            _ => joined.push(repeat),
+        }
+    }
+    joined.retain(|repeat| repeat.runs > 1);
+    joined
+}
+
+impl ForwardModules {
+    /// Divides each run of `layer` into the submodules of its module. Parts with equal paths, the
+    /// first of each run, the second and so on, are runs of one part. Returns, by part, the nodes of
+    /// each of its runs.
+    pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Vec<usize>>> {
+        let mut parts: Vec<Vec<Vec<usize>>> = Vec::new();
+        let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
+        for run in &layer.runs {
+            let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
+            for nodes in self.parts_of_run(run) {
+                let path = self.path(&nodes);
+                let turn = earlier.entry(path.clone()).or_default();
+                *turn += 1;
+                let part = *known.entry((path, *turn)).or_insert(parts.len());
+                if part == parts.len() {
+                    parts.push(Vec::new());
+                }
+                parts[part].push(nodes);
+            }
+        }
+        parts
+    }
+
+    /// Returns the nodes of each submodule of a run. Modules that were joined to the module of the
+    /// run stay whole, beside its submodules.
+    fn parts_of_run(&self, run: &Run) -> Vec<Vec<usize>> {
+        let module = self.module(&run.nodes);
+        let parts_of = |&node: &usize| match self.tree.nodes[node].children.as_slice() {
+            children if node == module && !children.is_empty() => children.to_vec(),
+            _ => vec![node],
+        };
+        self.with_own(run.nodes.iter().flat_map(parts_of).collect())
+    }
+}
+
+/// Iterates over the use sets whose variables are weights: those with the framework's label or, in
+/// profiles without labels, parameters with at least one number for each tile.
+fn weights(model: &Model) -> impl Iterator<Item = u32> {
+    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    let has_kinds = model.has_weight_labels();
+    (0u32..)
+        .zip(model.bytes_of_sets())
+        .filter(move |&(set, bytes)| match model.label_of(set).kind {
+            _ if bytes.parameters == 0 => false,
+            TensorKind::Variable => true,
+            kind => !has_kinds && kind != TensorKind::Constant && bytes.parameters >= number,
+        })
+        .map(|(set, _)| set)
+}
