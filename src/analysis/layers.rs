@@ -81,8 +81,8 @@ impl Analysis {
             .map(|tie| &*tie.weight)
             .collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
-            placement = place(&free)?;
-            layering = free;
+            layering = free.with_named(&self.model, &request.named_layers());
+            placement = place(&layering)?;
         }
         Ok(Layers {
             warnings: self.model.layer_warnings(&layering, request.rules),
@@ -102,12 +102,12 @@ impl Analysis {
 /// the layers.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
-    let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
-    let layering = with_parts(Layering::new(model, &request.layers));
+    let with_named = |layering: Layering| layering.with_named(model, &names);
+    let layering = with_named(Layering::new(model, &request.layers));
     let is_best = matches!(request.layers.source, LayerSource::Best);
     // A printed command can name layers of modules, so modules replace layers without these names.
     if is_best && layering.modules().is_none() && !has_all(&layering, &names) {
-        let modules = with_parts(Layering::new(model, &LayerOptions::modules()));
+        let modules = with_named(Layering::new(model, &LayerOptions::modules()));
         if has_all(&modules, &names) {
             return modules;
         }
@@ -115,12 +115,11 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Is each of `names` the name of a layer, `In` or `Out`?
+/// Does each of `names` stand for a layer, `In` or `Out`?
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
-    let is_layer = |name: &&str| layering.names[1..].iter().any(|layer| layer == name);
     names
         .iter()
-        .all(|name| ["In", "Out"].contains(name) || is_layer(name))
+        .all(|name| ["In", "Out"].contains(name) || layering.has(name))
 }
 
 impl<'a> Layers<'a> {
@@ -188,7 +187,7 @@ impl Analysis {
         } else {
             whole
         };
-        let layering = base.with_parts(&self.model.operations, &names);
+        let layering = base.with_named(&self.model, &names);
         self.finer(layering, request, (is_switched, false))
     }
 
@@ -230,7 +229,7 @@ impl Analysis {
         let named = request.named_layers();
         let once = |layering: &Layering| {
             let positions: Vec<usize> = (1..layering.names.len())
-                .filter(|&position| !named.contains(&&*layering.names[position]))
+                .filter(|&position| !layering.are_named(position, &named))
                 .collect();
             layering
                 .refined(&self.model.operations, &positions)

@@ -3,9 +3,10 @@
 
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
-use crate::model::{Positions, PseudoLayers};
+use crate::model::{Named, Positions, PseudoLayers};
 use crate::solve::{Constraint, Rule};
 use anyhow::Result;
+use std::cmp::Reverse;
 use std::fmt;
 
 /// A constraint on a split, from an option that names layers. `In`, `Out` and `None` count as
@@ -124,32 +125,48 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     }
 }
 
-/// Maximum number of layer names in the error about an unknown layer.
-const NAMES_SHOWN: usize = 20;
+/// Maximum number of layer names in the error about an ambiguous name.
+const NAMES_SHOWN: usize = 8;
 
 /// Returns the position of the layer named `layer` (or `In`, `Out`, `None`) in the layer order. If
 /// the model has no layer of that name, the error begins with `option`, the option that named it.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
-    if let Some(position) = positions.find(layer) {
-        return Ok(position);
-    }
-    let names = positions.names();
-    let shown: Vec<String> = names
-        .iter()
-        .take(NAMES_SHOWN)
-        .map(|name| printable(name))
-        .collect();
-    let more = if names.len() > NAMES_SHOWN {
-        format!(" ... {}", printable(&names[names.len() - 1]))
-    } else {
-        String::new()
+    let named = |positions: &Positions, all: &[usize]| {
+        let names: Vec<String> = all
+            .iter()
+            .take(NAMES_SHOWN)
+            .map(|&position| printable(&positions.name(position).to_string()))
+            .collect();
+        names.join(", ")
     };
-    Err(usage(format!(
-        "{}: there is no {}; name one of the layers {}{more}",
-        printable(option),
-        unknown(layer, positions.pseudo_layers()),
-        shown.join(" ")
-    )))
+    let (option, text) = (printable(option), printable(layer));
+    Err(usage(match positions.find(layer) {
+        Named::Layer(position) => return Ok(position),
+        Named::Ambiguous(all) => format!(
+            "{option}: {text} may be any of the layers {}; name one of them",
+            named(positions, &all)
+        ),
+        Named::Unknown => format!(
+            "{option}: there is no {}; the nearest names are {} (--list-layers lists all)",
+            unknown(layer, positions.pseudo_layers()),
+            named(positions, &nearest(positions, layer))
+        ),
+    }))
+}
+
+/// Returns the positions whose names or module paths are the most like `text`, at most three, the
+/// nearest first.
+fn nearest(positions: &Positions, text: &str) -> Vec<usize> {
+    let likeness = |&position: &usize| {
+        let name = positions.name(position).to_string();
+        let names = [Some(name.as_str()), positions.module(position)];
+        let of_name = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
+        Reverse(names.into_iter().flatten().map(of_name).max())
+    };
+    let mut all: Vec<usize> = (0..positions.len()).collect();
+    all.sort_by_cached_key(likeness);
+    all.truncate(3);
+    all
 }
 
 /// Describes `layer`, a name that is not in the layer order, for an error; for `In`, `Out` and

@@ -26,7 +26,7 @@ impl<'a> Layers<'a> {
     /// Returns the position of a layer in the layer order, by its name or `In`, `Out` or `None`;
     /// `None` if there is no such layer. Constraints use these positions.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.placement.positions.find(name)
+        self.placement.positions.find(name).layer()
     }
 
     /// Returns the memory model, which computes the bytes of layers and stages.

@@ -1,5 +1,6 @@
 //! Finds the layers of a model, and the layer of each operation (docs/model.md, "Layers").
 
+use super::layer_lookup::{Named, lookup};
 use super::layer_regex::{
     CaptureGroups, LayerOrder, NO_LAYER, Note, assign, in_order, matches, only,
 };
@@ -9,6 +10,7 @@ use super::{Label, Model, Operation};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
+use std::iter;
 
 /// The layers of a model, and the layer of each operation.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub struct Layering {
     /// The layers that modules would be, which the regex was compared with. `None` if the layers
     /// are modules themselves, or were not compared with modules.
     tree: Option<Box<ModuleLayers>>,
+    /// Texts that stand for layers beside names and paths, each with the layer's index in `names`.
+    pub(crate) named: Vec<(String, u32)>,
     finder: Finder,
 }
 
@@ -147,6 +151,7 @@ impl Layering {
             layers,
             modules: Vec::new(),
             tree: None,
+            named: Vec::new(),
             finder: Finder::default(),
         }
     }
@@ -203,16 +208,77 @@ impl Layering {
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// Divides layers further until each of `names`, names of submodules, is a layer. Names that
-    /// the model does not have, and layers that are not modules, change nothing.
-    pub(crate) fn with_parts(self, operations: &[Operation], names: &[&str]) -> Self {
-        let with_part = |layers: Self, name: &&str| {
-            let is_known = layers.names.iter().any(|layer| layer == name);
-            let modules = layers.modules().filter(|_| !is_known);
-            let refined = modules.and_then(|modules| modules.with_part(name));
-            refined.map_or(layers, |refined| Self::by_modules(operations, refined))
+    /// Divides layers further until each of `names` stands for a layer: names of layers and of the
+    /// parts of layers, modules, and operations. Names that stand for nothing in the model change
+    /// nothing.
+    pub(crate) fn with_named(self, model: &Model, names: &[&str]) -> Self {
+        names.iter().fold(self, |layers, name| {
+            if layers.named_by(name) != Named::Unknown {
+                return layers;
+            }
+            let part = layers.modules().and_then(|modules| modules.with_part(name));
+            match part {
+                Some(part) => layers.with_modules(&model.operations, part),
+                None => layers.beginning_with(model, name),
+            }
+        })
+    }
+
+    /// Returns the layer that `name` stands for, as an index into `names` less 1.
+    fn named_by(&self, name: &str) -> Named {
+        let paths = self
+            .modules
+            .iter()
+            .map(String::as_str)
+            .chain(iter::repeat(""));
+        lookup(name, self.names[1..].iter().map(String::as_str).zip(paths))
+    }
+
+    /// Returns whether `name` stands for one of the layers.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let is_known = |(text, _): &(String, u32)| text == name;
+        matches!(self.named_by(name), Named::Layer(_)) || self.named.iter().any(is_known)
+    }
+
+    /// Returns whether any of `names` stands for the layer with this index in [`names`](Self::names).
+    pub(crate) fn are_named(&self, layer: usize, names: &[&str]) -> bool {
+        let is_layer = |name: &&str| self.named_by(name) == Named::Layer(layer - 1);
+        let is_known = |(text, other): &(String, u32)| {
+            *other as usize == layer && names.contains(&text.as_str())
         };
-        names.iter().fold(self, with_part)
+        names.iter().any(is_layer) || self.named.iter().any(is_known)
+    }
+
+    /// Replaces the layers by `modules`, and keeps the texts that stand for layers.
+    fn with_modules(self, operations: &[Operation], modules: ModuleLayers) -> Self {
+        Self {
+            named: self.named,
+            ..Self::by_modules(operations, modules)
+        }
+    }
+
+    /// Divides layers until one begins with the module or operation that `name` stands for, and
+    /// notes that `name` stands for this layer. Changes nothing if none can begin there.
+    fn beginning_with(self, model: &Model, name: &str) -> Self {
+        let tree = self.tree(model);
+        let Some(operation) = tree.first_operation(name, &model.operations) else {
+            return self;
+        };
+        let divided = self
+            .modules()
+            .and_then(|modules| modules.beginning_at(operation));
+        drop(tree);
+        let mut layers = match divided {
+            Some(divided) => self.with_modules(&model.operations, divided),
+            None => self,
+        };
+        let layer = layers.layers[operation as usize];
+        let by_name = layers.layers_by_name();
+        let is_first = by_name.iter().position(|&other| other == layer) == Some(operation as usize);
+        if layer != NO_LAYER && is_first {
+            layers.named.push((name.to_owned(), layer));
+        }
+        layers
     }
 
     /// Returns, by position (the operations before the layers, each layer, the operations after the

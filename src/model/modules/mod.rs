@@ -19,6 +19,7 @@ mod tree;
 mod unscoped;
 mod which_are_layers;
 
+use super::layer_lookup::is_module;
 use super::names::unwrapped;
 use super::{Model, Operation};
 use crate::limits;
@@ -351,6 +352,49 @@ impl ModuleLayers {
             true => Some(refined),
             false => refined.with_part(name),
         }
+    }
+
+    /// Returns the first operation, as an index into `operations` of the model, of the module that
+    /// `text` stands for, or else the operation of the forward pass with this name. `None` if there
+    /// is neither, or if `text` stands for several modules.
+    pub(crate) fn first_operation(&self, text: &str, operations: &[Operation]) -> Option<u32> {
+        let ForwardModules { tree, forward, .. } = &*self.modules;
+        let mut found: Option<usize> = None;
+        for number in (0..tree.nodes.len()).filter(|&number| !tree.nodes[number].is_own) {
+            if !is_module(&tree.path(number).concat(), text) {
+                continue;
+            }
+            // Later runs of a module, and what it is called by alone, have its path too.
+            match found {
+                Some(first) if tree.path(first) != tree.path(number) => return None,
+                Some(_) => {}
+                None => found = Some(number),
+            }
+        }
+        let by_name = || {
+            let is_named = |&&number: &&u32| unwrapped(&operations[number as usize].name) == text;
+            forward.iter().find(is_named).copied()
+        };
+        match found {
+            Some(node) => forward.get(tree.nodes[node].operations.start).copied(),
+            None => by_name(),
+        }
+    }
+
+    /// Divides layers until one begins with `operation`, an index into the operations of the model.
+    /// `None` if one does already, or if none can.
+    pub(crate) fn beginning_at(&self, operation: u32) -> Option<Self> {
+        let at = self.modules.forward.binary_search(&operation).ok()?;
+        let layer = self.layer_at[at]? as usize;
+        if self.layers[layer].runs[0].operations.start == at {
+            return None;
+        }
+        let refined = self.refined(layer)?;
+        let layer = refined.layer_at[at]? as usize;
+        if refined.layers[layer].runs[0].operations.start == at {
+            return Some(refined);
+        }
+        refined.beginning_at(operation)
     }
 
     /// Returns, by operation of the model, the index of its layer from 0; `None` if it has none.

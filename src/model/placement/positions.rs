@@ -1,7 +1,9 @@
 //! The order of the layers, with the pseudo-layers In and Out before and after them.
 
 use crate::model::Layering;
+use crate::model::layer_lookup::{Named, lookup};
 use serde::{Deserialize, Serialize};
+use std::iter;
 
 /// The positions: indices into the list of In, all layers and Out. Stages are ranges of positions.
 ///
@@ -16,6 +18,8 @@ pub struct Positions {
     layers: Vec<String>,
     /// By layer: the path of its module, such as `bert.encoder.layer.3`; empty if unknown.
     modules: Vec<String>,
+    /// Other texts that stand for layers, each with the position.
+    named: Vec<(String, u32)>,
 }
 
 /// The positions that are not layers: operations before, after and outside all layers.
@@ -57,6 +61,7 @@ impl Positions {
             pseudo_layers,
             layers: layering.names.get(1..).unwrap_or_default().to_vec(),
             modules: layering.modules.clone(),
+            named: layering.named.clone(),
         }
     }
 
@@ -154,33 +159,35 @@ impl Positions {
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the position of the only layer whose module path ends with `end`, where `end` begins
-    /// at a module of the path; `None` if there is none, or several.
-    fn find_by_path(&self, end: &str) -> Option<usize> {
-        let ends = |path: &String| {
-            let before = path.strip_suffix(end);
-            before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
-        };
-        let mut found = (1..=self.modules.len()).filter(|&layer| ends(&self.modules[layer - 1]));
-        found
-            .next()
-            .filter(|_| !end.is_empty() && found.next().is_none())
-    }
-
-    /// Returns the position with this name; `None` if there is none. Tries the name of a layer
-    /// first, then `In`, `Out` or `None`, then an end of a module path that only one layer has.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        let layer = self.layers.iter().position(|layer| layer == name);
-        let pseudo_layer = || match (name, self.pseudo_layers) {
+    /// Returns the position that `name` stands for: the name of a layer, then `In`, `Out` or `None`,
+    /// then an end of a module's path or another text that stands for a layer
+    /// ([`Layering::with_named`](super::Layering::with_named)).
+    pub fn find(&self, name: &str) -> Named {
+        let paths = self
+            .modules
+            .iter()
+            .map(String::as_str)
+            .chain(iter::repeat(""));
+        let layers = self.layers.iter().map(String::as_str).zip(paths);
+        let known = self.named.iter().find(|(text, _)| text == name);
+        let pseudo_layer = match (name, self.pseudo_layers) {
+            _ if self.layers.iter().any(|layer| layer == name) => None,
             ("Out", PseudoLayers::InAndOut) => self.out(),
             ("None", PseudoLayers::NoneFirst)
             | ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn)
             | ("Out", PseudoLayers::OutWithIn) => Some(0),
             _ => None,
         };
-        layer
-            .map(|layer| layer + 1)
-            .or_else(pseudo_layer)
-            .or_else(|| self.find_by_path(name))
+        if let Some(position) = pseudo_layer {
+            return Named::Layer(position);
+        }
+        match (lookup(name, layers), known) {
+            (Named::Layer(layer), _) => Named::Layer(layer + 1),
+            (_, Some(&(_, position))) => Named::Layer(position as usize),
+            (Named::Ambiguous(layers), None) => {
+                Named::Ambiguous(layers.into_iter().map(|layer| layer + 1).collect())
+            }
+            (Named::Unknown, None) => Named::Unknown,
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Facts {
 
     /// Returns the position with this name in a report; `null` is the first position.
     pub fn position(&self, name: &Value) -> usize {
-        let named = |name| self.positions.find(name).expect("a layer");
+        let named = |name| self.positions.find(name).layer().expect("a layer");
         name.as_str().map_or(0, named)
     }
 

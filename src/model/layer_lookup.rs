@@ -1,0 +1,127 @@
+//! Finds the layer that a name stands for, in the forms in which frameworks print modules and people
+//! write them: `bert.encoder.layer.3`, `model.encoder.layer[3]`, `encoder/3`, `layer.3`.
+
+/// What a name stands for in a list of layers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// The layer with this index.
+    Layer(usize),
+    /// Any of the layers with these indices; at least two.
+    Ambiguous(Vec<usize>),
+    /// None of the layers.
+    Unknown,
+}
+
+impl Named {
+    /// Returns the layer, if there is exactly one.
+    pub fn layer(self) -> Option<usize> {
+        match self {
+            Self::Layer(layer) => Some(layer),
+            _ => None,
+        }
+    }
+}
+
+/// Finds the layer that `text` stands for. `layers` has the name and the module path of each; a path
+/// is empty if it is unknown. Of several layers, those count that agree best: by name, by the end of
+/// the path or the path with a root before it, or by a scope, which lacks modules of the path that
+/// are never called, such as a list of blocks.
+pub(crate) fn lookup<'a>(
+    text: &str,
+    layers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Named {
+    if let Some(layer) = layers.clone().position(|(name, _)| name == text) {
+        return Named::Layer(layer);
+    }
+    let wanted = modules(text);
+    for agrees in [has_end, has_scope] {
+        let found: Vec<usize> = layers
+            .clone()
+            .enumerate()
+            .filter(|(_, (_, path))| agrees(&modules(path), &wanted))
+            .map(|(layer, _)| layer)
+            .collect();
+        match found.as_slice() {
+            [] => {}
+            &[layer] => return Named::Layer(layer),
+            _ => return Named::Ambiguous(found),
+        }
+    }
+    Named::Unknown
+}
+
+/// Returns whether `text` stands for the module with this path, however it is written.
+pub(super) fn is_module(path: &str, text: &str) -> bool {
+    let (path, wanted) = (modules(path), modules(text));
+    has_end(&path, &wanted) || has_scope(&path, &wanted)
+}
+
+/// Splits a path into the names of its modules: `a.b/c[3]` has `a`, `b`, `c` and `3`.
+fn modules(path: &str) -> Vec<&str> {
+    path.split(['.', '/', '[', ']'])
+        .map(|module| module.trim_matches(['"', '\'', ' ']))
+        .filter(|module| !module.is_empty())
+        .collect()
+}
+
+/// Returns whether `wanted` is an end of `path`, or `path` with a root before it.
+fn has_end(path: &[&str], wanted: &[&str]) -> bool {
+    let has_root = path.len() + 1 == wanted.len() && wanted.ends_with(path);
+    !path.is_empty() && !wanted.is_empty() && (path.ends_with(wanted) || has_root)
+}
+
+/// Returns whether `wanted`, or what is left of it without a root, has at least two of the modules
+/// of `path` in their order, among them the last one.
+fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
+    let is_part = |wanted: &[&str]| {
+        let mut left = path.iter();
+        wanted.len() > 1
+            && wanted.last() == path.last()
+            && wanted
+                .iter()
+                .all(|module| left.any(|other| other == module))
+    };
+    is_part(wanted) || wanted.get(1..).is_some_and(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYERS: [(&str, &str); 4] = [
+        ("encoder.0", "bert.encoder.layer.0"),
+        ("encoder.1", "bert.encoder.layer.1"),
+        ("decoder.0", "bert.decoder.layer.0"),
+        ("pooler", "bert/pooler"),
+    ];
+
+    fn found(text: &str) -> Named {
+        lookup(text, LAYERS.into_iter())
+    }
+
+    #[test]
+    fn a_layer_is_found_in_every_notation() {
+        for text in [
+            "encoder.1",
+            "layer.1",
+            "bert.encoder.layer.1",
+            "bert/encoder/layer/1",
+            "model.bert.encoder.layer[1]",
+            "encoder.layer[1]",
+            "bert/encoder/1",
+            "model/bert/encoder/1",
+            "'layer.1'",
+        ] {
+            assert_eq!(found(text), Named::Layer(1), "{text}");
+        }
+        assert_eq!(found("model.bert.pooler"), Named::Layer(3));
+    }
+
+    #[test]
+    fn several_layers_and_none() {
+        assert_eq!(found("layer.0"), Named::Ambiguous(vec![0, 2]));
+        for text in ["", "layer", "encoder", "other.encoder.layer.1.x", "bert.2"] {
+            assert_eq!(found(text), Named::Unknown, "{text}");
+        }
+    }
+}
