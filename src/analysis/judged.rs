@@ -17,26 +17,39 @@ pub enum JudgedSplit {
     /// The name of the first layer of each stage but stage 0. `Out` counts as a layer.
     FirstLayers(Vec<String>),
     /// The number of layers on each IPU, from IPU 0. IPUs with `None` share the layers that remain
-    /// evenly.
+    /// evenly. On the command line, the list may also have the IPU of each layer.
     LayersPerIpu(Vec<Option<usize>>),
 }
 
 impl JudgedSplit {
     /// Reads the value of `--splits`: the first layers of all stages but stage 0, separated by
-    /// commas.
+    /// commas, or as configurations have them: a list of texts in brackets, or a list of mmcv's
+    /// `layer_to_call` with an `ipu_id`, of which those of IPU 0 do not count.
     ///
     /// # Errors
-    /// If a name between two commas is empty.
+    /// If a name between two commas is empty, or if numbers of IPUs do not count up from 0 or 1.
     pub fn first_layers(list: &str) -> Result<Self, BadValue> {
-        layer_names(list).map(Self::FirstLayers)
+        if list.contains("layer_to_call") {
+            return called_layers(list).map(Self::FirstLayers);
+        }
+        let plain = list.trim();
+        let inner = plain.strip_prefix(['[', '(']);
+        let inner = inner.and_then(|inner| inner.strip_suffix([']', ')']));
+        let names = layer_names(inner.unwrap_or(plain))?.into_iter();
+        let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
+        Ok(Self::FirstLayers(unquoted.collect()))
     }
 
     /// Reads the value of `--layers-per-ipu`: the number of layers on each IPU, such as `3,7,7,7`
-    /// or `[3 7 -1 -1]`, where -1 is an equal share of the remaining layers.
+    /// or `[3 7 -1 -1]`, where -1 is an equal share of the remaining layers; or the path of a JSON
+    /// file with such a list at the key `layers_per_ipu`.
     ///
     /// # Errors
-    /// If the text is not a list of numbers.
+    /// If the text is neither a list of numbers nor the path of such a file.
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
+        if list.trim().ends_with(".json") {
+            return Self::layers_per_ipu(&listed_in(list.trim())?);
+        }
         let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
         let words = plain
             .split(|letter: char| letter == ',' || letter.is_whitespace())
@@ -64,6 +77,33 @@ impl JudgedSplit {
             Self::LayersPerIpu(_) => &[],
         };
         names.iter().map(String::as_str)
+    }
+
+    /// Returns whether the split may be a list that has the IPU of each layer.
+    pub(super) fn may_list_ipus(&self) -> bool {
+        matches!(self, Self::LayersPerIpu(list) if list.len() > 1 && list[0] == Some(0) && list.is_sorted())
+    }
+
+    /// Returns the split with counts in place of a list that has the IPU of each layer or block, from
+    /// 0 and never falling; `None` if it is no such list, or if its numbers add up to the layers or
+    /// blocks. The second item says whether it is such a list but counts as numbers of layers.
+    pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
+        let Self::LayersPerIpu(list) = self else {
+            return (None, false);
+        };
+        let ipus: Vec<usize> = list.iter().copied().map_while(|ipu| ipu).collect();
+        let names = positions.layers();
+        let sizes = [names.len(), blocks(names.iter().map(String::as_str)).len()];
+        let is_mapping =
+            self.may_list_ipus() && ipus.len() == list.len() && sizes.contains(&ipus.len());
+        let sum = ipus.iter().fold(0usize, |sum, &ipu| sum.saturating_add(ipu));
+        if !is_mapping || sizes.contains(&sum) {
+            return (None, is_mapping);
+        }
+        let last = ipus.last().copied().unwrap_or(0).min(ipus.len());
+        let count = |ipu: usize| ipus.iter().filter(|&&other| other == ipu).count();
+        let counts = (0..=last).map(|ipu| Some(count(ipu))).collect();
+        (Some(Self::LayersPerIpu(counts)), false)
     }
 
     /// Returns the number of IPUs, including IPUs that run nothing.
@@ -123,6 +163,49 @@ impl JudgedSplit {
     /// invalid.
     pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
         idle(&self.positions_by_ipu(positions).unwrap_or_default())
+    }
+}
+
+/// Returns the layers of a list of mmcv, such as `dict(layer_to_call='backbone.conv1', ipu_id=0)`,
+/// without that of IPU 0.
+///
+/// # Errors
+/// If an item lacks one of both, or if the numbers of IPUs do not count up.
+fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
+    let value = |item: &str, key: &str| {
+        let (_, after) = item.split_once(key)?;
+        let after = after.trim_start_matches(['"', '\'', ' ', ':', '=']);
+        let end = after.find(['"', '\'', ',', ')', '}', ' ']);
+        Some(after[..end.unwrap_or(after.len())].to_owned())
+    };
+    let mut names = Vec::new();
+    for item in list.split(['{', '(']).filter(|item| item.contains("layer_to_call")) {
+        let name = value(item, "layer_to_call").filter(|name| !name.is_empty());
+        let ipu = value(item, "ipu_id").and_then(|ipu| ipu.parse::<usize>().ok());
+        match (name, ipu) {
+            (Some(_), Some(0)) if names.is_empty() => {}
+            (Some(name), Some(ipu)) if ipu == names.len() + 1 => names.push(name),
+            _ => {
+                return Err(BadValue::new(format!(
+                    "'{item}' is not the first layer of IPU {}; give a layer_to_call and an ipu_id for \
+                     each IPU in order",
+                    names.len() + 1
+                )));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Returns the list at the key `layers_per_ipu` of a JSON file, as text.
+fn listed_in(path: &str) -> Result<String, BadValue> {
+    let wrong = |why: String| BadValue::new(format!("'{path}': {why}"));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let file: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    match file.get("layers_per_ipu") {
+        Some(list) => Ok(list.to_string()),
+        None => Err(wrong("it has no key layers_per_ipu; give a list of numbers".to_owned())),
     }
 }
 
@@ -295,6 +378,40 @@ mod tests {
         ] {
             let error = ipus(counts, &apart);
             assert!(error.contains(part), "{counts:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn first_layers_are_read_as_configurations_have_them() {
+        let names = |list: &str| match JudgedSplit::first_layers(list) {
+            Ok(JudgedSplit::FirstLayers(names)) => names,
+            other => panic!("{list}: {other:?}"),
+        };
+        assert_eq!(names("3, 10"), ["3", "10"]);
+        assert_eq!(names(r#"["b1/2/relu", "b2/1"]"#), ["b1/2/relu", "b2/1"]);
+        assert_eq!(names("model.layer[3],model.layer[7]"), ["model.layer[3]", "model.layer[7]"]);
+        let mmcv = "[dict(layer_to_call='backbone.conv1', ipu_id=0), dict(layer_to_call='neck', \
+                    ipu_id=1), {\"layer_to_call\": \"head.fc\", \"ipu_id\": 2}]";
+        assert_eq!(names(mmcv), ["neck", "head.fc"]);
+        let skipped = "[dict(layer_to_call='neck', ipu_id=2)]";
+        assert!(JudgedSplit::first_layers(skipped).is_err());
+    }
+
+    #[test]
+    fn lists_of_ipus_become_counts() {
+        let [apart, ..] = orders();
+        let counted = |list: &str| {
+            let split = JudgedSplit::layers_per_ipu(list).expect("numbers");
+            match split.counted(&apart) {
+                (Some(JudgedSplit::LayersPerIpu(counts)), _) => (Some(counts), false),
+                (_, is_both) => (None, is_both),
+            }
+        };
+        assert_eq!(counted("[0,0,0,1]"), (Some(vec![Some(3), Some(1)]), false));
+        assert_eq!(counted("0,0,2,2"), (None, true));
+        assert_eq!(counted("0,2,2,2"), (Some(vec![Some(1), Some(0), Some(3)]), false));
+        for other in ["1,1,1,2", "0,1,0,1", "2,2", "0,0,1"] {
+            assert_eq!(counted(other), (None, false), "{other}");
         }
     }
 

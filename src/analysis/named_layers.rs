@@ -180,6 +180,9 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
         ("None", _) => "None, since operations without a layer are in In, in Out or in \
                         the layers that they belong to; only the classic memory model has None"
             .to_string(),
+        _ if layer.parse::<i64>().is_ok() => {
+            format!("layer {layer} (a name, since sources count layers in different ways)")
+        }
         _ => format!("layer {}", printable(layer)),
     }
 }

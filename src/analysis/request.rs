@@ -5,6 +5,7 @@
 //! layers, the objective, and the pipeline. The result is the
 //! [`SearchRequest`] of the solver.
 
+use super::Analysis;
 use super::judged::JudgedSplit;
 use super::named_layers::LayerConstraint;
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
@@ -85,6 +86,23 @@ impl Request {
             .into_iter()
             .map(limit)
             .collect()
+    }
+
+    /// Replaces a split to evaluate that lists the IPU of each layer by numbers of layers. Returns
+    /// whether the list could be either; then it stays.
+    ///
+    /// # Errors
+    /// If the layers of the request cannot be found.
+    pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
+        let Some(judged) = self.judged.as_ref().filter(|judged| judged.may_list_ipus()) else {
+            return Ok(false);
+        };
+        let layers = analysis.layers(self)?;
+        let (counts, is_both) = judged.counted(&layers.placement.positions);
+        if let Some(counts) = counts {
+            self.judged = Some(counts);
+        }
+        Ok(is_both)
     }
 
     /// Returns the names of all layers in the split to evaluate and in constraints, in this order.

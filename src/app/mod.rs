@@ -124,6 +124,11 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
     run.request = run.options.request();
+    if run.request.settle(&analysis)? {
+        run.messages.summary(format_args!(
+            "--layers-per-ipu could also be the IPU of each layer; it counts as numbers of layers"
+        ));
+    }
     if run.options.is_bare && one_ipu::answers(&analysis, &run)? {
         return Ok(Exit::Done);
     }
