@@ -8,6 +8,7 @@ use crate::search::IpuCount;
 use crate::solve::Plan;
 use crate::wording::counted;
 use anyhow::Result;
+use std::fmt;
 use std::ops::Range;
 
 /// A split that the user gives (`--splits` or `--layers-per-ipu`), to be evaluated beside the best
@@ -199,14 +200,15 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
 
 /// Returns the list at the key `layers_per_ipu` of a JSON file, as text.
 fn listed_in(path: &str) -> Result<String, BadValue> {
-    let wrong = |why: String| BadValue::new(format!("'{path}': {why}"));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let file: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    match file.get("layers_per_ipu") {
-        Some(list) => Ok(list.to_string()),
-        None => Err(wrong("it has no key layers_per_ipu; give a list of numbers".to_owned())),
-    }
+    let wrong = |error: &dyn fmt::Display| {
+        BadValue::new(format!(
+            "'{path}' has no layers_per_ipu ({error}); give a list of numbers"
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let file: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let list = file.get("layers_per_ipu").map(ToString::to_string);
+    list.ok_or_else(|| wrong(&"the key is missing"))
 }
 
 /// Returns, for each IPU from 1 on, the first position of its layers; for an IPU that runs nothing,

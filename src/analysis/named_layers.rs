@@ -147,7 +147,7 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
             named(positions, &all)
         ),
         Named::Unknown => format!(
-            "{option}: there is no {}; the nearest names are {} (--list-layers lists all)",
+            "{option}: there is no {}; name one of {}, or another that --list-layers lists",
             unknown(layer, positions.pseudo_layers()),
             named(positions, &nearest(positions, layer))
         ),
@@ -210,7 +210,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with("; name one of the layers None 0 1 2 3"),
+            text.ends_with("; name one of None, 0, 1, or another that --list-layers lists"),
             "{text}"
         );
         let text = error(&apart, "None");
@@ -218,7 +218,8 @@ mod tests {
         let text = error(&apart, "7\u{1b}");
         assert_eq!(
             text,
-            "--pin x=0: there is no layer 7\\u{1b}; name one of the layers In 0 1 2 3 Out"
+            "--pin x=0: there is no layer 7\\u{1b}; name one of In, 0, 1, or another that \
+             --list-layers lists"
         );
     }
 

@@ -23,7 +23,7 @@ const WRONG: &str = "
     --solve --pin=None=0
         there is no None
     --solve --cut-before=In --memory-model=classic
-        name one of the layers None 0 1 2 3 4
+        there is no In, since
     --layers-per-ipu=2,0,3 --num-ipus=2
         counts for 3 IPUs, but --num-ipus is 2
     --layers-per-ipu=2,0,3 --mem-per-tile=9,9,9
