@@ -97,7 +97,9 @@ impl JudgedSplit {
         let sizes = [names.len(), blocks(names.iter().map(String::as_str)).len()];
         let is_mapping =
             self.may_list_ipus() && ipus.len() == list.len() && sizes.contains(&ipus.len());
-        let sum = ipus.iter().fold(0usize, |sum, &ipu| sum.saturating_add(ipu));
+        let sum = ipus
+            .iter()
+            .fold(0usize, |sum, &ipu| sum.saturating_add(ipu));
         if !is_mapping || sizes.contains(&sum) {
             return (None, is_mapping);
         }
@@ -180,7 +182,10 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
         Some(after[..end.unwrap_or(after.len())].to_owned())
     };
     let mut names = Vec::new();
-    for item in list.split(['{', '(']).filter(|item| item.contains("layer_to_call")) {
+    for item in list
+        .split(['{', '('])
+        .filter(|item| item.contains("layer_to_call"))
+    {
         let name = value(item, "layer_to_call").filter(|name| !name.is_empty());
         let ipu = value(item, "ipu_id").and_then(|ipu| ipu.parse::<usize>().ok());
         match (name, ipu) {
@@ -391,7 +396,10 @@ mod tests {
         };
         assert_eq!(names("3, 10"), ["3", "10"]);
         assert_eq!(names(r#"["b1/2/relu", "b2/1"]"#), ["b1/2/relu", "b2/1"]);
-        assert_eq!(names("model.layer[3],model.layer[7]"), ["model.layer[3]", "model.layer[7]"]);
+        assert_eq!(
+            names("model.layer[3],model.layer[7]"),
+            ["model.layer[3]", "model.layer[7]"]
+        );
         let mmcv = "[dict(layer_to_call='backbone.conv1', ipu_id=0), dict(layer_to_call='neck', \
                     ipu_id=1), {\"layer_to_call\": \"head.fc\", \"ipu_id\": 2}]";
         assert_eq!(names(mmcv), ["neck", "head.fc"]);
@@ -411,7 +419,10 @@ mod tests {
         };
         assert_eq!(counted("[0,0,0,1]"), (Some(vec![Some(3), Some(1)]), false));
         assert_eq!(counted("0,0,2,2"), (None, true));
-        assert_eq!(counted("0,2,2,2"), (Some(vec![Some(1), Some(0), Some(3)]), false));
+        assert_eq!(
+            counted("0,2,2,2"),
+            (Some(vec![Some(1), Some(0), Some(3)]), false)
+        );
         for other in ["1,1,1,2", "0,1,0,1", "2,2", "0,0,1"] {
             assert_eq!(counted(other), (None, false), "{other}");
         }

@@ -56,9 +56,12 @@ struct ForwardModules {
     crossing: Vec<i64>,
     /// By index in `forward`: whether the operation is the first to use a parameter.
     has_parameters: Vec<bool>,
-    /// By index in `forward`: the first and the last liveness step of the operation, by which
-    /// layers without names are named. `None` if names show modules.
-    steps: Option<Vec<(u32, u32)>>,
+    /// By index in `forward`: the name of the operation, empty if it has none, by which a layer is
+    /// named that it begins. `None` if names show modules.
+    names: Option<Vec<String>>,
+    /// By index in `forward`, if names show no modules: the first and the last liveness step of the
+    /// operation.
+    steps: Vec<(u32, u32)>,
 }
 
 /// The layers that are found in the modules of a model.
@@ -137,7 +140,8 @@ impl ForwardModules {
             flow: evidence.flow,
             crossing: evidence.crossing,
             has_parameters: (evidence.parameters.iter().map(|used| !used.is_empty())).collect(),
-            steps: None,
+            names: None,
+            steps: Vec::new(),
             forward,
             tree,
             parameters,
@@ -151,14 +155,23 @@ impl ForwardModules {
     fn by_flow(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
+        let name = |&number: &u32| match &operations[number as usize] {
+            operation if operation.is_anonymous || operation.is_tensor => String::new(),
+            operation => operation.name.to_string(),
+        };
         Self {
-            tree: tree::by_flow(&sums, &evidence.crossing),
+            tree: tree::by_flow(
+                &sums,
+                &evidence.crossing,
+                &tensors(&evidence.flow, forward.len()),
+            ),
             sums,
             calls: Calls::default(),
             flow: evidence.flow,
             crossing: evidence.crossing,
             has_parameters: Vec::new(),
-            steps: Some(forward.iter().map(steps).collect()),
+            names: Some(forward.iter().map(name).collect()),
+            steps: forward.iter().map(steps).collect(),
             forward,
             parameters: FxHashMap::default(),
             lookup: Lookup::default(),
@@ -171,7 +184,7 @@ impl ForwardModules {
         if self.forward.is_empty() {
             return Vec::new();
         }
-        if self.steps.is_some() {
+        if self.names.is_some() {
             return which_are_layers::by_flow(&self.tree, &self.sums);
         }
         self.cover()
@@ -248,16 +261,38 @@ impl ForwardModules {
     }
 
     /// Returns the path of the [module](Self::module) that a layer with `nodes` is. If names show
-    /// no modules, returns the range of steps, such as `step3-17`.
+    /// no modules, returns the name of the first operation, or the range of steps, such as
+    /// `step3-17`, if none has a name.
     fn path(&self, nodes: &[usize]) -> String {
-        let Some(steps) = &self.steps else {
+        let Some(names) = &self.names else {
             return self.tree.path(self.module(nodes)).concat();
         };
-        let steps = &steps[self.run(nodes)];
+        let run = self.run(nodes);
+        if let Some(name) = names[run.clone()].iter().find(|name| !name.is_empty()) {
+            return name.clone();
+        }
+        let steps = &self.steps[run];
         let first = steps.iter().map(|steps| steps.0).min();
         let last = steps.iter().map(|steps| steps.1).max();
         format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0))
     }
+}
+
+/// Returns, by operation of the forward pass, from how many earlier operations data flows to it or
+/// later ones; with one more entry for the end. `flow` has pairs of operations, ascending.
+fn tensors(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
+    let mut crossing = vec![0; operations + 1];
+    for of_one in flow.chunk_by(|one, other| one.0 == other.0) {
+        let last = of_one.iter().map(|&(_, to)| to).max().unwrap_or(0);
+        crossing[of_one[0].0 + 1] += 1;
+        crossing[last + 1] -= 1;
+    }
+    let mut sum = 0;
+    for change in &mut crossing {
+        sum += *change;
+        *change = sum;
+    }
+    crossing
 }
 
 impl ModuleLayers {
@@ -289,7 +324,11 @@ impl ModuleLayers {
 
     fn of(modules: ForwardModules) -> Self {
         let layers = modules.choose().into_iter().map(|run| vec![run]).collect();
-        let layers = modules.layers(layers, names::names);
+        let names = match modules.names {
+            Some(_) => names::whole,
+            None => names::names,
+        };
+        let layers = modules.layers(layers, names);
         Self::with_layers(Arc::new(modules), layers, |_| false)
     }
 
@@ -315,7 +354,7 @@ impl ModuleLayers {
 
     /// Returns whether the layers come from the flow of data because names show no modules.
     pub(crate) fn are_by_flow(&self) -> bool {
-        self.modules.steps.is_some()
+        self.modules.names.is_some()
     }
 
     /// Divides layer `layer` (index from 0) into its submodules, which become layers and are named

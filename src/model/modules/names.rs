@@ -25,6 +25,11 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     numbered(paths.iter().map(name).collect())
 }
 
+/// Returns `paths` as names, with the number of the run where several are equal.
+pub(super) fn whole(paths: &[String]) -> Vec<String> {
+    numbered(paths.to_vec())
+}
+
 /// Returns the text with each sequence of digits replaced by `mark`.
 pub(super) fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();

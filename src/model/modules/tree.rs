@@ -200,10 +200,11 @@ impl Tree {
 }
 
 /// Builds a tree that divides the program in two repeatedly, down to single operations, each time
-/// where the least data flows in the middle half of a node's bytes. `crossing` has, by operation of
-/// the forward pass, the bytes that are passed on before it
-/// ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
-pub(super) fn by_flow(sums: &RunSums, crossing: &[i64]) -> Tree {
+/// where the least data flows in the middle half of a node's bytes, if possible where one tensor
+/// passes. `crossing` has, by operation of the forward pass, the bytes that are passed on before it
+/// ([`Evidence::crossing`](super::evidence::Evidence::crossing)), and `tensors` the number of
+/// tensors.
+pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
         nodes: vec![Node::new(0..operations)],
@@ -213,7 +214,7 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64]) -> Tree {
     while number < tree.nodes.len() {
         let run = tree.nodes[number].operations.clone();
         if run.len() > 1 {
-            let cut = cut(sums, crossing, &run);
+            let cut = cut(sums, |at| (tensors[at] > 1, crossing[at]), &run);
             let first = tree.nodes.len();
             tree.nodes.push(Node::new(run.start..cut));
             tree.nodes.push(Node::new(cut..run.end));
@@ -224,21 +225,18 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64]) -> Tree {
     tree
 }
 
-/// Returns the operation before which to divide `run`, which has at least two: where the fewest
-/// bytes are passed on (`crossing`), among operations with a quarter to three quarters of the run's
-/// bytes before them; the first of several. If there are none, the operation with closest to half
-/// of the bytes before it.
-fn cut(sums: &RunSums, crossing: &[i64], run: &Range<usize>) -> usize {
+/// Returns the operation before which to divide `run`, which has at least two: the one with the
+/// lowest `cost` among operations with a quarter to three quarters of the run's bytes before them;
+/// the first of several. If there are none, the operation with closest to half of the bytes before
+/// it.
+fn cut<C: Ord>(sums: &RunSums, cost: impl Fn(usize) -> C, run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {
         let before = sums.bytes(&(run.start..at));
         before >= all / 4 && before <= all - all / 4
     };
     let places = run.start + 1..run.end;
-    let central = places
-        .clone()
-        .filter(is_central)
-        .min_by_key(|&at| crossing[at]);
+    let central = places.clone().filter(is_central).min_by_key(|&at| cost(at));
     let nearest = |&at: &usize| sums.bytes(&(run.start..at)).abs_diff(all / 2);
     central
         .or_else(|| places.min_by_key(nearest))
