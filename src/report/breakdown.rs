@@ -42,7 +42,7 @@ pub fn operations(
     if !is_classic {
         return table;
     }
-    table.without("Counts in").without("By").without("Pass")
+    table.without(&["Counts in", "By", "Pass"])
 }
 
 /// Returns the names of the positions of the layer order (In, the layers, Out) in which an

@@ -14,44 +14,32 @@ pub(super) struct FilledColumn<T> {
     pub(super) cell: fn(&T, &Report, usize) -> Cell,
 }
 
-/// Declares one [`FilledColumn`] for items of type `$row`. The arguments are the item's type, a
-/// variant of `When`, the name, a variant of `Kind`, and in parentheses the cell: a function as in
-/// [`FilledColumn::cell`], or the path of a field of the item, such as `(.fullest_tile.bytes)`.
-macro_rules! field {
-    ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident $(.$more:ident)*)) => {
-        $crate::report::fields::field!(
-            $row, $when, $name, $kind,
-            concat!("/", stringify!($first) $(, "/", stringify!($more))*),
-            |row, _, _| $crate::report::cell::Cell::from(&row.$first$(.$more)*)
-        )
-    };
-    ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident?.$more:ident)) => {
-        $crate::report::fields::field!(
-            $row, $when, $name, $kind,
-            concat!("/", stringify!($first), "/", stringify!($more)),
-            |row, _, _| row.$first.as_ref().map(|inner| &inner.$more).into()
-        )
-    };
-    ($row:ty, $when:ident, $name:expr, $kind:ident, ($cell:expr)) => {
-        $crate::report::fields::field!($row, $when, $name, $kind, "", $cell)
-    };
-    ($row:ty, $when:ident, $name:expr, $kind:ident, $at:expr, $cell:expr) => {
-        $crate::report::fields::FilledColumn::<$row> {
-            column: {
-                use $crate::report::table::{Column, Kind, When};
-                Column::new($name, Kind::$kind, $at, When::$when)
-            },
-            cell: $cell,
-        }
-    };
-}
-pub(super) use field;
-
-/// Declares an array of [`FilledColumn`]s for items of type `$row`, in the order of the CSV form.
-/// Each line has the arguments of [`field!`] without the type.
+/// Declares an array of [`FilledColumn`]s in the order of the CSV form. Each line has a variant of
+/// `When` unless the column is always shown, the name, a variant of `Kind`, and in parentheses the
+/// cell: a closure as in [`FilledColumn::cell`] that returns what a [`Cell`] can be made from, or the
+/// path of a field of the item, such as `(.fullest_tile.bytes)`.
 macro_rules! fields {
-    ($row:ty; $($when:ident $name:literal $kind:ident $cell:tt,)*) => {
-        [$($crate::report::fields::field!($row, $when, $name, $kind, $cell)),*]
+    ($($($when:ident)? $name:literal $kind:ident $cell:tt,)*) => {{
+        use $crate::report::fields::{FilledColumn, fields};
+        use $crate::report::table::{Column, Kind};
+        [$(FilledColumn {
+            column: Column::new($name, Kind::$kind, fields!(@at $cell))$(.shown($crate::report::table::When::$when))?,
+            cell: fields!(@cell $cell),
+        }),*]
+    }};
+    (@at (.$first:ident $(.$more:ident)*)) => {
+        concat!("/", stringify!($first) $(, "/", stringify!($more))*)
+    };
+    (@at (.$first:ident?.$more:ident)) => {
+        concat!("/", stringify!($first), "/", stringify!($more))
+    };
+    (@at $cell:tt) => { "" };
+    (@cell (.$first:ident $(.$more:ident)*)) => { |row, _, _| (&row.$first$(.$more)*).into() };
+    (@cell (.$first:ident?.$more:ident)) => {
+        |row, _, _| row.$first.as_ref().map(|inner| &inner.$more).into()
+    };
+    (@cell (|$row:pat_param, $report:pat_param, $place:pat_param| $cell:expr)) => {
+        |$row, $report, $place| $cell.into()
     };
 }
 pub(super) use fields;
@@ -91,8 +79,8 @@ impl Table {
         report: &Report,
         items: impl Iterator<Item = (String, &'a T)>,
     ) -> Self {
-        let columns: Vec<Column> = fields.iter().map(|field| field.column.clone()).collect();
-        let mut table = Self::new(name, &columns);
+        let columns = fields.iter().map(|field| field.column.clone());
+        let mut table = Self::new(name, columns.collect());
         table.pseudo_layers = report.pseudo_layers;
         for (place, (at, item)) in items.enumerate() {
             let cells = fields.iter().map(|field| (field.cell)(item, report, place));
@@ -109,9 +97,8 @@ macro_rules! table {
     ($name:literal, $rows:expr, |$row:pat_param| $(let $variable:ident = $value:expr;)* {
         $($kind:ident $column:literal: $cell:expr,)*
     }) => {{
-        use $crate::report::table::{Column, Kind, Table, When};
-        let columns = [$(Column::new($column, Kind::$kind, "", When::Always)),*];
-        let mut table = Table::new($name, &columns);
+        use $crate::report::table::{Column, Kind, Table};
+        let mut table = Table::new($name, vec![$(Column::new($column, Kind::$kind, "")),*]);
         for $row in $rows {
             $(let $variable = $value;)*
             table.row("", vec![$($crate::report::cell::Cell::from($cell)),*]);

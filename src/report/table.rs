@@ -134,14 +134,21 @@ impl Column {
             .join("_")
     }
 
-    /// Makes a column. `at` is the place of its values in the JSON form (`Column::at`), or empty.
-    pub const fn new(name: &'static str, kind: Kind, at: &'static str, when: When) -> Self {
+    /// Makes a column that every form shows. `at` is the place of its values in the JSON form
+    /// (`Column::at`), or empty.
+    pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
             kind,
             at,
-            when,
+            when: When::Always,
         }
+    }
+
+    /// Returns the column with the forms and the values with which it is shown.
+    pub const fn shown(mut self, when: When) -> Self {
+        self.when = when;
+        self
     }
 
     /// Returns whether the cells of the column are numbers, which tables align to the right.
@@ -155,11 +162,11 @@ impl Column {
 
 impl Table {
     /// Makes a table with a name and columns, but without rows.
-    pub fn new(name: &'static str, columns: &[Column]) -> Self {
+    pub fn new(name: &'static str, columns: Vec<Column>) -> Self {
         Self {
             name,
             pseudo_layers: PseudoLayers::default(),
-            columns: columns.to_vec(),
+            columns,
             rows: Vec::new(),
             for_people: "",
             bars: Vec::new(),
@@ -173,9 +180,9 @@ impl Table {
         self.rows.push(Row { at, cells });
     }
 
-    /// Removes the column with this name, if there is one.
-    pub fn without(self, name: &str) -> Self {
-        self.kept(|column, _| column.name != name)
+    /// Removes the columns with these names, if there are any.
+    pub fn without(self, names: &[&str]) -> Self {
+        self.kept(|column, _| !names.contains(&&*column.name))
     }
 
     /// Keeps the columns that a form of output shows by `When`. A terminal and Markdown also order
@@ -205,12 +212,12 @@ impl Table {
             None => Some(name),
         });
         let place = |name| self.columns.iter().position(|column| column.name == name);
-        let places = names.map(|name| place(name).expect("a column of the table"));
-        let places: Vec<usize> = places.collect();
-        let chosen = self.at(&places);
+        let places: Vec<usize> = names
+            .map(|name| place(name).expect("a column of the table"))
+            .collect();
         Self {
             for_people: "",
-            ..chosen.kept(is_shown)
+            ..self.at(&places).kept(is_shown)
         }
     }
 
@@ -232,15 +239,12 @@ impl Table {
 
     /// Keeps the columns with the indices `places`, in the order of `places`.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
-        self.columns = places
-            .iter()
-            .map(|&place| self.columns[place].clone())
-            .collect();
+        fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
+            places.iter().map(|&place| all[place].clone()).collect()
+        }
+        self.columns = chosen(&self.columns, places);
         for row in &mut self.rows {
-            row.cells = places
-                .iter()
-                .map(|&place| row.cells[place].clone())
-                .collect();
+            row.cells = chosen(&row.cells, places);
         }
         self
     }
@@ -248,16 +252,14 @@ impl Table {
     /// Makes a square matrix of bytes: `layers` has the names of the columns and of the rows, and
     /// `cells` has the bytes of each row.
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
-        let columns = layers.iter().map(|layer| Column {
+        let mut table = Self::new(name, vec![Column::new("Layer", Kind::Text, "")]);
+        table.columns.extend(layers.iter().map(|layer| Column {
             name: Cow::Owned(layer.clone()),
-            ..Column::new("", Kind::Bytes, "", When::Always)
-        });
-        let mut table = Self::new(name, &[Column::new("Layer", Kind::Text, "", When::Always)]);
-        table.columns.extend(columns);
+            ..Column::new("", Kind::Bytes, "")
+        }));
         for (layer, cells) in layers.iter().zip(cells) {
-            let mut row = vec![Cell::from(layer)];
-            row.extend(cells.iter().map(Cell::from));
-            table.row("", row);
+            let row = [layer.into()].into_iter();
+            table.row("", row.chain(cells.iter().map(Cell::from)).collect());
         }
         table
     }

@@ -8,31 +8,32 @@ use super::table::{RowBar, Table};
 use super::{BestSplit, Cut, FullestTile, LayerMemory, Report, Stage, StepFacts, step};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
+use std::cmp::Reverse;
 
-const STAGES: [FilledColumn<Stage>; 32] = fields![Stage;
-    Always "Stage" Count (.stage),
-    Always "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
-    Always "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
-    Always "Layers" Layers (.layers),
-    Always "Fits" Text (|stage, _, _| Cell::from(stage.fullest_tile.bytes <= stage.fullest_tile.limit)),
-    Always "Limit" Bytes (.fullest_tile.limit),
-    Always "Tile" Count (.fullest_tile.tile),
-    Always "Peak memory" Bytes (.fullest_tile.bytes),
-    Always "Free" Free (.fullest_tile.free),
-    Always "Variables" Bytes (.fullest_tile.parts.variables),
-    Always "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
-    Always "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
-    Always "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
-    Always "Control code" Bytes (.fullest_tile.parts.control_code),
-    Always "Overhead" Bytes (.fullest_tile.parts.overhead),
-    Always "Fragmentation" Bytes (.fullest_tile.parts.gaps),
-    Always "Peak step" Count (.fullest_tile.peak_step),
-    Always "Median tile" Bytes (.tiles.median),
-    Always "95th percentile tile" Bytes (.tiles.percentile_95),
-    Always "All tiles" Bytes (.total),
-    Always "Over the cut after it" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.bytes).into()),
-    Always "Doubled by that cut" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.duplicated).into()),
-    NotZero "Cycles" Count (|stage, report, _| stage_cycles(stage, report).into()),
+const STAGES: &[FilledColumn<Stage>] = &fields![
+    "Stage" Count (.stage),
+    "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
+    "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
+    "Layers" Layers (.layers),
+    "Fits" Text (|stage, _, _| (stage.fullest_tile.bytes <= stage.fullest_tile.limit)),
+    "Limit" Bytes (.fullest_tile.limit),
+    "Tile" Count (.fullest_tile.tile),
+    "Peak memory" Bytes (.fullest_tile.bytes),
+    "Free" Free (.fullest_tile.free),
+    "Variables" Bytes (.fullest_tile.parts.variables),
+    "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
+    "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
+    "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
+    "Control code" Bytes (.fullest_tile.parts.control_code),
+    "Overhead" Bytes (.fullest_tile.parts.overhead),
+    "Fragmentation" Bytes (.fullest_tile.parts.gaps),
+    "Peak step" Count (.fullest_tile.peak_step),
+    "Median tile" Bytes (.tiles.median),
+    "95th percentile tile" Bytes (.tiles.percentile_95),
+    "All tiles" Bytes (.total),
+    "Over the cut after it" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.bytes)),
+    "Doubled by that cut" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.duplicated)),
+    NotZero "Cycles" Count (|stage, report, _| stage_cycles(stage, report)),
     ForPeople "Of the limit" Share (|stage, _, _| Cell::Share(stage.fullest_tile.bytes, stage.fullest_tile.limit)),
     NotZero "Pipeline stages after it" Count (.pipeline?.depth),
     NotZero "Copies" Count (.pipeline?.copies),
@@ -41,7 +42,7 @@ const STAGES: [FilledColumn<Stage>; 32] = fields![Stage;
     OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
     OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
-    ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report)).into()),
+    ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report))),
 ];
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
@@ -53,15 +54,13 @@ pub fn stages(report: &Report) -> Table {
         for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
          buffers, Forwarded tensors, Optimizer state, (Median tile)",
         bars: bars.collect(),
-        ..Table::of("stages", &STAGES, report, items!(report, split?.stages))
+        ..Table::of("stages", STAGES, report, items!(report, split?.stages))
     }
 }
 
 fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
-    report
-        .cuts
-        .iter()
-        .find(|cut| cut.stage.checked_sub(1) == Some(stage.stage))
+    let mut cuts = report.cuts.iter();
+    cuts.find(|cut| cut.stage.checked_sub(1) == Some(stage.stage))
 }
 
 fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
@@ -81,21 +80,21 @@ fn time(cycles: u64, report: &Report) -> String {
     }
 }
 
-const LAYERS: [FilledColumn<LayerMemory>; 14] = fields![LayerMemory;
-    Always "Layer" Layers (|layer, _, _| Cell::Layer(layer.name.clone())),
-    Always "All tiles" Bytes (.total),
-    Always "Variables" Bytes (.parts.variables),
-    Always "Vertex code" Bytes (.parts.vertex_code),
-    Always "Vertex state" Bytes (.parts.vertex_state),
-    Always "Exchange code" Bytes (.parts.exchange_code),
-    Always "Control code" Bytes (.parts.control_code),
-    Always "Overhead" Bytes (.parts.overhead),
-    Always "Fragmentation" Bytes (.parts.gaps),
-    Always "Tile" Count (.fullest_tile),
-    Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Cycles" Count (|_, report, place| layer_cycles(report, place).into()),
+const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
+    "Layer" Layers (|layer, _, _| Cell::Layer(layer.name.clone())),
+    "All tiles" Bytes (.total),
+    "Variables" Bytes (.parts.variables),
+    "Vertex code" Bytes (.parts.vertex_code),
+    "Vertex state" Bytes (.parts.vertex_state),
+    "Exchange code" Bytes (.parts.exchange_code),
+    "Control code" Bytes (.parts.control_code),
+    "Overhead" Bytes (.parts.overhead),
+    "Fragmentation" Bytes (.parts.gaps),
+    "Tile" Count (.fullest_tile),
+    "Peak memory" Bytes (.fullest_tile_bytes),
+    "Cycles" Count (|_, report, place| layer_cycles(report, place)),
     ForPeople "Of the limit" Share (|layer, report, _| Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
-    Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
+    "Stage" Count (|_, report, place| report.stage_of(place)),
 ];
 
 /// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
@@ -103,7 +102,7 @@ const LAYERS: [FilledColumn<LayerMemory>; 14] = fields![LayerMemory;
 pub(super) fn layers(report: &Report) -> Table {
     Table {
         for_people: "Layer, Peak memory, Of the limit, All tiles",
-        ..Table::of("layers", &LAYERS, report, items!(report, layers))
+        ..Table::of("layers", LAYERS, report, items!(report, layers))
     }
 }
 
@@ -112,27 +111,23 @@ const LARGEST: usize = 5;
 
 /// Makes the table of at most 5 layers, with the most bytes on the fullest tile first.
 pub(super) fn largest_layers(report: &Report) -> Table {
-    let mut table = layers(report);
-    let mut rows: Vec<_> = std::mem::take(&mut table.rows)
-        .into_iter()
-        .zip(&report.layers)
-        .collect();
+    let table = layers(report);
+    let mut rows: Vec<_> = table.rows.into_iter().zip(&report.layers).collect();
     rows.retain(|(_, layer)| layer.total > 0);
-    rows.sort_by_key(|(_, layer)| std::cmp::Reverse(layer.fullest_tile_bytes));
-    rows.truncate(LARGEST);
-    table.rows = rows.into_iter().map(|(row, _)| row).collect();
-    table
+    rows.sort_by_key(|(_, layer)| Reverse(layer.fullest_tile_bytes));
+    let rows = rows.into_iter().take(LARGEST).map(|(row, _)| row).collect();
+    Table { rows, ..table }
 }
 
 fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
     Some(report.execution.as_ref()?.layers.get(place)?.cycles)
 }
 
-const CUTS: [FilledColumn<Cut>; 4] = fields![Cut;
-    Always "Cut" Text (|cut, _, _| format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage).into()),
-    Always "Before the layer" Layers (|cut, _, _| Cell::Layer(cut.layer_from.clone())),
-    Always "Over it" Bytes (.bytes),
-    Always "Doubled by it" Bytes (.duplicated),
+const CUTS: &[FilledColumn<Cut>] = &fields![
+    "Cut" Text (|cut, _, _| format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage)),
+    "Before the layer" Layers (|cut, _, _| Cell::Layer(cut.layer_from.clone())),
+    "Over it" Bytes (.bytes),
+    "Doubled by it" Bytes (.duplicated),
 ];
 
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
@@ -140,7 +135,7 @@ const CUTS: [FilledColumn<Cut>; 4] = fields![Cut;
 pub(super) fn cuts(report: &Report) -> Table {
     Table {
         for_people: "Cut, Before the layer, Over it",
-        ..Table::of("cuts", &CUTS, report, items!(report, cuts))
+        ..Table::of("cuts", CUTS, report, items!(report, cuts))
     }
 }
 
@@ -148,34 +143,30 @@ impl Report {
     /// Returns the number of the stage of the split that contains a position of the layer order
     /// (In, the layers, Out); `None` if no stage does.
     pub(super) fn stage_of(&self, position: usize) -> Option<u32> {
-        let position = u32::try_from(position).ok()?;
         let mut stages = self.stages().iter();
-        Some(
-            stages
-                .find(|stage| stage.positions.contains(&position))?
-                .stage,
-        )
+        let stage = stages.find(|stage| stage.positions.contains(&(position as u32)))?;
+        Some(stage.stage)
     }
 }
 
-const SWEEP: [FilledColumn<BestSplit>; 17] = fields![BestSplit;
-    Always "IPUs" Count (.ipus),
-    Always "Fits" Text (.fits),
-    Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Free" Free (.free),
-    Always "Over all cuts" Bytes (.cut_bytes),
-    Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
-    Always "Stages" Count (|row, _, _| row.stages.len().into()),
-    Always "Layers of each stage" Layers (.stages),
-    Always "Note" Text (.hint),
+const SWEEP: &[FilledColumn<BestSplit>] = &fields![
+    "IPUs" Count (.ipus),
+    "Fits" Text (.fits),
+    "Peak memory" Bytes (.fullest_tile_bytes),
+    "Free" Free (.free),
+    "Over all cuts" Bytes (.cut_bytes),
+    "Cycles of the slowest stage" Count (.slowest_stage_cycles),
+    "Stages" Count (|row, _, _| row.stages.len()),
+    "Layers of each stage" Layers (.stages),
+    "Note" Text (.hint),
     ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
-    Always "Cycles of a step" Count (.step?.cycles),
-    ForPeople "Step" Count (|row, report, _| row.step.as_ref().map(|step| time(step.cycles, report)).into()),
+    "Cycles of a step" Count (.step?.cycles),
+    ForPeople "Step" Count (|row, report, _| row.step.as_ref().map(|step| time(step.cycles, report))),
     NotZeroAnywhere "Schedule" Text (|row, report, _| if_open(report, &row.schedule)),
     NotZeroAnywhere "Recompute" Text (|row, report, _| if_open(report, &row.recompute)),
     NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
-    NotZeroAnywhere "State" Text (|row, _, _| elsewhere(row).into()),
-    ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report)).into()),
+    NotZeroAnywhere "State" Text (|row, _, _| elsewhere(row)),
+    ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report))),
 ];
 
 /// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
@@ -184,38 +175,35 @@ pub fn sweep_table(report: &Report) -> Table {
     Table {
         for_people: "IPUs, Fits, State, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
          Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
-        ..Table::of("sweep", &SWEEP, report, items!(report, sweep?.rows))
+        ..Table::of("sweep", SWEEP, report, items!(report, sweep?.rows))
     }
 }
 
-/// Makes the cell of `part`, a setting of a pipeline such as its schedule. The cell is empty unless
-/// the rows of the sweep can have different pipelines.
-fn if_open(report: &Report, part: &impl ToString) -> Cell {
+/// Returns the name of `part`, a setting of a pipeline such as its schedule; `None` unless the rows
+/// of the sweep can have different pipelines.
+fn if_open(report: &Report, part: &impl ToString) -> Option<String> {
     let sweep = report.sweep.as_ref();
-    sweep
-        .is_some_and(|sweep| sweep.compares_pipelines)
-        .then(|| part.to_string())
-        .into()
+    sweep?.compares_pipelines.then(|| part.to_string())
 }
 
-const PLAN: [FilledColumn<BestSplit>; 18] = fields![BestSplit;
-    Always "IPUs" Count (.ipus),
-    Always "Replicas" Count (.replicas),
-    Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
-    Always "Recompute" Text (|row, _, _| row.recompute.to_string().into()),
-    Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Of the limit" Share (|row, _, _| Cell::Share(row.bytes_of_fullest_stage(), row.limit)),
-    Always "Micro-batches" Count (.step?.micro_batches),
-    Always "Cycles of a step" Count (.step?.cycles),
-    Always "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
-    Always "Efficiency" Count (|row, _, _| row.number(|step| Some(step.efficiency), 3)),
-    Always "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
-    Always "Layers of each stage" Layers (.stages),
-    Always "Command" Text (.command),
-    ForPrograms "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
-    Always "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes).into()),
-    ForPeople "Micro-batch" Count (|row, _, _| time_of_micro_batch(row).into()),
-    ForPeople "State" Text (|row, _, _| elsewhere(row).into()),
+const PLAN: &[FilledColumn<BestSplit>] = &fields![
+    "IPUs" Count (.ipus),
+    "Replicas" Count (.replicas),
+    "Schedule" Text (|row, _, _| row.schedule.to_string()),
+    "Recompute" Text (|row, _, _| row.recompute.to_string()),
+    "Peak memory" Bytes (.fullest_tile_bytes),
+    "Of the limit" Share (|row, _, _| Cell::Share(row.bytes_of_fullest_stage(), row.limit)),
+    "Micro-batches" Count (.step?.micro_batches),
+    "Cycles of a step" Count (.step?.cycles),
+    "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
+    "Efficiency" Count (|row, _, _| row.number(|step| Some(step.efficiency), 3)),
+    "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
+    "Layers of each stage" Layers (.stages),
+    "Command" Text (.command),
+    ForPrograms "Optimizer state" Text (|row, _, _| row.state.to_string()),
+    "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes)),
+    ForPeople "Micro-batch" Count (|row, _, _| time_of_micro_batch(row)),
+    ForPeople "State" Text (|row, _, _| elsewhere(row)),
     ForPrograms "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
 ];
 
@@ -226,7 +214,7 @@ pub fn plan_table(report: &Report) -> Table {
         for_people: "IPUs, State, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
          (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
          second), Layers of each stage, Streamed",
-        ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
+        ..Table::of("plan", PLAN, report, items!(report, plan?.rows))
     }
 }
 

@@ -7,65 +7,65 @@ use crate::report::fields::{FilledColumn, fields, items, placed, table};
 use crate::report::table::{RowBar, Table};
 use crate::wording::signed_share;
 
-const IPUS: [FilledColumn<IpuFit>; 33] = fields![IpuFit;
-    Always "IPU" Count (.ipu),
+const IPUS: &[FilledColumn<IpuFit>] = &fields![
+    "IPU" Count (.ipu),
     NotZero "Layers" Layers (.layers),
-    Always "Fits" Text (.fits),
-    Always "Limit" Bytes (.fullest_tile.limit),
-    Always "Tile" Count (.fullest_tile.tile),
-    Always "On its IPU" Count (.fullest_tile.tile_of_ipu),
-    Always "Peak memory" Bytes (.fullest_tile.bytes),
+    "Fits" Text (.fits),
+    "Limit" Bytes (.fullest_tile.limit),
+    "Tile" Count (.fullest_tile.tile),
+    "On its IPU" Count (.fullest_tile.tile_of_ipu),
+    "Peak memory" Bytes (.fullest_tile.bytes),
     ForPeople "Of the limit" Share (|ipu, _, _| Cell::Share(ipu.fullest_tile.bytes, ipu.fullest_tile.limit)),
-    Always "Free" Free (.fullest_tile.free),
+    "Free" Free (.fullest_tile.free),
     NotZero "Tiles over" Count (.tiles_over),
     NotZero "Overflowed" Bytes (.overflowed),
-    Always "Median tile" Bytes (.tiles.median),
-    Always "95th percentile tile" Bytes (.tiles.percentile_95),
-    Always "All tiles" Bytes (.total),
-    Always "Variables" Bytes (.fullest_tile.parts.variables),
-    Always "Stash" Bytes (.fullest_tile.parts.stash),
-    Always "Accumulators" Bytes (.fullest_tile.parts.accumulators),
-    Always "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
-    Always "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
-    Always "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
-    Always "Control code" Bytes (.fullest_tile.parts.control_code),
-    Always "Host exchange code" Bytes (.fullest_tile.parts.host_exchange_code),
-    Always "Global exchange code" Bytes (.fullest_tile.parts.global_exchange_code),
-    Always "Fragmentation" Bytes (.fullest_tile.parts.gaps),
-    Always "With fragmentation" Bytes (.fullest_tile.with_gaps),
-    Always "Always live" Bytes (.fullest_tile.always_live),
-    Always "Not always live" Bytes (.fullest_tile.not_always_live),
-    Always "Peak step" Count (.fullest_tile.peak_step),
-    Always "All stashed" Bytes (.named?.stashed),
-    Always "All restored" Bytes (.named?.restored),
-    Always "All accumulators" Bytes (.named?.accumulators),
-    Always "All received" Bytes (.named?.received),
-    Always "Cycles" Count (.cycles),
+    "Median tile" Bytes (.tiles.median),
+    "95th percentile tile" Bytes (.tiles.percentile_95),
+    "All tiles" Bytes (.total),
+    "Variables" Bytes (.fullest_tile.parts.variables),
+    "Stash" Bytes (.fullest_tile.parts.stash),
+    "Accumulators" Bytes (.fullest_tile.parts.accumulators),
+    "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
+    "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
+    "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
+    "Control code" Bytes (.fullest_tile.parts.control_code),
+    "Host exchange code" Bytes (.fullest_tile.parts.host_exchange_code),
+    "Global exchange code" Bytes (.fullest_tile.parts.global_exchange_code),
+    "Fragmentation" Bytes (.fullest_tile.parts.gaps),
+    "With fragmentation" Bytes (.fullest_tile.with_gaps),
+    "Always live" Bytes (.fullest_tile.always_live),
+    "Not always live" Bytes (.fullest_tile.not_always_live),
+    "Peak step" Count (.fullest_tile.peak_step),
+    "All stashed" Bytes (.named?.stashed),
+    "All restored" Bytes (.named?.restored),
+    "All accumulators" Bytes (.named?.accumulators),
+    "All received" Bytes (.named?.received),
+    "Cycles" Count (.cycles),
 ];
+
+fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
+    report.fit.iter().flat_map(|fit| &fit.ipus)
+}
 
 /// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
 /// they hold.
 pub(in crate::report) fn ipus(report: &Report) -> Table {
-    let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
-    let bars = ipus
-        .map(|ipu| &ipu.fullest_tile)
-        .map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
+    let tiles = all_ipus(report).map(|ipu| &ipu.fullest_tile);
+    let bars = tiles.map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
          tile)",
         bars: bars.collect(),
-        ..Table::of("fit", &IPUS, report, items!(report, fit?.ipus))
+        ..Table::of("fit", IPUS, report, items!(report, fit?.ipus))
     }
 }
 
 /// Makes the table of categories: for each IPU, a row for each category with bytes on it.
 pub(in crate::report) fn categories(report: &Report) -> Table {
-    let all = report
-        .fit
-        .iter()
-        .flat_map(|fit| &fit.ipus)
-        .flat_map(|ipu| ipu.categories.iter().map(|category| (ipu.ipu, category)));
-    let used = all.filter(|(_, category)| category.all_tiles > 0);
+    let used = all_ipus(report).flat_map(|ipu| {
+        let used = ipu.categories.iter().filter(|own| own.all_tiles > 0);
+        used.map(|category| (ipu.ipu, category))
+    });
     table!("fit-categories", used, |(ipu, category)| {
         Count "IPU": ipu,
         Text "Category": &*category.name,
@@ -74,35 +74,38 @@ pub(in crate::report) fn categories(report: &Report) -> Table {
     })
 }
 
-const STAGES: [FilledColumn<StageComparison>; 13] = fields![StageComparison;
-    Always "Stage" Count (.stage),
-    Always "IPU" Count (.ipu),
-    Always "Layers" Layers (.layers),
-    Always "Predicted" Bytes (.predicted),
-    Always "Recorded" Bytes (.recorded),
-    Always "Difference" Change (.difference),
-    ForPeople "Of the predicted" Text (|stage, _, _| signed_share(stage.difference, stage.predicted).into()),
-    Always "Reserve" Bytes (.reserve),
-    Always "Free" Free (.free),
-    Always "Most of it" Text (|stage, _, _| stage.worst_part().map(|part| part.name).into()),
-    Always "All tiles predicted" Bytes (.predicted_total),
-    Always "All tiles recorded" Bytes (.recorded_total),
-    Always "Difference of all tiles" Change (.total_difference),
+const STAGES: &[FilledColumn<StageComparison>] = &fields![
+    "Stage" Count (.stage),
+    "IPU" Count (.ipu),
+    "Layers" Layers (.layers),
+    "Predicted" Bytes (.predicted),
+    "Recorded" Bytes (.recorded),
+    "Difference" Change (.difference),
+    ForPeople "Of the predicted" Text (|stage, _, _| signed_share(stage.difference, stage.predicted)),
+    "Reserve" Bytes (.reserve),
+    "Free" Free (.free),
+    "Most of it" Text (|stage, _, _| stage.worst_part().map(|part| part.name)),
+    "All tiles predicted" Bytes (.predicted_total),
+    "All tiles recorded" Bytes (.recorded_total),
+    "Difference of all tiles" Change (.total_difference),
 ];
+
+fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
+    let comparison = report.comparison().into_iter();
+    comparison.flat_map(|comparison| &comparison.stages)
+}
 
 /// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
 /// predicted and recorded bytes on the fullest tile and over all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
-    let comparison = report.comparison().into_iter();
-    let stages = comparison.flat_map(|comparison| &comparison.stages);
     Table {
         for_people: "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
          Reserve, (Free), Most of it",
         ..Table::of(
             "compare-stages",
-            &STAGES,
+            STAGES,
             report,
-            placed("/fit/comparison/stages", stages),
+            placed("/fit/comparison/stages", compared(report)),
         )
     }
 }
@@ -110,9 +113,7 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
 /// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
 /// predicted bytes on the fullest tile.
 pub(in crate::report) fn parts(report: &Report) -> Table {
-    let comparison = report.comparison().into_iter();
-    let stages = comparison.flat_map(|comparison| &comparison.stages);
-    let parts = stages.flat_map(|stage| stage.parts().map(move |part| (stage, part)));
+    let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
     table!("compare-parts", used, |(stage, part)| {
         Count "Stage": stage.stage,
@@ -128,7 +129,7 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
 /// stage.
 pub(in crate::report) fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
-    let is_changed = |cell: Option<&Cell>| cell.is_some_and(|bytes| *bytes != Cell::Number(0));
-    table.rows.retain(|row| is_changed(row.cells.last()));
+    let rows = &mut table.rows;
+    rows.retain(|row| row.cells.last() != Some(&Cell::Number(0)));
     table
 }
