@@ -118,7 +118,7 @@ const MAX_SHARED: usize = 100;
 
 /// Returns the proof that the split is the best. For a greedy search, a split that the user gave,
 /// and a search in which nothing fits, the proof has only the name of the objective.
-pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
+pub fn proof(search: &SearchResult<'_>) -> Proof {
     let request = &search.costs.request();
     let none = Proof {
         objective: request.goal.key().to_string(),
@@ -135,7 +135,7 @@ pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
 }
 
 /// Returns the constraints on the split as the options that the user typed, without tied weights.
-pub(super) fn constraints(search: &SearchResult<'_>) -> Vec<String> {
+pub fn constraints(search: &SearchResult<'_>) -> Vec<String> {
     search
         .costs
         .request()
@@ -216,7 +216,7 @@ fn text(constraint: &Constraint) -> String {
 }
 
 /// Names a constraint that a split breaks: the option that the user typed, or the tied weight.
-pub(super) fn broken(constraint: &Constraint) -> String {
+pub fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
         None => text(constraint),

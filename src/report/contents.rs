@@ -103,7 +103,7 @@ pub struct Report {
 }
 
 /// The text that takes the place of a verdict if the data does not support one.
-pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
+pub const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
     /// Makes a report with only the recorded memory and the provenance; other sections are empty.

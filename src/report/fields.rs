@@ -8,10 +8,10 @@ use super::table::{Column, Table};
 
 /// A column of a table, with the function that makes its cells from items of type `T`, one for each
 /// row.
-pub(super) struct FilledColumn<T> {
-    pub(super) column: Column,
+pub struct FilledColumn<T> {
+    pub column: Column,
     /// Makes the cell of a row from the row's item, the report, and the index of the row.
-    pub(super) cell: fn(&T, &Report, usize) -> Cell,
+    pub cell: fn(&T, &Report, usize) -> Cell,
 }
 
 /// Declares an array of [`FilledColumn`]s in the order of the CSV form. Each line has a variant of
@@ -62,7 +62,7 @@ pub(super) use items;
 
 /// Pairs each item with its place in the JSON form, which is `list` and the item's index, such as
 /// `/cuts/0`.
-pub(super) fn placed<'a, T: 'a>(
+pub fn placed<'a, T: 'a>(
     list: &str,
     items: impl IntoIterator<Item = &'a T>,
 ) -> impl Iterator<Item = (String, &'a T)> {

@@ -115,7 +115,7 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
 
 /// Returns the whole report as a JSON document. The page has it in this layout too, since another
 /// one would compile the serialisation of all types of the report a second time.
-pub(super) fn text(report: &Report) -> io::Result<String> {
+pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,
         heading: report.heading(),

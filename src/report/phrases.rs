@@ -17,15 +17,15 @@ pub(super) use Phrase::{Amount, Bytes, Count};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub(super) struct Sentence {
-    pub(super) phrases: Vec<Phrase>,
+pub struct Sentence {
+    pub phrases: Vec<Phrase>,
 }
 
 /// A phrase of a sentence: text of this program, or a value that is put in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Phrase {
+pub enum Phrase {
     /// Text that this program wrote, which needs no escaping.
     Text(String),
     /// A number of bytes, written with its unit, such as `1,024 bytes`.
@@ -77,34 +77,34 @@ impl From<String> for Sentence {
 }
 
 /// Makes a phrase from a name that may come from a file.
-pub(super) fn name(name: impl Into<String>) -> Phrase {
+pub fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }
 
 /// Makes a phrase from text that a user can type, such as an option.
-pub(super) fn code(code: impl Into<String>) -> Phrase {
+pub fn code(code: impl Into<String>) -> Phrase {
     Phrase::Code(code.into())
 }
 
 /// Makes a phrase from the names of the layers of one stage.
-pub(super) fn layers(layers: &LayerNames) -> Phrase {
+pub fn layers(layers: &LayerNames) -> Phrase {
     Phrase::Layers(layers.clone())
 }
 
 /// Makes a phrase from the names of the layers of each stage of a split.
-pub(super) fn stages(stages: &[LayerNames]) -> Phrase {
+pub fn stages(stages: &[LayerNames]) -> Phrase {
     Phrase::Stages(stages.to_vec())
 }
 
 /// Joins phrases or sentences into one text, with commas between.
-pub(super) fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
+pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
     let all: Vec<String> = all.map(|one| one.to_string()).collect();
     all.join(", ")
 }
 
 /// Returns `text` followed by `names`, each as a [`Phrase::Code`], with commas between; `None` if
 /// there are no names.
-pub(super) fn names(text: &str, names: &[String]) -> Option<String> {
+pub fn names(text: &str, names: &[String]) -> Option<String> {
     let all = with_commas(names.iter().map(code));
     (!names.is_empty()).then(|| format!("{text}{all}"))
 }
@@ -112,7 +112,7 @@ pub(super) fn names(text: &str, names: &[String]) -> Option<String> {
 impl Sentence {
     /// Writes the first letter of the sentence in upper case, unless it begins with a name or
     /// number.
-    pub(super) fn capital(mut self) -> Self {
+    pub fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = capital(text);
         }
@@ -121,7 +121,7 @@ impl Sentence {
 
     /// Writes the sentence for a terminal, with amounts in `units`, and with control characters in
     /// names escaped.
-    pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
+    pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         let phrase = |phrase: &Phrase| match phrase {
             Phrase::Text(text) => text.clone(),
             Phrase::Amount(bytes) => units.amount(*bytes),
@@ -137,14 +137,14 @@ impl Sentence {
 }
 
 /// Writes a difference in bytes with its sign, in parentheses.
-pub(super) fn in_parentheses(change: i64) -> String {
+pub fn in_parentheses(change: i64) -> String {
     let sign = if change < 0 { "-" } else { "+" };
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
 /// Warns if `bytes` is more than 98 % of `limit`, since code for exchange between IPUs, which a
 /// profile of one IPU lacks, may then not fit. `None` if it is less, or more than the limit.
-pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
+pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {
         format!(

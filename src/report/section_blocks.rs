@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Block {
+pub enum Block {
     /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
     /// Markdown leaves it out, since its heading says whether the model fits.
     Verdict(Option<bool>, Option<Sentence>),
@@ -30,20 +30,17 @@ pub(super) enum Block {
 }
 
 /// Makes a block of each text.
-pub(super) fn each(
-    block: fn(Sentence) -> Block,
-    text: impl IntoIterator<Item = String>,
-) -> Vec<Block> {
+pub fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
     text.into_iter().map(|text| block(text.into())).collect()
 }
 
 /// Makes a line of each text.
-pub(super) fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
+pub fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
 /// Makes a block of a table if `is_there`; none otherwise.
-pub(super) fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
+pub fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     is_there
         .then(|| Block::Table(table()))
         .into_iter()
@@ -52,7 +49,7 @@ pub(super) fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Blo
 
 /// Makes the section that says whether the model or the compilation fits, which stage or IPU is
 /// nearest to its limit or over it, and which layers fit on no number of IPUs.
-pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
+pub fn verdict(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(fit) = &report.fit {
         let fits = report.has_verdict().then_some(fit.fits);
@@ -74,7 +71,7 @@ pub(super) fn verdict(report: &Report, _: Form) -> Vec<Block> {
 
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
-pub(super) fn step(report: &Report, _: Form) -> Vec<Block> {
+pub fn step(report: &Report, _: Form) -> Vec<Block> {
     let split = report.split.as_ref();
     let pipelined = split.filter(|split| split.fits && split.stages.len() > 1);
     let fullest = pipelined.and_then(|split| split.nearest_to_limit());
@@ -91,7 +88,7 @@ pub(super) fn step(report: &Report, _: Form) -> Vec<Block> {
 /// Makes the section that compares the split of the user (`--splits`) with the best split;
 /// empty if the report has no such split. Except on a terminal, which has them in the verdict, it
 /// also names the constraints that the user's split breaks.
-pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
+pub fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
     let all = sentences::given(report).into_iter().chain(breaks);
@@ -100,7 +97,7 @@ pub(super) fn given(report: &Report, form: Form) -> Vec<Block> {
 
 /// Makes the section that says why nothing fits and what would help. Leaves out the reasons if
 /// layers are too large by themselves, since the verdict names these layers.
-pub(super) fn refusal(report: &Report, _: Form) -> Vec<Block> {
+pub fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let Some(refusal) = &report.refusal else {
         return Vec::new();
     };
@@ -128,7 +125,7 @@ fn shows_differences(report: &Report, form: Form) -> bool {
     cut_elsewhere.is_some_and(|cut| form == Form::Csv || cut.is_none())
 }
 
-pub(super) fn prediction(report: &Report, form: Form) -> Vec<Block> {
+pub fn prediction(report: &Report, form: Form) -> Vec<Block> {
     let label = report
         .comparison()
         .map(|_| Block::Label("Compared with the prediction"));
@@ -139,7 +136,7 @@ pub(super) fn prediction(report: &Report, form: Form) -> Vec<Block> {
 
 /// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.
 /// Markdown has only the parts that differ.
-pub(super) fn parts(report: &Report, form: Form) -> Vec<Block> {
+pub fn parts(report: &Report, form: Form) -> Vec<Block> {
     let parts = match form {
         Form::Markdown => fit_tables::changed_parts,
         _ => fit_tables::parts,
@@ -149,7 +146,7 @@ pub(super) fn parts(report: &Report, form: Form) -> Vec<Block> {
 
 /// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, a
 /// line elsewhere. Empty if none is recommended.
-pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
+pub fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let sentence = sentences::recommended(report).into_iter();
     let block = |sentence: String| match form {
@@ -161,7 +158,7 @@ pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
 
 /// Makes the section of the configurations of `--plan`: sentences, and their table; empty if the
 /// report has no plan. A terminal has the table on standard output, so it is left out there.
-pub(super) fn plan(report: &Report, form: Form) -> Vec<Block> {
+pub fn plan(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || tables::plan_table(report));
     lines(sentences::plan(report))
         .into_iter()
@@ -171,7 +168,7 @@ pub(super) fn plan(report: &Report, form: Form) -> Vec<Block> {
 
 /// Makes the table of layers. Markdown has only the largest layers. Empty for a recorded
 /// compilation.
-pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
+pub fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,
         _ => tables::layers,
@@ -179,7 +176,7 @@ pub(super) fn layers(report: &Report, form: Form) -> Vec<Block> {
     table_if(report.fit.is_none(), || layers(report))
 }
 
-pub(super) fn coverage(report: &Report, _: Form) -> Vec<Block> {
+pub fn coverage(report: &Report, _: Form) -> Vec<Block> {
     let known = report
         .memory
         .coverage
@@ -188,7 +185,7 @@ pub(super) fn coverage(report: &Report, _: Form) -> Vec<Block> {
     each(Block::Paragraph, known.map(sentences::coverage))
 }
 
-pub(super) fn warnings(report: &Report, _: Form) -> Vec<Block> {
+pub fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let warnings = report.warnings_for_people();
     let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
     let warnings = warnings

@@ -69,7 +69,7 @@ macro_rules! sections {
 }
 
 /// All sections of a report, in the order in which forms show them.
-pub(super) static SECTIONS: [Section; 23] = sections![
+pub static SECTIONS: [Section; 23] = sections![
     "verdict" "Verdict" Verdict PEOPLE section_blocks::verdict;
     "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));
     "ipus" "IPUs" Table ALL |report, _| table_if(report.fit.is_some(), || fit_tables::ipus(report));
@@ -120,7 +120,7 @@ impl Section {
 /// A section of a report as data, for the page and for other readers of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct SectionData {
+pub struct SectionData {
     /// The name of the section in one word, such as `tied-weights`.
     id: &'static str,
     /// The heading of the section.
@@ -130,7 +130,7 @@ pub(super) struct SectionData {
 }
 
 /// Returns all sections of the report that have content for the page, in order.
-pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
+pub fn for_page(report: &Report) -> Vec<SectionData> {
     let data = |section: &Section| SectionData {
         id: section.id,
         title: section.title,
@@ -143,7 +143,7 @@ pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
 
 /// Returns the content of the sections that `is_wanted` accepts, as one form of output has it, in
 /// order. Each block comes with its section.
-pub(super) fn blocks(
+pub fn blocks(
     report: &Report,
     form: Form,
     is_wanted: impl Fn(&Section) -> bool,

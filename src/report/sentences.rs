@@ -22,7 +22,7 @@ use crate::solve::Goal;
 use crate::wording::{capital, counted, listed};
 
 /// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
-pub(super) fn verdict(report: &Report) -> String {
+pub fn verdict(report: &Report) -> String {
     let Some(split) = &report.split else {
         return "Memory of the model".to_string();
     };
@@ -43,7 +43,7 @@ pub(super) fn verdict(report: &Report) -> String {
 
 /// Writes the layers of each stage of a split, followed by the number of IPUs that they fit on, or
 /// by the reason why they do not fit. Without a verdict (`fits` is `None`), only the layers.
-pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
+pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     let layers = stages(&split.layers());
     match fits {
         Some(false) => format!("{layers} {}", shortfall(report, split)),
@@ -82,7 +82,7 @@ fn on_ipus(ipus: u64, replicas: u64) -> String {
 
 /// Says which stage has the fewest free bytes, and how full it is; `None` if the split does not
 /// fit.
-pub(super) fn most_memory(report: &Report) -> Option<String> {
+pub fn most_memory(report: &Report) -> Option<String> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let stage = split.nearest_to_limit()?;
     let (number, tile) = (stage.stage, &stage.fullest_tile);
@@ -93,7 +93,7 @@ pub(super) fn most_memory(report: &Report) -> Option<String> {
 }
 
 /// Says that the split would fit on fewer IPUs than it uses; `None` if it would not.
-pub(super) fn fewer_ipus(report: &Report) -> Option<String> {
+pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let fewest = split.fewest_ipus?;
     let are = if fewest == 1 { "is" } else { "are" };
@@ -104,7 +104,7 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<String> {
 }
 
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
-pub(super) fn shortfall(report: &Report, split: &Split) -> String {
+pub fn shortfall(report: &Report, split: &Split) -> String {
     if !split.unplaced.is_empty() {
         let unplaced = layers(&split.unplaced);
         return format!("is as far as the search got; in no stage: {unplaced}");
@@ -132,7 +132,7 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> String {
 }
 
 /// Says how many bytes each layer needs that exceeds the limit as a stage of its own.
-pub(super) fn too_large(report: &Report) -> Vec<String> {
+pub fn too_large(report: &Report) -> Vec<String> {
     let sentence = |layer: &LayerMemory, limit: u64| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
@@ -152,7 +152,7 @@ pub(super) fn too_large(report: &Report) -> Vec<String> {
 
 /// Says how much of the recorded bytes of the fullest tile the model attributes to layers, to other
 /// operations and to every stage, and how much counts in several stages only because these use it.
-pub(super) fn coverage(coverage: &CoverageFacts) -> String {
+pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
         format!("{:.2} %", hundredths as f64 / 100.0)
@@ -174,7 +174,7 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> String {
 
 /// Says by which numbers the split is the best, as both programs agree; by time, whether all splits
 /// were tried, and the slowest stage's proven minimum. `None` if the search proved nothing.
-pub(super) fn proof(proof: &Proof) -> Option<String> {
+pub fn proof(proof: &Proof) -> Option<String> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
         .map(|number| format!("{} {}", number.objective.key(), number.integer_program))
@@ -195,7 +195,7 @@ pub(super) fn proof(proof: &Proof) -> Option<String> {
 
 /// Says which stage of the recommended configuration needs the most memory and which is the
 /// slowest, or that nothing fits. Then says which times are unknown.
-pub(super) fn plan(report: &Report) -> Vec<String> {
+pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
     };
@@ -260,7 +260,7 @@ fn bottlenecks(row: &BestSplit) -> String {
 
 /// Says which numbers of IPUs, schedules, recomputations and places of optimizer state the search
 /// for the plan tried; `None` without a plan.
-pub(super) fn tried(report: &Report) -> Option<String> {
+pub fn tried(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let numbers = match &plan.ipus_tried[..] {
         [first, .., last] if (*last - *first) as usize + 1 == plan.ipus_tried.len() => {
@@ -287,7 +287,7 @@ pub(super) fn tried(report: &Report) -> Option<String> {
 }
 
 /// Says which configuration of the plan is recommended, and why; `None` if none is.
-pub(super) fn recommended(report: &Report) -> Option<String> {
+pub fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;
     let pipeline = match (row.schedule, row.recompute) {

@@ -122,7 +122,7 @@ impl StepFacts {
 
 /// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks like the
 /// limit.
-pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
+pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     let clock = u128::from(clock_hertz.max(1));
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)
 }
@@ -142,7 +142,7 @@ fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
 
 /// Formats a number with three significant digits and at most three decimals. Numbers from 100 on
 /// have all their digits before the decimal point, and none after it.
-pub(super) fn three_digits(number: f64) -> String {
+pub fn three_digits(number: f64) -> String {
     match number {
         _ if number >= 1000.0 => grouped(number.round() as u64),
         _ if number >= 100.0 => format!("{number:.0}"),

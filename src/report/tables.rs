@@ -99,7 +99,7 @@ const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
 
 /// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
 /// its memory as a stage of its own.
-pub(super) fn layers(report: &Report) -> Table {
+pub fn layers(report: &Report) -> Table {
     Table {
         for_people: "Layer, Peak memory, Of the limit, All tiles",
         ..Table::of("layers", LAYERS, report, items!(report, layers))
@@ -110,7 +110,7 @@ pub(super) fn layers(report: &Report) -> Table {
 const LARGEST: usize = 5;
 
 /// Makes the table of at most 5 layers, with the most bytes on the fullest tile first.
-pub(super) fn largest_layers(report: &Report) -> Table {
+pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
     let mut rows: Vec<_> = table.rows.into_iter().zip(&report.layers).collect();
     rows.retain(|(_, layer)| layer.total > 0);
@@ -132,7 +132,7 @@ const CUTS: &[FilledColumn<Cut>] = &fields![
 
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
 /// it.
-pub(super) fn cuts(report: &Report) -> Table {
+pub fn cuts(report: &Report) -> Table {
     Table {
         for_people: "Cut, Before the layer, Over it",
         ..Table::of("cuts", CUTS, report, items!(report, cuts))

@@ -24,24 +24,24 @@ const MAX_STASHED: usize = 5;
 
 /// The variables that a report lists by name.
 #[derive(Debug, Default)]
-pub(in crate::report) struct NamedVariables {
+pub struct NamedVariables {
     /// The variables that are live on the fullest tile of the whole model at its peak; `None` if
     /// their names or the peak are unknown.
-    pub(super) at_peak: Option<PeakVariables>,
+    pub at_peak: Option<PeakVariables>,
     /// For each stage, the variables that are live on its fullest tile at its peak; `None` for a
     /// stage without steps.
-    pub(super) at_peaks_of_stages: Vec<Option<PeakVariables>>,
+    pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
     /// For each stage, the largest variables that it stashes on its fullest tile.
-    pub(super) stashed: Vec<Vec<LiveVariable>>,
+    pub stashed: Vec<Vec<LiveVariable>>,
     /// The largest variables on the tile that exceeds its limit most, at its peak; empty if a split
     /// fits.
-    pub(in crate::report) lacking: Vec<LiveVariable>,
+    pub lacking: Vec<LiveVariable>,
     /// The variables that are live at the steps that a page draws; `None` if no page was requested,
     /// or if the profile has no steps.
-    pub(super) live_steps: Option<LiveSteps>,
+    pub live_steps: Option<LiveSteps>,
     /// The largest variables of each of the fullest tiles; `None` if no page was requested, or if
     /// the profile has no totals of tiles.
-    pub(super) of_tiles: Option<TileVariables>,
+    pub of_tiles: Option<TileVariables>,
 }
 
 /// A tile and a step whose live variables are listed, and the positions of the stage that they

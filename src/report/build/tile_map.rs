@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 
 /// Upper bound on the numbers (categories times tiles) in a map of tiles: some 4 MB of JSON. All
 /// categories of 16 IPUs stay below it.
-pub(in crate::report) const MAX_NUMBERS: usize = 1_000_000;
+pub const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on variables listed for each tile of a map of tiles.
-pub(super) const MAX_VARIABLES: usize = 10;
+pub const MAX_VARIABLES: usize = 10;
 /// Upper bound on tiles of a map whose variables are listed: all tiles of one IPU, or the fullest
 /// of several IPUs.
 const MAX_TILES: usize = 2_000;

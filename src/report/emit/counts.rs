@@ -51,7 +51,7 @@ fn block(name: &str) -> Option<&str> {
 /// Returns, for each position of the layer order before Out, `item` for the first layer of a block
 /// and an empty string for any other position. Adds `notes` on layers outside blocks, on In and Out
 /// and on unused IPUs, and warns of stages that begin inside a block.
-pub(super) fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
+pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
     let layers: Vec<(u32, &str)> = source.layers().collect();
     let blocks = blocks(layers.iter().map(|&(_, name)| name));
     numbers(&layers, &blocks, notes);
@@ -137,7 +137,7 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
 /// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
 /// BERT for TensorFlow 2, such as `"emb"` for In and `"hid"` for a block. Adds the `notes` of
 /// [`items`].
-pub(super) fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<String> {
+pub fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<String> {
     const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
     let mut items = items(source, "\"hid\"", notes);
     items[0] = "\"emb\"".to_string();
@@ -154,7 +154,7 @@ pub(super) fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Ve
 
 impl FormSource<'_> {
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
-    pub(super) fn is_vit(self) -> bool {
+    pub fn is_vit(self) -> bool {
         let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
         self.split
             .modules
@@ -165,7 +165,7 @@ impl FormSource<'_> {
 
 /// Adds `notes` on text generation, which compiles the encoder and the decoder separately, so that
 /// no stage may contain layers of both. No notes for models without an encoder and a decoder.
-pub(super) fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
+pub fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
     let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
     let layers: Vec<(u32, &str)> = source.layers().collect();
     let encoder = layers.iter().rfind(|(_, name)| is_of("encoder", name));

@@ -8,7 +8,7 @@ use crate::time::USUAL_MICRO_BATCHES;
 
 /// The layers whose outputs are kept as checkpoints, from which recomputation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Checkpoints {
+pub enum Checkpoints {
     None,
     /// Every layer is a checkpoint.
     Layers,
@@ -19,19 +19,19 @@ pub(super) enum Checkpoints {
 
 /// A split that is written as configuration, with the report that contains it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FormSource<'a> {
-    pub(super) report: &'a Report,
-    pub(super) split: &'a Split,
+pub struct FormSource<'a> {
+    pub report: &'a Report,
+    pub split: &'a Split,
     /// The name of the model in the user's code.
-    pub(super) root: &'a str,
+    pub root: &'a str,
     /// If a number, the configuration is written for every split of the same layers into at most
     /// this number of stages. If `None`, only for `split`.
-    pub(super) most_stages: Option<usize>,
+    pub most_stages: Option<usize>,
 }
 
 impl<'a> FormSource<'a> {
     /// Returns each layer with its position in the layer order, without In and Out.
-    pub(super) fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
+    pub fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         let all = self
             .split
             .stages
@@ -42,7 +42,7 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
-    pub(super) fn out(self) -> Option<u32> {
+    pub fn out(self) -> Option<u32> {
         self.split
             .stages
             .last()?
@@ -55,7 +55,7 @@ impl<'a> FormSource<'a> {
     /// Returns the modules that a position of the layer order calls. `framework` is the one that
     /// the form is for; `None` if another one recorded the profile, since its names are no module
     /// names in this form, or if the position does not exist.
-    pub(super) fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
+    pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let facts = self.report.pipeline.as_ref();
         let is_known = facts.is_none_or(|facts| facts.recording.framework == framework);
         self.split
@@ -66,19 +66,19 @@ impl<'a> FormSource<'a> {
 
     /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)
     /// counts it: after all layers, even if Out runs on the first IPU.
-    pub(super) fn place_of_out(self) -> u32 {
+    pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
     /// Returns the number of forward pipeline stages of a split into `stages` stages: one for each
     /// IPU, and one more if Out runs on the first IPU.
-    pub(super) fn forward_stages(self, stages: usize) -> usize {
+    pub fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
 
     /// Returns the pipeline that the memory of the stages was computed for; `None` if it is
     /// unknown, for inference, and without a pipeline.
-    pub(super) fn training(self) -> Option<memory::Pipeline> {
+    pub fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         facts
             .filter(|facts| facts.trains())
@@ -89,7 +89,7 @@ impl<'a> FormSource<'a> {
     /// accumulates gradients: the number that the user gave, or else [`USUAL_MICRO_BATCHES`],
     /// raised to what the schedule needs (PopART's schedule if there is none). `None` for
     /// inference, or if the report has no pipeline.
-    pub(super) fn accumulation(self, stages: usize) -> Option<u64> {
+    pub fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
         let schedule = match facts.pipeline.schedule {
@@ -105,19 +105,19 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns whether the stages of the pipeline run one after the other, without overlap.
-    pub(super) fn is_sequential(self) -> bool {
+    pub fn is_sequential(self) -> bool {
         let facts = self.report.pipeline.as_ref();
         facts.is_some_and(|facts| facts.pipeline.schedule == Schedule::Sequential)
     }
 
     /// Returns the number of replicas that share optimizer state, at least 1. 1 for inference.
-    pub(super) fn replicas(self) -> u64 {
+    pub fn replicas(self) -> u64 {
         self.training()
             .map_or(1, |training| training.replicas.max(1))
     }
 
     /// Returns the layers whose outputs the pipeline keeps as checkpoints for recomputation.
-    pub(super) fn checkpoints(self) -> Checkpoints {
+    pub fn checkpoints(self) -> Checkpoints {
         match self
             .training()
             .map(|training| (training.recompute, training.schedule))
@@ -130,7 +130,7 @@ impl<'a> FormSource<'a> {
 
     /// Returns whether, in a split into `stages` stages, Out runs on the first IPU after the last
     /// stage has run on another.
-    pub(super) fn out_returns(self, stages: usize) -> bool {
+    pub fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }
 }

@@ -16,21 +16,21 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns whether the profile was recorded with TensorFlow.
-    pub(super) fn is_keras(self) -> bool {
+    pub fn is_keras(self) -> bool {
         let facts = self.report.pipeline.as_ref();
         facts.is_some_and(|facts| facts.recording.framework == Framework::Tensorflow)
     }
 
     /// Returns the first Keras layer that a position of the layer order calls and no earlier
     /// position calls; `None` if there is none.
-    pub(super) fn keras_begin(self, position: u32) -> Option<&'a String> {
+    pub fn keras_begin(self, position: u32) -> Option<&'a String> {
         let mut layers = self.keras_layers(position).iter();
         layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
     }
 
     /// Returns whether the profile has the name of a Keras layer at which each layer begins. False
     /// if one Keras layer spans several layers.
-    pub(super) fn has_keras_names(self) -> bool {
+    pub fn has_keras_names(self) -> bool {
         self.is_keras()
             && self
                 .layers()
@@ -40,7 +40,7 @@ impl<'a> FormSource<'a> {
 
 /// Adds to `text` the dictionary `pipeline_stages`, which has the stage of each Keras layer, and to
 /// `notes` warnings of Keras layers that are unknown or run in several stages.
-pub(super) fn stages(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+pub fn stages(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let known: &dyn Fn(u32) -> Vec<String> = match source.has_keras_names() {
         true => &|place| source.keras_layers(place).to_vec(),
         false => &|_| Vec::new(),

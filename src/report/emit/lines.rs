@@ -10,11 +10,11 @@ use crate::wording::grouped;
 use serde::Serialize;
 
 /// Stands in a line for the number of the stage that contains [`Line::position`].
-pub(super) const STAGE: &str = "\0stage\0";
+pub const STAGE: &str = "\0stage\0";
 /// Stands in a line for the number of the last stage.
-pub(super) const LAST_STAGE: &str = "\0last-stage\0";
+pub const LAST_STAGE: &str = "\0last-stage\0";
 /// Stands in a line for the number of IPUs without a stage. If it is 0, the line is left out.
-pub(super) const FREE: &str = "\0free\0";
+pub const FREE: &str = "\0free\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have the
 /// line. Without conditions, every split has it.
@@ -56,20 +56,20 @@ pub struct Line {
 }
 
 /// Collects the lines of configuration for one split, or for every split of the same layers.
-pub(super) struct Lines<'a> {
+pub struct Lines<'a> {
     source: FormSource<'a>,
     /// The text at the beginning of each line if the lines are notes, empty in a form without
     /// comments; `None` for lines to paste.
     mark: Option<&'static str>,
     /// The items (see [`Line::items`]) that lines with lists get when they are added, one for each
     /// position of the layer order.
-    pub(super) items: Vec<String>,
-    pub(super) all: Vec<Line>,
+    pub items: Vec<String>,
+    pub all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
     /// Makes an empty list of notes, which all begin with `mark`, or of lines to paste (`None`).
-    pub(super) fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
+    pub fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
         Self {
             source,
             mark,
@@ -79,20 +79,20 @@ impl<'a> Lines<'a> {
     }
 
     /// Adds a line that every split has. `text` may contain placeholders such as [`LAST_STAGE`].
-    pub(super) fn add(&mut self, text: impl AsRef<str>) {
+    pub fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }
 
     /// Adds a line that every split has. [`STAGE`] in `text` stands for the stage of `position`, a
     /// position of the layer order.
-    pub(super) fn at(&mut self, position: u32, text: &str) {
+    pub fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
     /// Returns whether [`begin`](Self::begin) adds a line for these arguments. If the lines are for
     /// every split, it always does; if they are for one split, only if `begins` is right about this
     /// split: whether a stage other than the first begins at the position.
-    pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
+    pub fn wants(&self, (position, begins): (u32, bool)) -> bool {
         let source = self.source;
         source.most_stages.is_some() || source.split.begins_at(position) == begins
     }
@@ -100,7 +100,7 @@ impl<'a> Lines<'a> {
     /// Adds a line for splits in which a stage other than the first begins at a position (`begins`
     /// is true), or for splits in which none begins there. [`STAGE`] in `text` stands for the stage
     /// of the position.
-    pub(super) fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
+    pub fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
         if self.wants((position, begins)) {
             self.push(text, Some(position), Some(begins), None);
         }
@@ -109,7 +109,7 @@ impl<'a> Lines<'a> {
     /// Adds a line for each number of stages that the source allows. `text` returns the line for a
     /// number of stages, or `None` if splits of this number have none; consecutive numbers with
     /// equal text share a line.
-    pub(super) fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
+    pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();
         let (first, last) = self
             .source
@@ -131,7 +131,7 @@ impl<'a> Lines<'a> {
 
     /// Adds a line for splits of several stages in which Out runs on the first IPU
     /// ([`FormSource::out_returns`]).
-    pub(super) fn if_out_returns(&mut self, text: &str) {
+    pub fn if_out_returns(&mut self, text: &str) {
         let source = self.source;
         self.by_stages(|stages| source.out_returns(stages).then(|| text.to_string()));
     }

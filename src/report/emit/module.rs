@@ -25,7 +25,7 @@ pub fn module_name(name: &str) -> Result<String, BadValue> {
 /// Returns a Python expression for the module at `path`, with dots or slashes between its parts,
 /// below the model `root`, such as `model.encoder.layer[3]` for `encoder.layer.3`. If a part is no
 /// Python name, a call of `get_submodule`.
-pub(super) fn attribute(root: &str, path: &str) -> String {
+pub fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {

@@ -9,7 +9,7 @@ use crate::model::Framework;
 
 /// Adds to `text` the entries of `pipeline_splits`: for each IPU except the first, the module at
 /// which it begins.
-pub(super) fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
+pub fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
     for (position, layer) in source.layers() {
         text.begin((position, true), &entry(module(source, position), layer));
     }

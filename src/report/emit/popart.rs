@@ -8,7 +8,7 @@ use crate::escape::printable;
 
 /// Adds to `text` the Python contexts of PopART's builder that set the virtual graph and the
 /// pipeline stage of each layer.
-pub(super) fn layers(source: FormSource<'_>, text: &mut Lines<'_>) {
+pub fn layers(source: FormSource<'_>, text: &mut Lines<'_>) {
     for (position, layer) in source.layers() {
         let layer = printable(layer);
         text.at(

@@ -34,7 +34,7 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 
 /// Adds to `text` a `BeginBlock` at the module that begins each stage, in execution order, and to
 /// `notes` warnings of stages that begin with operations outside modules.
-pub(super) fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+pub fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let known = |position| {
         source
             .torch_calls(position)?
@@ -102,7 +102,7 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
 /// Adds to `text` Python code that makes checkpoints of the layers' outputs, so that recomputation
 /// starts there, and `notes` on layers whose module is unknown. Nothing if the pipeline keeps no
 /// checkpoints.
-pub(super) fn checkpoints(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+pub fn checkpoints(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let checkpoints = source.checkpoints();
     if checkpoints == Checkpoints::None {
         return;

@@ -20,7 +20,7 @@ const OF_ALL: &str = include_str!("forms/all.txt");
 
 /// Fills the template of the common notes and the template of `form`. Adds notes to `notes` and
 /// lines to paste to `text`, for every split that `source` stands for.
-pub(super) fn write<'a>(
+pub fn write<'a>(
     form: EmitForm,
     source: FormSource<'a>,
     notes: &mut Lines<'a>,

@@ -6,7 +6,7 @@ use crate::wording::{counted, listed, signed_share};
 
 /// Returns the heading of a report on a compilation, which says whether it fits, and on how many
 /// IPUs.
-pub(in crate::report) fn verdict(fit: &Fit) -> String {
+pub fn verdict(fit: &Fit) -> String {
     let all = fit.ipus.len() as u64;
     match fit.over().count() as u64 {
         0 => format!("The compiled model fits on {}", counted(all, "IPU")),
@@ -21,7 +21,7 @@ pub(in crate::report) fn verdict(fit: &Fit) -> String {
 /// Says which IPUs do not fit, or if all fit, which one is nearest to its limit. Then says which
 /// replicas the profile lists, and what popliner cannot show if the profile has no lowered
 /// variables.
-pub(in crate::report) fn lines(fit: &Fit) -> Vec<String> {
+pub fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
         lines.extend(fit.nearest_to_limit().map(nearest));
@@ -87,7 +87,7 @@ fn nearest(ipu: &IpuFit) -> String {
 /// Says how stages and IPUs were matched, and where the pipeline was cut elsewhere than predicted.
 /// If it was not, says how much each stage differs from the prediction, which stage is nearest to
 /// its limit, and which reserve would have been enough.
-pub(in crate::report) fn comparison(comparison: &FitComparison) -> Vec<String> {
+pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
         MatchedBy::Order => {

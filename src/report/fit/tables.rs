@@ -49,7 +49,7 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
 
 /// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
 /// they hold.
-pub(in crate::report) fn ipus(report: &Report) -> Table {
+pub fn ipus(report: &Report) -> Table {
     let tiles = all_ipus(report).map(|ipu| &ipu.fullest_tile);
     let bars = tiles.map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
@@ -61,7 +61,7 @@ pub(in crate::report) fn ipus(report: &Report) -> Table {
 }
 
 /// Makes the table of categories: for each IPU, a row for each category with bytes on it.
-pub(in crate::report) fn categories(report: &Report) -> Table {
+pub fn categories(report: &Report) -> Table {
     let used = all_ipus(report).flat_map(|ipu| {
         let used = ipu.categories.iter().filter(|own| own.all_tiles > 0);
         used.map(|category| (ipu.ipu, category))
@@ -97,7 +97,7 @@ fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
 
 /// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
 /// predicted and recorded bytes on the fullest tile and over all tiles.
-pub(in crate::report) fn stages(report: &Report) -> Table {
+pub fn stages(report: &Report) -> Table {
     Table {
         for_people: "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
          Reserve, (Free), Most of it",
@@ -112,7 +112,7 @@ pub(in crate::report) fn stages(report: &Report) -> Table {
 
 /// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
 /// predicted bytes on the fullest tile.
-pub(in crate::report) fn parts(report: &Report) -> Table {
+pub fn parts(report: &Report) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
     table!("compare-parts", used, |(stage, part)| {
@@ -127,7 +127,7 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
 
 /// Makes the table of kinds of contents whose recorded bytes differ from the prediction, stage by
 /// stage.
-pub(in crate::report) fn changed_parts(report: &Report) -> Table {
+pub fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
     let rows = &mut table.rows;
     rows.retain(|row| row.cells.last() != Some(&Cell::Number(0)));

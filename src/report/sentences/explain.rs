@@ -18,7 +18,7 @@ const GROUPS: usize = 5;
 
 /// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, other
 /// pipelines, and the variables that layers share. Subordinate lines are indented.
-pub(in crate::report) fn explain(report: &Report) -> Vec<String> {
+pub fn explain(report: &Report) -> Vec<String> {
     let pseudo_layers = report.pseudo_layers;
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let mut lines = Vec::new();
@@ -194,7 +194,7 @@ const MAX_TIED: usize = 5;
 
 /// Lists at most 5 of the weights that several layers use, most bytes first, and the number of the
 /// others.
-pub(in crate::report) fn tied_weights(report: &Report) -> Vec<String> {
+pub fn tied_weights(report: &Report) -> Vec<String> {
     let all = &report.tied_weights;
     let named = all.iter().take(MAX_TIED);
     let mut lines: Vec<_> = named

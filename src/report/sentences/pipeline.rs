@@ -10,7 +10,7 @@ use crate::wording::counted;
 
 /// Says which pipeline the split runs in and who chose it, which bytes are less exact because of
 /// how the profile was recorded, and whether the weight update decides the peak.
-pub(in crate::report) fn pipeline(report: &Report) -> Vec<String> {
+pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
@@ -102,7 +102,7 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
 
 /// Names the schedule, the recomputation, the type of accumulators and the place of optimizer
 /// state. Without a pipeline, says why there is none.
-pub(in crate::report) fn pipeline_name(facts: &PipelineFacts) -> String {
+pub fn pipeline_name(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = elsewhere(facts);
     if schedule == Schedule::None {
@@ -183,7 +183,7 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
 }
 
 /// Returns, for a split that fits, a line about the best split in each other pipeline.
-pub(in crate::report) fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
+pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     let line = |other: &BestSplit| match other.fits {
         true => needing(other, ""),
         false => other_split(other),
@@ -193,7 +193,7 @@ pub(in crate::report) fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
 
 /// Says that replicas of a smaller pipeline are faster, and how many bytes of gradients they
 /// exchange; `None` if they are not.
-pub(in crate::report) fn with_replicas(report: &Report) -> Option<String> {
+pub fn with_replicas(report: &Report) -> Option<String> {
     let facts = report.pipeline.as_ref()?;
     let split = facts.with_replicas.as_ref()?;
     let step = split.step.as_ref()?;
@@ -223,7 +223,7 @@ pub(in crate::report) fn with_replicas(report: &Report) -> Option<String> {
 
 /// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
 /// and how long a step takes.
-pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
+pub fn other_split(alternative: &BestSplit) -> String {
     match alternative.fits {
         true => needing(alternative, " it fits:"),
         false => needing(alternative, " it does not fit:"),
@@ -232,7 +232,7 @@ pub(in crate::report) fn other_split(alternative: &BestSplit) -> String {
 
 /// Says how many bytes the best split with other options needs on its fullest tile, and how long a
 /// step takes. `verdict` is put in after the options.
-pub(super) fn needing(alternative: &BestSplit, verdict: &str) -> String {
+pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     let options = code(&*alternative.options);
     let (split, bytes) = (
         stages(&alternative.stages),
@@ -270,7 +270,7 @@ fn time(alternative: &BestSplit) -> Option<String> {
 
 /// Says how long a step of the split takes, and what makes it up. Empty if the split does not fit
 /// or has no cycles.
-pub(in crate::report) fn step(report: &Report) -> Vec<String> {
+pub fn step(report: &Report) -> Vec<String> {
     let fits = report.split.as_ref().is_some_and(|split| split.fits);
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
         return Vec::new();

@@ -9,7 +9,7 @@ use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
 /// Says why no split of the shown layers fits in the shown pipeline.
-pub(in crate::report) fn why_none_fits(refusal: &Refusal) -> String {
+pub fn why_none_fits(refusal: &Refusal) -> String {
     match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
         (Cause::PinsOrLimits, _) => "the pins, or the lower limits of some IPUs, prevent every \
@@ -24,7 +24,7 @@ pub(in crate::report) fn why_none_fits(refusal: &Refusal) -> String {
 
 /// Lists what prevents a split: the ranges of layers that exceed the limit, the constraints that
 /// keep layers together, and the cuts that constraints require.
-pub(in crate::report) fn obstacles(refusal: &Refusal) -> Vec<String> {
+pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
     let kept = refusal.kept_together.iter();
@@ -59,7 +59,7 @@ fn over_limit(range: &OverLimit) -> String {
 /// Returns the ways to make the model fit if no split does, one sentence for each, with the option
 /// to type: other pipelines, more IPUs, more memory, or dropped constraints. Each is the answer to
 /// the request with this option.
-pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
+pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);
     let mut lines: Vec<String> = others()
         .filter(|other| other.fits)
@@ -126,7 +126,7 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
 
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
 /// there; `None` if a split fits.
-pub(in crate::report) fn missing_memory(report: &Report) -> Option<String> {
+pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
     let (own, bytes, tile) = (layers(&stage.layers), Amount(stage.bytes), stage.tile);
@@ -138,7 +138,7 @@ pub(in crate::report) fn missing_memory(report: &Report) -> Option<String> {
 
 /// Lists changes of the model that free memory on the tile that exceeds its limit most. Empty if a
 /// split fits.
-pub(in crate::report) fn advice(report: &Report) -> Vec<String> {
+pub fn advice(report: &Report) -> Vec<String> {
     let refusal = report.refusal.iter();
     refusal
         .flat_map(|refusal| &refusal.advice)
@@ -206,7 +206,7 @@ fn without(relaxation: &RelaxationFacts) -> String {
 
 /// Compares the split that the user gave with the best split by the bytes on their fullest tiles
 /// and by the time of a step; `None` if none was given.
-pub(in crate::report) fn given(report: &Report) -> Option<String> {
+pub fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let fits = match given.best.fits {
         true => "",

@@ -94,7 +94,7 @@ fn most_bytes(rows: &Rows) -> u64 {
 
 /// Writes a table with amounts in the unit that suits `limit`, in bytes. On a terminal with room
 /// for bars, each row has its bar, if every row takes one line.
-pub(super) fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
+pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
         return table.trim_fmt();

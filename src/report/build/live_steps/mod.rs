@@ -36,17 +36,17 @@ const MAX_SUMS: usize = 400_000;
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// The curves of the whole model and its fullest tile, by which the drawn steps are chosen.
-pub(super) struct FullestTileOfModel<'a> {
-    pub(super) inputs: &'a Inputs<'a>,
-    pub(super) tile: u32,
-    pub(super) curves: &'a LiveCurves,
+pub struct FullestTileOfModel<'a> {
+    pub inputs: &'a Inputs<'a>,
+    pub tile: u32,
+    pub curves: &'a LiveCurves,
     /// The curves of live bytes of each stage; `None` for a stage without steps.
-    pub(super) stages: &'a [Option<LiveCurves>],
+    pub stages: &'a [Option<LiveCurves>],
 }
 
 /// The at most 400 steps of the program that a page draws, and the variables that are live then on
 /// the fullest tile and on the other listed tiles.
-pub(super) struct ChosenSteps<'a> {
+pub struct ChosenSteps<'a> {
     model: FullestTileOfModel<'a>,
     steps: Vec<u32>,
     spans: Spans,
@@ -66,7 +66,7 @@ struct PageTile {
 impl ChosenSteps<'_> {
     /// Returns the listed variables, whose names must be looked up: those of the fullest tile
     /// first, then tile by tile.
-    pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
+    pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         let tiles = [&self.fullest].into_iter().chain(&self.others);
         tiles.flat_map(|tile| &tile.listed)
     }
@@ -74,7 +74,7 @@ impl ChosenSteps<'_> {
     /// Computes the live bytes of each listed tile at the chosen steps, by variable, category and
     /// layer. `lookup` has categories and programs; `names` has the names of
     /// [`listed`](Self::listed).
-    pub(super) fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
+    pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
         let moving = |&step: &u32| self.model.curves.all_tiles.moving(step);
         let mut room = MAX_SUMS;
@@ -178,7 +178,7 @@ impl<'a> FullestTileOfModel<'a> {
     /// Returns the tiles to list: the fullest tile of the model, then up to [`MAX_OTHERS`] of
     /// `stages` (the fullest tile of each stage), then those of `all` (tiles of the model, the
     /// fullest first) until there are [`MIN_OTHERS`] beside the first one.
-    pub(super) fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
+    pub fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
         let mut tiles = vec![self.tile];
         for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
             for &tile in others {
@@ -193,7 +193,7 @@ impl<'a> FullestTileOfModel<'a> {
     /// Chooses the steps to draw, fewer if too many variables would be listed, and collects the
     /// variables of `tiles` from `lists`. The first of `tiles` is the fullest one; `None` if there
     /// are none.
-    pub(super) fn chosen(self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps<'a>> {
+    pub fn chosen(self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps<'a>> {
         let variables: Vec<Vec<TileVariable>> =
             tiles.iter().map(|&tile| lists.of(tile).collect()).collect();
         let classes = &self.inputs.model.classes;

@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 
 /// For each equivalence class of variables, the chosen steps at which it is live, as half-open
 /// ranges of indices in the list of chosen steps.
-pub(super) struct Spans {
-    pub(super) steps: usize,
+pub struct Spans {
+    pub steps: usize,
     by_class: FxHashMap<u32, Vec<(usize, usize)>>,
 }
 
 impl Spans {
-    pub(super) fn new<'a>(
+    pub fn new<'a>(
         classes: &LiveClasses,
         steps: &[u32],
         variables: impl Iterator<Item = &'a TileVariable>,
@@ -28,7 +28,7 @@ impl Spans {
         }
     }
 
-    pub(super) fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
+    pub fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
         self.by_class
             .get(&variable.class)
             .map_or(&[], Vec::as_slice)
@@ -56,23 +56,23 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
 /// steps, so that adding to a range of steps changes only two entries. Has one entry more than
 /// there are steps.
 #[derive(Clone)]
-pub(super) struct BytesBySteps(Vec<u64>);
+pub struct BytesBySteps(Vec<u64>);
 
 impl BytesBySteps {
-    pub(super) fn new(steps: usize) -> Self {
+    pub fn new(steps: usize) -> Self {
         Self(vec![0; steps + 1])
     }
 
     /// Adds `number` at each index of the half-open `spans`, which are ranges of indices in the
     /// list of chosen steps. Differences may wrap around, but the running sums are exact.
-    pub(super) fn add(&mut self, spans: &[(usize, usize)], number: u64) {
+    pub fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);
             self.0[to] = self.0[to].wrapping_sub(number);
         }
     }
 
-    pub(super) fn by_step(mut self) -> Vec<u64> {
+    pub fn by_step(mut self) -> Vec<u64> {
         self.0.pop();
         let sums = self.0.into_iter().scan(0u64, |sum, change| {
             *sum = sum.wrapping_add(change);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    pub(super) fn ranges_of_steps_become_ranges_of_chosen_steps() {
+    fn ranges_of_steps_become_ranges_of_chosen_steps() {
         let steps = [2, 5, 6, 9];
         assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
         assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    pub(super) fn sums_are_by_step() {
+    fn sums_are_by_step() {
         let mut sums = BytesBySteps::new(4);
         sums.add(&[(0, 2), (3, 4)], 7);
         sums.add(&[(1, 4)], 10);
