@@ -12,7 +12,7 @@ use super::step::StepFacts;
 use super::what_if::WhatIf;
 use crate::escape::printable;
 use crate::message::FileWarnings;
-use crate::model::{PseudoLayers, WeightTie};
+use crate::model::{Framework, PseudoLayers, WeightTie};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,17 @@ impl Report {
     /// Returns the stages of the split; none without a split.
     pub(super) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
+    }
+
+    /// Returns the split if it fits.
+    pub(super) fn fitting_split(&self) -> Option<&Split> {
+        self.split.as_ref().filter(|split| split.fits)
+    }
+
+    /// Returns the framework that the profile was recorded with; `None` if the report has no
+    /// pipeline.
+    pub(super) fn framework(&self) -> Option<Framework> {
+        self.pipeline.as_ref().map(|own| own.recording.framework)
     }
 
     /// Returns the comparison of the compilation with its prediction, if there is one.

@@ -13,13 +13,14 @@ pub(super) use pipeline::{
 };
 pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
 
-use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages};
+use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas};
 use super::step::three_digits;
 use super::{BestSplit, CoverageFacts, LayerMemory, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
 use crate::wording::{capital, counted, listed};
+use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
 pub fn verdict(report: &Report) -> String {
@@ -56,11 +57,7 @@ pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
 fn fits_on(report: &Report, split: &Split) -> String {
     let count = split.stages.len();
     let line = format!("fits on {}", on_ipus(count as u64, split.replicas));
-    let framework = report
-        .pipeline
-        .as_ref()
-        .map(|pipeline| pipeline.recording.framework);
-    match framework {
+    match report.framework() {
         _ if count == 1 => line + ": a pipeline is not needed",
         Some(Framework::Poptorch) if !count.is_power_of_two() => {
             let needed = count.next_power_of_two() as u64 * split.replicas;
@@ -83,18 +80,20 @@ fn on_ipus(ipus: u64, replicas: u64) -> String {
 /// Says which stage has the fewest free bytes, and how full it is; `None` if the split does not
 /// fit.
 pub fn most_memory(report: &Report) -> Option<String> {
-    let split = report.split.as_ref().filter(|split| split.fits)?;
-    let stage = split.nearest_to_limit()?;
-    let (number, tile) = (stage.stage, &stage.fullest_tile);
-    let (bytes, limit, tile) = (Amount(tile.bytes), Bytes(tile.limit), tile.tile);
-    Some(format!(
-        "stage {number} needs the most memory: {bytes} of {limit} on tile {tile}"
-    ))
+    let stage = report.fitting_split()?.nearest_to_limit()?;
+    let tile = &stage.fullest_tile;
+    let most = needs_most(stage.stage, tile.bytes, tile.limit);
+    Some(format!("{most} on tile {}", tile.tile))
+}
+
+fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
+    let (bytes, limit) = (Amount(bytes), Bytes(limit));
+    format!("stage {stage} needs the most memory: {bytes} of {limit}")
 }
 
 /// Says that the split would fit on fewer IPUs than it uses; `None` if it would not.
 pub fn fewer_ipus(report: &Report) -> Option<String> {
-    let split = report.split.as_ref().filter(|split| split.fits)?;
+    let split = report.fitting_split()?;
     let fewest = split.fewest_ipus?;
     let are = if fewest == 1 { "is" } else { "are" };
     let ipus = counted(fewest, "IPU");
@@ -118,36 +117,40 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
         return format!("breaks {}", name(broken.join(", ")));
     }
-    let begin = match split.is_given {
-        true => "does not fit:",
-        false => "is the best, but",
-    };
     let Some(stage) = split.nearest_to_limit() else {
         return String::new();
     };
-    let (number, tile) = (stage.stage, &stage.fullest_tile);
-    let over = Amount(tile.bytes.saturating_sub(tile.limit));
-    let (tile, limit) = (Count(tile.tile.into()), Bytes(tile.limit));
-    format!("{begin} tile {tile} of stage {number} is {over} over the limit of {limit}")
+    let tile = &stage.fullest_tile;
+    format!(
+        "{} tile {} of stage {} is {} over the limit of {}",
+        match split.is_given {
+            true => "does not fit:",
+            false => "is the best, but",
+        },
+        Count(tile.tile.into()),
+        stage.stage,
+        Amount(tile.bytes.saturating_sub(tile.limit)),
+        Bytes(tile.limit)
+    )
 }
 
 /// Says how many bytes each layer needs that exceeds the limit as a stage of its own.
 pub fn too_large(report: &Report) -> Vec<String> {
-    let sentence = |layer: &LayerMemory, limit: u64| {
-        let meaning = report.pseudo_layers.meaning(&layer.name);
-        let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
-        let own_name = name(capital(&report.pseudo_layers.in_sentence(&layer.name)));
-        let bytes = layer.fullest_tile_bytes;
-        let over = Bytes(bytes.saturating_sub(limit));
-        let (bytes, tile) = (Amount(bytes), layer.fullest_tile);
-        format!("{own_name}{meaning} by itself needs {bytes} on tile {tile}, {over} over the limit")
+    let Some(split) = &report.split else {
+        return Vec::new();
     };
-    let split = report.split.iter();
-    let too_large = split.flat_map(|split| {
-        let layers = split.too_large.iter();
-        layers.map(|layer| sentence(layer, split.limit))
-    });
-    too_large.collect()
+    let sentence = |layer: &LayerMemory| {
+        let meaning = report.pseudo_layers.meaning(&layer.name);
+        format!(
+            "{}{} by itself needs {} on tile {}, {} over the limit",
+            name(capital(&report.pseudo_layers.in_sentence(&layer.name))),
+            meaning.map_or(String::new(), |meaning| format!(" ({meaning})")),
+            Amount(layer.fullest_tile_bytes),
+            layer.fullest_tile,
+            Bytes(layer.fullest_tile_bytes.saturating_sub(split.limit))
+        )
+    };
+    split.too_large.iter().map(sentence).collect()
 }
 
 /// Says how much of the recorded bytes of the fullest tile the model attributes to layers, to other
@@ -161,24 +164,26 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
         0 => String::new(),
         bytes => format!(" ({} in every place that uses it)", share(bytes.into())),
     };
-    let explained = share(i128::from(coverage.recorded) - i128::from(coverage.rest));
-    let [in_layers, assigned, overhead] =
-        [coverage.layers, coverage.assigned, coverage.overhead].map(|bytes| share(bytes.into()));
-    let (tile, recorded) = (coverage.tile, Amount(coverage.recorded));
     format!(
-        "{explained} of the fullest tile of the whole model, tile {tile} with {recorded}, is \
-         attributed: {in_layers} to layers, {assigned} to other operations{by_touch}, {overhead} to \
-         every stage"
+        "{} of the fullest tile of the whole model, tile {} with {}, is attributed: {} to layers, \
+         {} to other operations{by_touch}, {} to every stage",
+        share(i128::from(coverage.recorded) - i128::from(coverage.rest)),
+        coverage.tile,
+        Amount(coverage.recorded),
+        share(coverage.layers.into()),
+        share(coverage.assigned.into()),
+        share(coverage.overhead.into())
     )
 }
 
 /// Says by which numbers the split is the best, as both programs agree; by time, whether all splits
 /// were tried, and the slowest stage's proven minimum. `None` if the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
-    let numbers = proof.objectives.iter();
-    let numbers: Vec<String> = numbers
-        .map(|number| format!("{} {}", number.objective.key(), number.integer_program))
-        .collect();
+    let numbers = proof
+        .objectives
+        .iter()
+        .map(|number| format!("{} {}", number.objective.key(), number.integer_program));
+    let numbers = with_commas(numbers);
     let agree = "the integer program and the dynamic program agree";
     let text = match (proof.objective == Goal::Time.key(), proof.optimal) {
         (false, _) => format!("optimal: {agree} on "),
@@ -190,7 +195,7 @@ pub fn proof(proof: &Proof) -> Option<String> {
             format!("not all splits could be tried; {agree} that the slowest stage takes at least ")
         }
     };
-    (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers.join(", "))))
+    (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers)))
 }
 
 /// Says which stage of the recommended configuration needs the most memory and which is the
@@ -200,7 +205,7 @@ pub fn plan(report: &Report) -> Vec<String> {
         return Vec::new();
     };
     let first = plan.recommended();
-    let mut lines: Vec<String> = first.map(bottlenecks).into_iter().collect();
+    let mut lines = Vec::from_iter(first.map(bottlenecks));
     let full = first.filter(|row| row.ipus > 1);
     lines.extend(full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit)));
     if plan.rows.is_empty() && report.split.as_ref().is_some_and(|split| !split.fits) {
@@ -220,10 +225,10 @@ pub fn plan(report: &Report) -> Vec<String> {
 /// Says that the last rows of the plan, with optimizer state off the chip or sharded, are not
 /// compared with the others since part of their time is unknown; `None` if all times are known.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
-    let rows = || plan.rows.iter().filter(|row| row.lacks_time);
-    let is_sharded = rows().any(|row| row.state.is_sharded());
-    let is_streamed = (rows().flat_map(|row| &row.step)).any(|step| step.streamed_bytes.is_some());
-    let what = match (is_streamed, is_sharded) {
+    let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
+    let is_sharded = rows.iter().any(|row| row.state.is_sharded());
+    let mut steps = rows.iter().filter_map(|row| row.step.as_ref());
+    let what = match (steps.any(|step| step.streamed_bytes.is_some()), is_sharded) {
         (false, false) => return None,
         (true, false) => "loading and storing optimizer state (give --streaming-bandwidth)",
         (false, true) => "gathering optimizer state from replicas",
@@ -232,7 +237,7 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
              replicas"
         }
     };
-    Some(match rows().count() {
+    Some(match rows.len() {
         count if count == plan.rows.len() => format!("the time of a step does not include {what}"),
         1 => format!("the time of the last row does not include {what}"),
         count => format!("the times of the last {count} rows do not include {what}"),
@@ -242,9 +247,7 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
 /// Says which stage of a split needs the most memory, which stage is the slowest, and how long a
 /// step takes.
 fn bottlenecks(row: &BestSplit) -> String {
-    let (stage, bytes, limit) = (row.fullest_stage, row.bytes_of_fullest_stage(), row.limit);
-    let (bytes, limit) = (Amount(bytes), Bytes(limit));
-    let mut line = format!("stage {stage} needs the most memory: {bytes} of {limit}");
+    let mut line = needs_most(row.fullest_stage, row.bytes_of_fullest_stage(), row.limit);
     let Some(step) = &row.step else {
         return line;
     };
@@ -266,23 +269,19 @@ pub fn tried(report: &Report) -> Option<String> {
         [first, .., last] if (*last - *first) as usize + 1 == plan.ipus_tried.len() => {
             format!("{first} to {last}")
         }
-        numbers => listed(&numbers.iter().map(u32::to_string).collect::<Vec<_>>()),
+        numbers => listed(&Vec::from_iter(numbers.iter().map(u32::to_string))),
     };
     let tried = |name: fn(&Pipeline) -> String| {
-        let mut names: Vec<String> = Vec::new();
-        for pipeline in &plan.pipelines_tried {
-            let name = name(pipeline);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let mut names: Vec<String> = plan.pipelines_tried.iter().map(name).collect();
+        let mut seen = FxHashSet::default();
+        names.retain(|name| seen.insert(name.clone()));
         names.join(", ")
     };
-    let schedules = tried(|pipeline| pipeline.schedule.to_string());
-    let recompute = tried(|pipeline| pipeline.recompute.to_string());
-    let state = tried(|pipeline| pipeline.state.to_string());
     Some(format!(
-        "tried: {numbers} IPUs, schedule {schedules}, recompute {recompute}, optimizer state {state}"
+        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}",
+        tried(|pipeline| pipeline.schedule.to_string()),
+        tried(|pipeline| pipeline.recompute.to_string()),
+        tried(|pipeline| pipeline.state.to_string())
     ))
 }
 
@@ -305,7 +304,7 @@ pub fn recommended(report: &Report) -> Option<String> {
         Some("fewest") | None => "the fewest IPUs".to_string(),
         Some(objective) => format!("the best by {}", code(format!("--objective {objective}"))),
     };
-    let of_replica = u64::from(row.ipus) / row.replicas.max(1);
-    let (stages, ipus) = (stages(&row.stages), on_ipus(of_replica, row.replicas));
+    let ipus = on_ipus(u64::from(row.ipus) / row.replicas.max(1), row.replicas);
+    let stages = stages(&row.stages);
     Some(format!("{stages} fits on {ipus}{pipeline}{state}: {why}"))
 }
