@@ -96,6 +96,11 @@ pub fn stages(stages: &[LayerNames]) -> Phrase {
     Phrase::Stages(stages.to_vec())
 }
 
+/// Returns ` at step` and the step; empty without a step.
+pub fn at_step(step: Option<u32>) -> String {
+    step.map_or(String::new(), |step| format!(" at step {step}"))
+}
+
 /// Joins phrases or sentences into one text, with commas between.
 pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
     let all: Vec<String> = all.map(|one| one.to_string()).collect();

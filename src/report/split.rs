@@ -1,6 +1,6 @@
 //! The split: stages, how full they are, and the bytes that flow between them.
 
-use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, TileParts};
+use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, StageUpdate, TileParts};
 use crate::memory::Parts;
 use crate::model::ModuleCalls;
 use serde::{Deserialize, Serialize};
@@ -194,6 +194,11 @@ impl Split {
 }
 
 impl Stage {
+    /// Returns the bytes of the stage in the weight update; `None` if optimizer state is on the
+    /// chip.
+    pub fn update(&self) -> Option<&StageUpdate> {
+        self.pipeline.as_ref()?.update.as_ref()
+    }
     /// Returns the names of the stage's layers, in order, without In and Out.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);

@@ -4,10 +4,10 @@
 use super::other_pipelines;
 use crate::model::PseudoLayers;
 use crate::report::phrases::{
-    Amount, Bytes, Count, Phrase, in_parentheses, layers, name, with_commas,
+    Amount, Bytes, Count, Phrase, at_step, in_parentheses, layers, name, with_commas,
 };
 use crate::report::{
-    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
+    CategorySum, Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
 };
 use crate::wording::{counted, displayed, listed, share};
 
@@ -20,9 +20,8 @@ const GROUPS: usize = 5;
 /// pipelines, and the variables that layers share. Subordinate lines are indented.
 pub fn explain(report: &Report) -> Vec<String> {
     let pseudo_layers = report.pseudo_layers;
-    let stages = report.split.iter().flat_map(|split| &split.stages);
     let mut lines = Vec::new();
-    for (number, stage) in stages.enumerate() {
+    for (number, stage) in report.stages().iter().enumerate() {
         lines.extend(of_stage(stage, pseudo_layers));
         if let Some(cut) = report.cuts.get(number) {
             lines.push(of_cut(cut, pseudo_layers));
@@ -38,29 +37,32 @@ pub fn explain(report: &Report) -> Vec<String> {
 }
 
 fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
-    let (number, full, own) = (stage.stage, &stage.fullest_tile, layers(&stage.layers));
-    let step = full.peak_step.map(|step| format!(" at step {step}"));
-    let step = step.unwrap_or_default();
-    let plural = if stage.layers.len() == 1 { "" } else { "s" };
-    let (tile, bytes, share) = (full.tile, Amount(full.bytes), share(full.bytes, full.limit));
+    let full = &stage.fullest_tile;
     let parts = full.parts.named().into_iter();
     let parts = parts.filter(|&(_, bytes)| bytes > 0);
-    let parts = with_commas(parts.map(|(part, bytes)| format!("{part} {}", Bytes(bytes))));
+    let parts = parts.map(|(part, bytes)| format!("{part} {}", Bytes(bytes)));
     let mut lines = vec![
         format!(
-            "stage {number}, layer{plural} {own}: tile {tile}{step} is fullest with {bytes}, {share} \
-             of the limit"
+            "stage {}, layer{} {}: tile {}{} is fullest with {}, {} of the limit",
+            stage.stage,
+            if stage.layers.len() == 1 { "" } else { "s" },
+            layers(&stage.layers),
+            full.tile,
+            at_step(full.peak_step),
+            Amount(full.bytes),
+            share(full.bytes, full.limit)
         ),
-        format!("  there: {parts}"),
+        format!("  there: {}", with_commas(parts)),
     ];
     lines.extend(of_copies(stage, pseudo_layers));
     lines.extend(of_update(stage));
     if let Some(live) = &stage.peak_variables {
         lines.extend(variables(live, pseudo_layers));
     }
-    let [half, most] = [stage.tiles.median, stage.tiles.percentile_95].map(Amount);
     lines.push(format!(
-        "  half of the tiles have at most {half}, 95 % at most {most}"
+        "  half of the tiles have at most {}, 95 % at most {}",
+        Amount(stage.tiles.median),
+        Amount(stage.tiles.percentile_95)
     ));
     lines
 }
@@ -68,15 +70,18 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
 /// Says how many bytes a stage needs in the weight update, and in the passes; `None` if optimizer
 /// state is on the chip.
 fn of_update(stage: &Stage) -> Option<String> {
-    let update = stage.pipeline.as_ref()?.update.as_ref()?;
-    let [bytes, passes, least] = [update.bytes, update.in_passes, update.at_least].map(Amount);
-    let with_one_pad = (update.at_least < update.bytes)
-        .then(|| format!(", and with a landing pad for one tensor of state at a time {least}"));
-    let with_one_pad = with_one_pad.unwrap_or_default();
-    let tile = update.tile;
+    let update = stage.update()?;
+    let with_one_pad = match Amount(update.at_least) {
+        least if update.at_least < update.bytes => {
+            format!(", and with a landing pad for one tensor of state at a time {least}")
+        }
+        _ => String::new(),
+    };
     Some(format!(
-        "  in the update tile {tile} has at most {bytes}{with_one_pad}; in the passes the fullest \
-         tile has {passes}"
+        "  in the update tile {} has at most {}{with_one_pad}; in the passes the fullest tile has {}",
+        update.tile,
+        Amount(update.bytes),
+        Amount(update.in_passes)
     ))
 }
 
@@ -87,72 +92,81 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
         return Vec::new();
     };
-    let late = pipeline.late_restores.map_or(String::new(), |bytes| {
+    let late = pipeline.late_restores.map(Amount);
+    let mut lines = vec![format!(
+        "  with {} after it, it keeps {} of what it stashes{}",
+        counted(pipeline.depth, "pipeline stage"),
+        counted(pipeline.copies, "more copy"),
+        late.map_or(String::new(), |bytes| format!(
+            "; with late restores its fullest tile has {bytes}"
+        ))
+    )];
+    lines.extend(pipeline.stashed.iter().map(|tensor| {
+        let of = users(tensor, pseudo_layers).map_or(String::new(), |users| format!(" ({users})"));
         format!(
-            "; with late restores its fullest tile has {}",
-            Amount(bytes)
+            "    stashed: {} {}{of}",
+            Amount(tensor.bytes),
+            name(&tensor.name)
         )
-    });
-    let after = counted(pipeline.depth, "pipeline stage");
-    let copies = counted(pipeline.copies, "more copy");
-    let head = format!("  with {after} after it, it keeps {copies} of what it stashes{late}");
-    let stashed = pipeline.stashed.iter().map(|tensor| {
-        let of = match tensor.layers.as_slice() {
-            [] => String::new(),
-            [one] => format!(" ({})", name(pseudo_layers.in_sentence(one))),
-            _ => format!(" (layers {})", layers(&tensor.layers)),
-        };
-        let (bytes, tensor) = (Amount(tensor.bytes), name(&*tensor.name));
-        format!("    stashed: {bytes} {tensor}{of}")
-    });
-    [head].into_iter().chain(stashed).collect()
+    }));
+    lines
+}
+
+/// Names the layers that a variable is assigned to; `None` if there are none.
+fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String> {
+    match variable.layers.as_slice() {
+        [] => None,
+        [one] => Some(name(pseudo_layers.in_sentence(one)).to_string()),
+        _ => Some(format!("layers {}", layers(&variable.layers))),
+    }
 }
 
 /// Says how many predicted bytes are for accumulators that the profile lacks, since it was recorded
 /// without gradient accumulation; `None` if there are none.
 fn accumulation(report: &Report) -> Option<String> {
-    let stages = report.split.iter().flat_map(|split| &split.stages);
+    let stages = report.stages().iter();
     let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
     let (bytes, stage) = accumulators.max().filter(|&(bytes, _)| bytes > 0)?;
-    let bytes = Amount(bytes);
     Some(format!(
-        "the profile has no gradient accumulators: {bytes} are added for them on the fullest tile \
-         of stage {stage}; record with gradient accumulation for the exact bytes"
+        "the profile has no gradient accumulators: {} are added for them on the fullest tile of \
+         stage {stage}; record with gradient accumulation for the exact bytes",
+        Amount(bytes)
     ))
 }
 
 fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
-        let categories = live.categories.iter();
-        let categories = categories
-            .map(|category| format!("{} {}", name(&category.name), Bytes(category.bytes)));
-        lines.push(format!(
-            "  live then by category: {}",
-            with_commas(categories)
-        ));
+        let category = |own: &CategorySum| format!("{} {}", name(&own.name), Bytes(own.bytes));
+        let categories = with_commas(live.categories.iter().map(category));
+        lines.push(format!("  live then by category: {categories}"));
     }
     let variable = |variable: &LiveVariable| {
-        let of = match variable.layers.as_slice() {
-            [] => "no layer".to_string(),
-            [one] => name(pseudo_layers.in_sentence(one)).to_string(),
-            _ => format!("layers {}", layers(&variable.layers)),
-        };
-        let [own, category] = [&variable.name, &variable.category].map(name);
-        format!("    {} {own} ({category}, {of})", Amount(variable.bytes))
+        format!(
+            "    {} {} ({}, {})",
+            Amount(variable.bytes),
+            name(&variable.name),
+            name(&variable.category),
+            users(variable, pseudo_layers).unwrap_or("no layer".to_string())
+        )
     };
     lines.extend(live.largest.iter().take(VARIABLES).map(variable));
     lines
 }
 
 fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
-    let [bytes, doubled] = [cut.bytes, cut.duplicated].map(Amount);
     let doubled = match cut.duplicated {
         0 => String::new(),
-        _ => format!(", {doubled} that are always live are needed on both sides"),
+        bytes => format!(
+            ", {} that are always live are needed on both sides",
+            Amount(bytes)
+        ),
     };
     let layer = name(pseudo_layers.in_sentence(&cut.layer_from));
-    format!("cut before {layer}: {bytes} flow over it{doubled}")
+    format!(
+        "cut before {layer}: {} flow over it{doubled}",
+        Amount(cut.bytes)
+    )
 }
 
 fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String {
@@ -173,20 +187,21 @@ fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String 
 }
 
 fn shared(groups: &[SharedVariables]) -> Vec<String> {
-    let (count, share) = match groups.len() as u64 {
+    let share = match groups.len() {
         0 => return Vec::new(),
-        1 => (1, "group of layers shares"),
-        count => (count, "groups of layers share"),
+        1 => "group of layers shares",
+        _ => "groups of layers share",
     };
-    let count = Count(count);
-    let head = format!(
-        "{count} {share} variables that are always live; a cut between them doubles these:"
-    );
-    let groups = groups.iter().take(GROUPS).map(|group| {
-        let (bytes, layers) = (Amount(group.bytes), layers(&group.layers));
-        format!("  {bytes} of layers {layers}")
-    });
-    [head].into_iter().chain(groups).collect()
+    let mut lines = vec![format!(
+        "{} {share} variables that are always live; a cut between them doubles these:",
+        Count(groups.len() as u64)
+    )];
+    let group = |own: &SharedVariables| {
+        let layers = layers(&own.layers);
+        format!("  {} of layers {layers}", Amount(own.bytes))
+    };
+    lines.extend(groups.iter().take(GROUPS).map(group));
+    lines
 }
 
 /// Upper bound on tied weights that are listed by name.
@@ -208,8 +223,8 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
 
 /// Says which layers use a tied weight, and which IPUs have a copy of it.
 fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
-    let names = pseudo_layers.names_of(&tied.layers);
-    let names: Vec<String> = names.into_iter().map(displayed).collect();
+    let names = pseudo_layers.names_of(&tied.layers).into_iter();
+    let names = Phrase::List(listed(&Vec::from_iter(names.map(displayed))));
     let has_in = tied.layers.contains(&None);
     let of = if has_in { "of" } else { "of layers" };
     let stages = with_commas(tied.stages.iter());
@@ -223,6 +238,5 @@ fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
         (_, false) => format!("on IPUs {stages}, which no framework runs"),
     };
     let (weight, bytes) = (name(&tied.weight), Amount(tied.bytes));
-    let names = Phrase::List(listed(&names));
     format!("tied weight {weight} ({bytes}) {of} {names}: {place}")
 }

@@ -5,7 +5,7 @@ use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
 use crate::report::step::three_digits;
-use crate::report::{BestSplit, PipelineFacts, Report, StageUpdate, StepFacts};
+use crate::report::{BestSplit, PipelineFacts, Report, StepFacts};
 use crate::wording::counted;
 
 /// Says which pipeline the split runs in and who chose it, which bytes are less exact because of
@@ -14,28 +14,26 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
-    let mut lines = vec![chosen(report, facts)];
-    lines.extend(recorded(facts));
-    lines.extend(by_default(facts));
-    lines.extend(no_state(facts));
-    let fullest = report.split.as_ref().and_then(|split| split.fullest());
-    lines.extend(fullest.and_then(|stage| {
-        let update = stage.pipeline.as_ref()?.update.as_ref()?;
-        update.decides.then(|| deciding(stage.stage, update))
-    }));
-    lines
+    let lines = [
+        Some(chosen(report, facts)),
+        recorded(facts),
+        by_default(facts),
+        no_state(facts),
+        deciding(report),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// Says where optimizer state is between updates; empty if it is on the chip and not sharded.
 fn elsewhere(facts: &PipelineFacts) -> String {
-    let mut text = String::new();
-    if facts.pipeline.state != StatePlace::OnChip {
-        text += &format!(", optimizer state {}", facts.pipeline.state);
+    let replicas = facts.pipeline.replicas;
+    match facts.pipeline.state {
+        StatePlace::OnChip => String::new(),
+        state if state.is_sharded() => {
+            format!(", optimizer state {state} over {replicas} replicas")
+        }
+        state => format!(", optimizer state {state}"),
     }
-    if facts.pipeline.state.is_sharded() {
-        text += &format!(" over {} replicas", facts.pipeline.replicas);
-    }
-    text
 }
 
 /// Says that the profile has no optimizer state that could be kept off the chip; `None` if it has
@@ -50,9 +48,11 @@ fn no_state(facts: &PipelineFacts) -> Option<String> {
     })
 }
 
-/// Says that a stage needs the most memory in the weight update, so that state kept elsewhere does
-/// not lower its peak.
-fn deciding(stage: u32, update: &StageUpdate) -> String {
+/// Says that the fullest stage needs the most memory in the weight update, so that state kept
+/// elsewhere does not lower its peak; `None` if it does not.
+fn deciding(report: &Report) -> Option<String> {
+    let stage = report.split.as_ref()?.fullest()?;
+    let update = stage.update().filter(|update| update.decides)?;
     let of = match update.weights.as_slice() {
         [] => String::new(),
         [one] => format!(" of {}", name(one)),
@@ -61,13 +61,15 @@ fn deciding(stage: u32, update: &StageUpdate) -> String {
             format!(" of {count} weights at once, such as {}", name(first))
         }
     };
-    let [bytes, taken, passes] = [update.bytes, update.taken, update.in_passes].map(Amount);
-    let tile = update.tile;
-    format!(
-        "stage {stage} needs the most memory in the update{of}: {bytes} on tile {tile}, {taken} of \
-         them for the update; the passes need {passes}. Split into N parts (serialised), the \
-         update would need an Nth of that"
-    )
+    Some(format!(
+        "stage {} needs the most memory in the update{of}: {} on tile {}, {} of them for the update; \
+         the passes need {}. Split into N parts (serialised), the update would need an Nth of that",
+        stage.stage,
+        Amount(update.bytes),
+        update.tile,
+        Amount(update.taken),
+        Amount(update.in_passes)
+    ))
 }
 
 /// Names the pipeline, and says whether it was requested or chosen automatically.
@@ -84,17 +86,16 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
         (true, false) => "the schedule chosen automatically",
         (false, true) => "the recomputation chosen automatically",
     };
-    let fits = report.split.as_ref().is_some_and(|split| split.fits);
-    let streaming = report
-        .step
-        .as_ref()
-        .and_then(|step| step.streaming_is_counted);
+    let step = report.step.as_ref();
+    let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
         // State off the chip may also be faster.
         StatePlace::OffChip if streaming == Some(true) => "",
         _ if !facts.state_by_default || report.given.is_some() => "",
-        _ if fits => "; with optimizer state on the chip it does not fit",
+        _ if report.fitting_split().is_some() => {
+            "; with optimizer state on the chip it does not fit"
+        }
         _ => "; the peak is the lowest",
     };
     format!("{} ({why}{place})", pipeline_name(facts))
@@ -119,11 +120,10 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
         };
         return format!("pipeline: schedule none{elsewhere}, {why}");
     }
-    let recompute = facts.pipeline.recompute;
-    let recompute = facts
-        .is_training
-        .then(|| format!(", recompute {recompute}"));
-    let recompute = recompute.unwrap_or_default();
+    let recompute = match facts.is_training {
+        true => format!(", recompute {}", facts.pipeline.recompute),
+        false => String::new(),
+    };
     let adds_accumulators = facts.trains() && !facts.recording.accumulates;
     let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
         (false, _) => "",
@@ -176,9 +176,9 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "turn recomputation on, as the configuration of --emit does",
     };
-    let option = code("--recompute none");
     Some(format!(
-        "{head}; without it this split needs {bytes} on its fullest tile ({option})"
+        "{head}; without it this split needs {bytes} on its fullest tile ({})",
+        code("--recompute none")
     ))
 }
 
@@ -197,8 +197,6 @@ pub fn with_replicas(report: &Report) -> Option<String> {
     let facts = report.pipeline.as_ref()?;
     let split = facts.with_replicas.as_ref()?;
     let step = split.step.as_ref()?;
-    let replicas = counted(split.replicas, "replica");
-    let ipus = counted(u64::from(split.ipus) / split.replicas.max(1), "IPU");
     let batches = counted(
         step.micro_batches.saturating_mul(split.replicas),
         "micro-batch",
@@ -208,46 +206,47 @@ pub fn with_replicas(report: &Report) -> Option<String> {
         (None, Some(time)) => format!("process {batches} in {} ms", three_digits(time)),
         (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
     };
-    let (options, bytes) = (
-        code(&*split.options),
-        Amount(facts.gradient_bytes.unwrap_or(0)),
-    );
     let exchange = match facts.is_training {
-        true => format!(", beside the time to exchange {bytes} of gradients in each step"),
+        true => format!(
+            ", beside the time to exchange {} of gradients in each step",
+            Amount(facts.gradient_bytes.unwrap_or(0))
+        ),
         false => String::new(),
     };
     Some(format!(
-        "{replicas} on {ipus} each {time}{exchange} ({options})"
+        "{} on {} each {time}{exchange} ({})",
+        counted(split.replicas, "replica"),
+        counted(u64::from(split.ipus) / split.replicas.max(1), "IPU"),
+        code(&*split.options)
     ))
 }
 
 /// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
 /// and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    match alternative.fits {
-        true => needing(alternative, " it fits:"),
-        false => needing(alternative, " it does not fit:"),
-    }
+    let fits = if alternative.fits {
+        "fits"
+    } else {
+        "does not fit"
+    };
+    needing(alternative, &format!(" it {fits}:"))
 }
 
 /// Says how many bytes the best split with other options needs on its fullest tile, and how long a
 /// step takes. `verdict` is put in after the options.
 pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
-    let options = code(&*alternative.options);
-    let (split, bytes) = (
-        stages(&alternative.stages),
-        Amount(alternative.fullest_tile_bytes),
-    );
-    let change = in_parentheses(alternative.change);
-    let time = time(alternative).unwrap_or_default();
     let state = match alternative.state {
         StatePlace::OnChip => String::new(),
         _ if alternative.options.contains("--optimizer-state") => String::new(),
         state => format!(" and optimizer state {state}"),
     };
     format!(
-        "with {options}{state}{verdict} the best split {split} needs {bytes} {change} on its fullest \
-         tile{time}"
+        "with {}{state}{verdict} the best split {} needs {} {} on its fullest tile{}",
+        code(&*alternative.options),
+        stages(&alternative.stages),
+        Amount(alternative.fullest_tile_bytes),
+        in_parentheses(alternative.change),
+        time(alternative).unwrap_or_default()
     )
 }
 
@@ -256,12 +255,12 @@ pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
 fn time(alternative: &BestSplit) -> Option<String> {
     let step = alternative.step.as_ref().filter(|_| alternative.fits)?;
     let time = three_digits(step.milliseconds?);
-    let bytes = step.streamed_bytes;
-    let streamed = bytes.filter(|_| step.streaming_is_counted == Some(false));
-    let streamed = streamed.map_or(String::new(), |bytes| {
-        let bytes = Amount(bytes);
-        format!(" and the time to load and store {bytes} outside the IPUs")
-    });
+    let streamed = match (step.streamed_bytes.map(Amount), step.streaming_is_counted) {
+        (Some(bytes), Some(false)) => {
+            format!(" and the time to load and store {bytes} outside the IPUs")
+        }
+        _ => String::new(),
+    };
     let batches = counted(step.micro_batches, "micro-batch");
     Some(format!(
         ", and a step of {batches} takes {time} ms{streamed}"
@@ -271,20 +270,18 @@ fn time(alternative: &BestSplit) -> Option<String> {
 /// Says how long a step of the split takes, and what makes it up. Empty if the split does not fit
 /// or has no cycles.
 pub fn step(report: &Report) -> Vec<String> {
-    let fits = report.split.as_ref().is_some_and(|split| split.fits);
-    let Some(step) = report.step.as_ref().filter(|_| fits) else {
+    let (Some(split), Some(step)) = (report.fitting_split(), &report.step) else {
         return Vec::new();
     };
-    let mut lines = vec![time_of_step(step)];
-    let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
-    let schedule = report
-        .pipeline
-        .as_ref()
-        .map(|facts| facts.pipeline.schedule);
-    lines.extend((stages > 1).then(|| made_up_of(step, schedule == Some(Schedule::Sequential))));
-    lines.extend(streaming(step));
-    lines.extend(with_replicas(report).filter(|_| report.plan.is_none()));
-    lines
+    let schedule = report.pipeline.as_ref().map(|facts| facts.pipeline.schedule);
+    let is_sequential = schedule == Some(Schedule::Sequential);
+    let lines = [
+        Some(time_of_step(step)),
+        (split.stages.len() > 1).then(|| made_up_of(step, is_sequential)),
+        streaming(step),
+        with_replicas(report).filter(|_| report.plan.is_none()),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 fn time_of_step(step: &StepFacts) -> String {
@@ -315,8 +312,6 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
         let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
         format!("{share:.1} %")
     };
-    let slowest = Count(step.slowest_stage.into());
-    let (efficiency, ramps) = (step.efficiency * 100.0, share(step.ramp_cycles));
     let copies = match step.copy_cycles {
         Some(copies) if copies == 0 || copies.saturating_mul(1000) < step.cycles => String::new(),
         Some(copies) => format!(", copies between IPUs {}", share(copies)),
@@ -328,12 +323,15 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
         0 => String::new(),
         update => format!(", the update {}", share(update)),
     };
+    let slowest = Count(step.slowest_stage.into());
     let stages = if is_sequential {
         "one stage works at a time".to_string()
     } else {
         format!(
-            "a pipeline that is always full would take {efficiency:.1} % of the step, filling and \
-             draining take {ramps}"
+            "a pipeline that is always full would take {:.1} % of the step, filling and draining take \
+             {}",
+            step.efficiency * 100.0,
+            share(step.ramp_cycles)
         )
     };
     format!("stage {slowest} is the slowest; {stages}{copies}{update}")
@@ -343,14 +341,12 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
 /// that; `None` if all optimizer state is on the chip.
 fn streaming(step: &StepFacts) -> Option<String> {
     let bytes = Amount(step.streamed_bytes?);
-    let (includes, give) = match step.streaming_is_counted {
-        Some(true) => ("includes", String::new()),
-        _ => (
-            "does not include",
-            format!(": give {}", code("--streaming-bandwidth")),
+    let time = format!("the time to load and store {bytes} outside the IPUs");
+    Some(match step.streaming_is_counted {
+        Some(true) => format!("this includes {time}"),
+        _ => format!(
+            "this does not include {time}: give {}",
+            code("--streaming-bandwidth")
         ),
-    };
-    Some(format!(
-        "this {includes} the time to load and store {bytes} outside the IPUs{give}"
-    ))
+    })
 }

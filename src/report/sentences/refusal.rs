@@ -2,7 +2,9 @@
 
 use super::other_split;
 use super::pipeline::needing;
-use crate::report::phrases::{Amount, Bytes, Phrase, code, layers, name, stages, with_commas};
+use crate::report::phrases::{
+    Amount, Bytes, Phrase, at_step, code, layers, name, stages, with_commas,
+};
 use crate::report::step::three_digits;
 use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
@@ -41,52 +43,46 @@ fn too_few(refusal: &Refusal, needed: u32) -> String {
         1 => ("is", ""),
         _ => ("are", ", each by itself, and meet only at their ends"),
     };
-    let stages = counted(needed, "stage");
-    let ranges = counted(refusal.ranges.len(), "range");
-    let limit = Amount(refusal.limit);
     format!(
-        "these layers need at least {stages} in this pipeline: {ranges} of layers {are} over the \
-         limit of {limit}{end}"
+        "these layers need at least {} in this pipeline: {} of layers {are} over the limit of {}{end}",
+        counted(needed, "stage"),
+        counted(refusal.ranges.len(), "range"),
+        Amount(refusal.limit)
     )
 }
 
 fn over_limit(range: &OverLimit) -> String {
     let (own, bytes, tile) = (layers(&range.layers), Amount(range.bytes), range.tile);
-    let step = range.step.map(|step| format!(" at step {step}"));
-    format!("{own}: {bytes} on tile {tile}{}", step.unwrap_or_default())
+    format!("{own}: {bytes} on tile {tile}{}", at_step(range.step))
 }
 
 /// Returns the ways to make the model fit if no split does, one sentence for each, with the option
 /// to type: other pipelines, more IPUs, more memory, or dropped constraints. Each is the answer to
 /// the request with this option.
 pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
-    let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);
-    let mut lines: Vec<String> = others()
-        .filter(|other| other.fits)
-        .map(other_split)
-        .collect();
+    let others = report.pipeline.iter().flat_map(|own| &own.alternatives);
+    let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
+    let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal));
     // A tile cannot have more memory than the target. Beyond that, the bytes over the limit say
     // enough.
     let target = report.provenance.target.bytes_per_tile;
-    let memory = refusal
-        .smallest_tile_memory
-        .filter(|&bytes| bytes <= target);
-    if let (Some(memory), Some(split)) = (memory, &refusal.with_memory) {
-        let ipus = counted(split.ipus, "IPU");
-        let (memory, option) = (Amount(memory), code(&*split.options));
+    if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
+        && memory <= target
+    {
         lines.push(format!(
-            "with {memory} on each tile it would fit on {ipus} ({option})"
+            "with {} on each tile it would fit on {} ({})",
+            Amount(memory),
+            counted(split.ipus, "IPU"),
+            code(&*split.options)
         ));
     }
+    let relaxed = refusal.relaxations.iter();
     lines.extend(
-        refusal
-            .relaxations
-            .iter()
-            .map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
+        relaxed.map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
     );
     lines.extend(passed_on(report, refusal));
-    lines.extend(others().filter(|other| !other.fits).map(other_split));
+    lines.extend(others.into_iter().map(other_split));
     lines
 }
 
@@ -117,11 +113,8 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
         let tried = counted(refusal.ipus_tried?, "IPU");
         return Some(format!("it does not fit on up to {tried} either"));
     };
-    let needed = counted(split.ipus, "IPU");
-    Some(format!(
-        "at least {needed} are needed; {}",
-        needing(split, "")
-    ))
+    let (needed, needing) = (counted(split.ipus, "IPU"), needing(split, ""));
+    Some(format!("at least {needed} are needed; {needing}"))
 }
 
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
@@ -129,28 +122,28 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
 pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
-    let (own, bytes, tile) = (layers(&stage.layers), Amount(stage.bytes), stage.tile);
-    let (limit, largest) = (Bytes(stage.limit), largest(report, refusal));
     Some(format!(
-        "the most memory is missing in {own}: {bytes} of {limit} on tile {tile}{largest}"
+        "the most memory is missing in {}: {} of {} on tile {}{}",
+        layers(&stage.layers),
+        Amount(stage.bytes),
+        Bytes(stage.limit),
+        stage.tile,
+        largest(report, refusal)
     ))
 }
 
 /// Lists changes of the model that free memory on the tile that exceeds its limit most. Empty if a
 /// split fits.
 pub fn advice(report: &Report) -> Vec<String> {
-    let refusal = report.refusal.iter();
-    refusal
-        .flat_map(|refusal| &refusal.advice)
-        .map(frees)
-        .collect()
+    let all = report.refusal.iter().flat_map(|refusal| &refusal.advice);
+    all.map(frees).collect()
 }
 
 /// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
 /// says how to see them.
 fn largest(report: &Report, refusal: &Refusal) -> String {
     let all = refusal.largest_variables.iter();
-    let all = all.map(|variable| format!("{} {}", name(&variable.name), Amount(variable.bytes)));
+    let all = all.map(|own| format!("{} {}", name(&own.name), Amount(own.bytes)));
     match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),
@@ -163,16 +156,12 @@ fn frees(advice: &Advice) -> String {
     let bytes = Amount(advice.frees);
     match advice.change {
         Change::SerializedWeight => {
-            let weight = name(advice.weight.as_deref().unwrap_or_default());
-            let [poptorch, option, over_ipus] = [
-                "poptorch.serializedMatMul",
-                "embedding_serialization_factor",
-                "serialized_embedding_splits_per_ipu",
-            ]
-            .map(code);
             format!(
-                "the operations of {weight} in two parts ({poptorch}, {option}; over IPUs \
-                 {over_ipus}) free at most {bytes}"
+                "the operations of {} in two parts ({}, {}; over IPUs {}) free at most {bytes}",
+                name(advice.weight.as_deref().unwrap_or_default()),
+                code("poptorch.serializedMatMul"),
+                code("embedding_serialization_factor"),
+                code("serialized_embedding_splits_per_ipu")
             )
         }
         Change::MemoryProportion => {
@@ -190,11 +179,7 @@ fn frees(advice: &Advice) -> String {
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
         |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
-    let RelaxationFacts {
-        constraints,
-        weights,
-        ..
-    } = relaxation;
+    let (constraints, weights) = (&relaxation.constraints, &relaxation.weights);
     let without = format!("without {}", list(constraints));
     let untied = format!("with {} untied ({})", list(weights), code("--untie"));
     match (constraints.is_empty(), weights.is_empty()) {
@@ -212,24 +197,23 @@ pub fn given(report: &Report) -> Option<String> {
         true => "",
         false => ", which does not fit either,",
     };
-    let own = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
-    let [best, own] = [given.best.fullest_tile_bytes, own].map(Amount);
-    let (stages, times) = (stages(&given.best.stages), times_of_both(report, given));
     Some(format!(
-        "the best split{fits} is {stages} with {best} on the fullest tile; yours has {own}{times}"
+        "the best split{fits} is {} with {} on the fullest tile; yours has {}{}",
+        stages(&given.best.stages),
+        Amount(given.best.fullest_tile_bytes),
+        Amount(split.peak()),
+        times_of_both(report, given)
     ))
 }
 
 /// Says how long a step takes with the best split and with the given split; empty if either time is
 /// unknown.
 fn times_of_both(report: &Report, given: &GivenSplit) -> String {
-    let own = report.step.as_ref().and_then(|step| step.milliseconds);
-    let best = given.best.step.as_ref();
-    let times = best.and_then(|step| step.milliseconds).zip(own);
-    times.map_or(String::new(), |(best, own)| {
-        let [best, own] = [best, own].map(three_digits);
-        format!("; a step takes {best} ms, and {own} ms with yours")
-    })
+    let steps = [&given.best.step, &report.step];
+    match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {
+        [Some(best), Some(own)] => format!("; a step takes {best} ms, and {own} ms with yours"),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
