@@ -34,8 +34,7 @@ pub struct FitInputs<'a> {
 impl Report {
     /// Makes the report on a recorded compilation, which has no layers, split or search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
-        let fit = inputs.fit();
-        let profile = inputs.profile;
+        let (fit, profile) = (inputs.fit(), inputs.profile);
         let (tiles, categories) = (&profile.tiles, &profile.categories);
         let memory = RecordedMemory::new(fit.limit, tiles, categories, inputs.detail, None);
         Self {
@@ -79,31 +78,20 @@ impl FitInputs<'_> {
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
-        let limit = self
-            .limits
-            .get(place)
-            .or(self.limits.first())
-            .copied()
-            .unwrap_or(0);
+        let limit = self.limits.get(place).or(self.limits.first());
+        let limit = limit.copied().unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
-        let tiles_over = range
-            .clone()
-            .filter(|&tile| self.is_over(tile, limit))
-            .count() as u32;
+        let over = range.clone().filter(|&tile| self.is_over(tile, limit));
+        let tiles_over = over.count() as u32;
         let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
         let category = |category| CategoryBytes::new(category, range.clone(), tile);
+        let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
         IpuFit {
             ipu,
             fits: tiles_over == 0,
-            layers: self.layers.map(|layers| {
-                layers
-                    .names_on(ipu)
-                    .into_iter()
-                    .map(|name| Some(name.into()))
-                    .collect()
-            }),
+            layers: layers.map(|names| names.map(|name| Some(name.into())).collect()),
             total: totals().sum(),
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
@@ -120,10 +108,8 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
         let recorded = &profile.tiles[tile as usize];
-        let live = profile
-            .variables
-            .as_ref()
-            .map(|sums| (sums, &sums.tiles[ipu as usize]));
+        let variables = profile.variables.as_ref();
+        let live = variables.map(|sums| (sums, &sums.tiles[ipu as usize]));
         RecordedTileFacts {
             tile,
             tile_of_ipu: tile % profile.ipus.tiles_per_ipu,
@@ -161,16 +147,17 @@ impl FitInputs<'_> {
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;
-        let tiles = &profile.tiles[profile.ipus.tiles(ipu)];
-        let recorded = &live.ipus[ipu as usize];
+        let tiles = profile.tiles[profile.ipus.tiles(ipu)].iter();
+        let mut points = live.ipus[ipu as usize].clone();
         // A curve begins at step 0, but recorded points begin at the first change.
-        let starts_later = recorded.first().is_some_and(|&(step, _)| step > 0);
-        let start = starts_later.then_some((0, 0));
+        if points.first().is_some_and(|&(step, _)| step > 0) {
+            points.insert(0, (0, 0));
+        }
         let curve = LiveCurve {
             window: (0, live.steps.saturating_sub(1)),
             fixed: 0,
-            always_live: tiles.iter().map(|tile| tile.always_live).sum(),
-            points: start.into_iter().chain(recorded.iter().copied()).collect(),
+            always_live: tiles.map(|tile| tile.always_live).sum(),
+            points,
         };
         let max_points = MAX_POINTS / profile.ipus.count.max(1) as usize;
         Some(Curve::new(&curve, max_points))

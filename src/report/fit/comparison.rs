@@ -29,41 +29,32 @@ impl FitComparison {
     /// # Errors
     /// When the prediction has no split, or a split without stages.
     pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, FitComparisonError> {
-        let split = prediction
-            .split
-            .as_ref()
-            .ok_or(FitComparisonError::NoSplit)?;
+        let split = prediction.split.as_ref();
+        let split = split.ok_or(FitComparisonError::NoSplit)?;
         if split.stages.is_empty() {
             return Err(FitComparisonError::NoStages);
         }
         let ipus = fit.of_replica();
         let matched = MatchedStages::new(&split.stages, ipus);
-        let adds_accumulators = prediction
-            .pipeline
-            .as_ref()
-            .is_some_and(|pipeline| !pipeline.recording.accumulates);
+        let pipeline = prediction.pipeline.as_ref();
+        let adds_accumulators = pipeline.is_some_and(|own| !own.recording.accumulates);
         // Only these parts are distinguished from other variables on both sides: accumulators that
         // the profile of one IPU has are among its variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
-        let stages: Vec<_> = matched
-            .pairs
-            .iter()
+        let pairs = matched.pairs.iter();
+        let stages: Vec<_> = pairs
             .map(|(stage, ipu)| StageComparison::new(stage, ipu, shared))
             .collect();
         let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
-        let reserve = stages
-            .iter()
-            .map(|stage| stage.reserve)
-            .max()
-            .filter(|_| cut_elsewhere.is_none());
+        let reserve = stages.iter().map(|stage| stage.reserve).max();
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
             matched_by: matched.by,
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
+            reserve: reserve.filter(|_| cut_elsewhere.is_none()),
             cut_elsewhere,
-            reserve,
             stages,
         })
     }
@@ -125,31 +116,23 @@ impl StageComparison {
     /// tie. `None` if the fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
-        let off = self
-            .parts()
+        self.parts()
             .rev()
-            .filter(|part| part.difference != 0 && part.difference.signum() == sign);
-        off.max_by_key(|part| part.difference.unsigned_abs())
+            .filter(|part| sign != 0 && part.difference.signum() == sign)
+            .max_by_key(|part| part.difference.unsigned_abs())
     }
 }
 
 /// Returns the number of layers of a stage that run on an IPU, by the names of the layers; In and
 /// Out do not count.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
-    let layers = named_layers(ipu);
-    stage
-        .named_layers()
-        .filter(|layer| layers.contains(layer))
-        .count()
+    let (layers, own) = (named_layers(ipu), stage.named_layers());
+    own.filter(|layer| layers.contains(layer)).count()
 }
 
 fn named_layers(ipu: &IpuFit) -> Vec<&str> {
-    ipu.layers
-        .iter()
-        .flatten()
-        .flatten()
-        .map(String::as_str)
-        .collect()
+    let layers = ipu.layers.iter().flatten().flatten();
+    layers.map(String::as_str).collect()
 }
 
 /// The stages of a prediction, in order, each with the IPU that runs it. Stages for which no IPU is
@@ -166,30 +149,23 @@ impl<'a> MatchedStages<'a> {
     fn new(stages: &'a [Stage], ipus: &'a [IpuFit]) -> Self {
         let mut left: Vec<&IpuFit> = ipus.iter().collect();
         let by_layers = stages.iter().map(|stage| {
-            let best = left
-                .iter()
-                .enumerate()
-                .rev()
-                .map(|(place, ipu)| (place, common(stage, ipu)))
-                .max_by_key(|&(_, layers)| layers);
-            let (place, _) = best.filter(|&(_, layers)| layers > 0)?;
-            Some(left.remove(place))
+            let common = |&place: &usize| common(stage, left[place]);
+            let best = (0..left.len()).rev().max_by_key(common);
+            best.filter(|place| common(place) > 0)
+                .map(|place| left.remove(place))
         });
         let by_layers: Vec<Option<&IpuFit>> = by_layers.collect();
-        let by = by_layers
-            .iter()
-            .flatten()
-            .next()
-            .map_or(MatchedBy::Order, |_| MatchedBy::Layers);
+        let by = match by_layers.iter().any(Option::is_some) {
+            true => MatchedBy::Layers,
+            false => MatchedBy::Order,
+        };
         let mut left = left.into_iter();
         let pairs = stages
             .iter()
             .zip(by_layers)
-            .filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
-        Self {
-            pairs: pairs.collect(),
-            by,
-        }
+            .filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)))
+            .collect();
+        Self { pairs, by }
     }
 }
 
@@ -207,12 +183,8 @@ fn cut_elsewhere(
         recorded.sort_unstable();
         matched.by == MatchedBy::Layers && predicted != recorded
     };
-    let stages = matched
-        .pairs
-        .iter()
-        .filter(differs)
-        .map(|(stage, _)| stage.stage);
-    let stages: Vec<u32> = stages.collect();
+    let differing = matched.pairs.iter().filter(differs);
+    let stages: Vec<u32> = differing.map(|(stage, _)| stage.stage).collect();
     let has_other_count = ipus.len() != split.stages.len();
     (has_other_count || !stages.is_empty()).then(|| CutElsewhere {
         ipus: has_other_count.then_some(ipus.len() as u32),

@@ -319,20 +319,19 @@ impl TileParts {
     /// only a prediction distinguishes, such as transfer buffers, count as variables.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
-        let of_overhead = tile.overhead_code.unwrap_or_default();
-        let overhead = parts.overhead.saturating_sub(of_overhead.total());
+        let code = tile.overhead_code.unwrap_or_default();
+        let overhead = parts.overhead.saturating_sub(code.total());
         let of_pipeline = sum(&[parts.waiting, parts.passing, parts.state]);
         Self {
             variables: sum(&[parts.variables, of_pipeline, overhead]),
             stash: parts.stash,
             accumulators: parts.accumulators,
-            vertex_code: sum(&[parts.vertex_code, of_overhead.vertex_code]),
-            vertex_state: sum(&[parts.vertex_state, of_overhead.vertex_state]),
-            exchange_code: sum(&[parts.exchange_code, of_overhead.exchange_code]),
-            control_code: sum(&[parts.control_code, of_overhead.control_code]),
-            host_exchange_code: of_overhead.host_exchange_code,
-            global_exchange_code: of_overhead.global_exchange_code,
+            vertex_code: sum(&[parts.vertex_code, code.vertex_code]),
+            vertex_state: sum(&[parts.vertex_state, code.vertex_state]),
+            exchange_code: sum(&[parts.exchange_code, code.exchange_code]),
+            control_code: sum(&[parts.control_code, code.control_code]),
             gaps: parts.gaps,
+            ..code
         }
     }
 

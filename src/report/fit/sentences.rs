@@ -27,14 +27,14 @@ pub fn lines(fit: &Fit) -> Vec<String> {
         lines.extend(fit.nearest_to_limit().map(nearest));
     }
     if fit.replicas > 1 {
-        let replicas = fit.replicas;
-        let listed = if fit.listed_replicas > 1 {
-            "all"
-        } else {
-            "one"
-        };
         lines.push(format!(
-            "compiled for {replicas} identical replicas; the profile lists {listed} of them"
+            "compiled for {} identical replicas; the profile lists {} of them",
+            fit.replicas,
+            if fit.listed_replicas > 1 {
+                "all"
+            } else {
+                "one"
+            }
         ));
     }
     if fit.variables.is_none() {
@@ -48,7 +48,7 @@ pub fn lines(fit: &Fit) -> Vec<String> {
 }
 
 fn over(ipu: &IpuFit) -> String {
-    let (number, tile) = (ipu.ipu, &ipu.fullest_tile);
+    let tile = &ipu.fullest_tile;
     let by = match tile.bytes.saturating_sub(tile.limit) {
         0 => String::new(),
         over => format!(", {} over the limit", Bytes(over)),
@@ -57,31 +57,30 @@ fn over(ipu: &IpuFit) -> String {
         0 => String::new(),
         bytes => format!(", with {} beyond the memory of their tiles", Amount(bytes)),
     };
-    let tiles = if ipu.tiles_over == 1 {
-        "tile is"
-    } else {
-        "tiles are"
-    };
-    let over = Count(ipu.tiles_over.into());
-    let (bytes, limit, tile) = (
+    format!(
+        "IPU {} does not fit: tile {} has {}{by} of {}; {} {} over{beyond}",
+        ipu.ipu,
+        Count(tile.tile.into()),
         Amount(tile.bytes),
         Bytes(tile.limit),
-        Count(tile.tile.into()),
-    );
-    format!(
-        "IPU {number} does not fit: tile {tile} has {bytes}{by} of {limit}; {over} {tiles} \
-         over{beyond}"
+        Count(ipu.tiles_over.into()),
+        if ipu.tiles_over == 1 {
+            "tile is"
+        } else {
+            "tiles are"
+        }
     )
 }
 
 fn nearest(ipu: &IpuFit) -> String {
-    let (number, tile) = (ipu.ipu, &ipu.fullest_tile);
-    let (bytes, limit, tile) = (
-        Amount(tile.bytes),
-        Bytes(tile.limit),
+    let tile = &ipu.fullest_tile;
+    format!(
+        "IPU {} is nearest to the limit: tile {} has {} of {}",
+        ipu.ipu,
         Count(tile.tile.into()),
-    );
-    format!("IPU {number} is nearest to the limit: tile {tile} has {bytes} of {limit}")
+        Amount(tile.bytes),
+        Bytes(tile.limit)
+    )
 }
 
 /// Says how stages and IPUs were matched, and where the pipeline was cut elsewhere than predicted.
@@ -102,12 +101,12 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     }
     lines.extend(comparison.stages.iter().map(stage));
     lines.extend(comparison.nearest_to_limit().map(|nearest| {
-        let (stage, bytes) = (nearest.stage, Amount(nearest.free.unsigned_abs()));
         let are = if nearest.free < 0 {
             "over it"
         } else {
             "are free"
         };
+        let (stage, bytes) = (nearest.stage, Amount(nearest.free.unsigned_abs()));
         format!("stage {stage} is nearest to its limit: {bytes} {are}")
     }));
     lines.extend(comparison.reserve.map(reserve));
@@ -117,14 +116,14 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
 /// Says that the prediction would have covered every stage with `--reserve` of `bytes`.
 fn reserve(bytes: u64) -> String {
     match bytes {
-        0 => {
-            let option = code("--reserve");
-            format!("the prediction was enough for every stage: no {option} was needed")
-        }
-        _ => {
-            let option = code(format!("--reserve {bytes}"));
-            format!("with {option} the prediction would have been enough for every stage")
-        }
+        0 => format!(
+            "the prediction was enough for every stage: no {} was needed",
+            code("--reserve")
+        ),
+        _ => format!(
+            "with {} the prediction would have been enough for every stage",
+            code(format!("--reserve {bytes}"))
+        ),
     }
 }
 
@@ -135,14 +134,14 @@ fn stage(stage: &StageComparison) -> String {
     if stage.difference == 0 {
         return on + ": as predicted";
     }
-    let share = signed_share(stage.difference, stage.predicted);
     let worst = stage.worst_part().map_or(String::new(), |part| {
         let by = more_or_less(part.difference);
         format!(", most of all {}: {by}", part.name)
     });
     format!(
-        "{on}: {} than predicted ({share}){worst}",
-        more_or_less(stage.difference)
+        "{on}: {} than predicted ({}){worst}",
+        more_or_less(stage.difference),
+        signed_share(stage.difference, stage.predicted)
     )
 }
 
@@ -168,9 +167,10 @@ fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
         [] => String::new(),
         recorded => format!("; the IPUs have the layers {}", stages(recorded)),
     };
-    let [per_ipu, check] = ["--layers-per-ipu", "--splits"].map(code);
     format!(
         "the pipeline was cut elsewhere than predicted: {other}{recorded} (predict the split that \
-         was compiled, with {per_ipu} or {check}, and compare with that)"
+         was compiled, with {} or {}, and compare with that)",
+        code("--layers-per-ipu"),
+        code("--splits")
     )
 }
