@@ -84,7 +84,7 @@ impl Inputs<'_> {
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole
             .zip(at_steps)
-            .and_then(|(whole, tiles)| whole.chosen(&lists, &tiles));
+            .map(|(whole, tiles)| whole.chosen(&lists, &tiles));
         let on_tiles = TileVariables::find(&lists, &tiles);
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())

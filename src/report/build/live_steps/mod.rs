@@ -7,7 +7,7 @@ use crate::memory::{LiveCurve, LiveCurves};
 use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::liveness::thin;
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
-use spans::{BytesBySteps, Spans};
+use spans::{BytesBySteps, spans};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -48,27 +48,18 @@ pub struct FullestTileOfModel<'a> {
 /// the fullest tile and on the other listed tiles.
 pub struct ChosenSteps<'a> {
     model: FullestTileOfModel<'a>,
+    lists: &'a TileLists<'a>,
     steps: Vec<u32>,
-    spans: Spans,
-    fullest: PageTile,
-    others: Vec<PageTile>,
-}
-
-/// The variables of one tile of a page.
-struct PageTile {
-    tile: u32,
-    /// All variables on the tile that are ever live, the largest first.
-    variables: Vec<TileVariable>,
-    /// The variables of the tile that the page lists by name, the largest first.
-    listed: Vec<TileVariable>,
+    /// The listed tiles, the fullest one first, each with the variables that the page lists by
+    /// name, the largest first.
+    tiles: Vec<(u32, Vec<TileVariable>)>,
 }
 
 impl ChosenSteps<'_> {
     /// Returns the listed variables, whose names must be looked up: those of the fullest tile
     /// first, then tile by tile.
     pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
-        let tiles = [&self.fullest].into_iter().chain(&self.others);
-        tiles.flat_map(|tile| &tile.listed)
+        self.tiles.iter().flat_map(|(_, listed)| listed)
     }
 
     /// Computes the live bytes of each listed tile at the chosen steps, by variable, category and
@@ -78,31 +69,32 @@ impl ChosenSteps<'_> {
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
         let moving = |&step: &u32| self.model.curves.all_tiles.moving(step);
         let mut room = MAX_SUMS;
-        let mut at_steps = |of_tile| {
-            let mut live = self.tile_at_steps(lookup.category_names(), of_tile, names);
+        let mut tiles = self.tiles.iter().map(|(tile, listed)| {
+            let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
             let sums = live.layers.len() * self.steps.len();
-            if of_tile.tile != self.model.tile && sums > room {
+            if *tile != self.model.tile && sums > room {
                 live.layers.clear();
             }
-            room -= sums.min(room);
+            room = room.saturating_sub(sums);
             live
-        };
+        });
         LiveSteps {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
             not_always_live: self.steps.iter().map(moving).collect(),
             steps: self.steps.clone(),
-            fullest: at_steps(&self.fullest),
-            others: self.others.iter().map(at_steps).collect(),
+            fullest: tiles.next().unwrap_or_default(),
+            others: tiles.collect(),
         }
     }
 
-    /// Computes the live bytes of the tile `of_tile` at each chosen step: the total, and the bytes
-    /// by category, whose names are `categories`, and by layer.
+    /// Computes the live bytes of `tile` at each chosen step: the total, and the bytes by category,
+    /// whose names are `categories`, and by layer. `listed` are the variables to list by name.
     fn tile_at_steps(
         &self,
         categories: &[String],
-        of_tile: &PageTile,
+        tile: u32,
+        listed: &[TileVariable],
         names: &FetchedNames<'_>,
     ) -> TileAtSteps {
         let inputs = self.model.inputs;
@@ -111,57 +103,53 @@ impl ChosenSteps<'_> {
         let mut by_category = vec![none.clone(); categories.len()];
         let mut by_layer = vec![none; inputs.placement.positions.len()];
         let mut always_live = 0;
-        for variable in &of_tile.variables {
-            let spans = self.spans.of(variable);
-            counts.add(spans, 1);
-            bytes.add(spans, variable.bytes);
-            by_category[usize::from(variable.category)].add(spans, variable.bytes);
+        for variable in self.lists.of(tile) {
+            let spans = self.model.spans(&variable, &self.steps);
+            counts.add(&spans, 1);
+            bytes.add(&spans, variable.bytes);
+            by_category[usize::from(variable.category)].add(&spans, variable.bytes);
             for &layer in inputs.memory.layers_of(variable.set) {
-                by_layer[layer as usize].add(spans, variable.bytes);
+                by_layer[layer as usize].add(&spans, variable.bytes);
             }
             if inputs.model.classes.is_always_live(variable.class) {
                 always_live += variable.bytes;
             }
         }
-        let categories = categories
-            .iter()
-            .zip(by_category)
-            .map(|(name, sums)| CategoryAtSteps {
-                name: name.clone(),
-                bytes: sums.by_step(),
-            });
         let highest = |category: &CategoryAtSteps| category.bytes.iter().max().copied();
-        let mut categories: Vec<_> = categories.filter(|own| highest(own) > Some(0)).collect();
-        categories.sort_by_key(|category| Reverse(highest(category)));
-        let layers = by_layer
-            .into_iter()
-            .enumerate()
-            .map(|(position, sums)| LayerAtSteps {
-                name: inputs.name(position),
+        let names_and_sums = categories.iter().cloned().zip(by_category);
+        let mut categories: Vec<_> = names_and_sums
+            .map(|(name, sums)| CategoryAtSteps {
+                name,
                 bytes: sums.by_step(),
-            });
-        let variables = of_tile.listed.iter();
+            })
+            .filter(|category| highest(category) > Some(0))
+            .collect();
+        categories.sort_by_key(|category| Reverse(highest(category)));
+        let layers = by_layer.into_iter().enumerate();
+        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
+            name: inputs.name(position),
+            bytes: sums.by_step(),
+        };
         TileAtSteps {
-            tile: of_tile.tile,
+            tile,
             counts: counts.by_step(),
             bytes: bytes.by_step(),
             always_live,
             categories,
-            layers: layers.collect(),
-            variables: variables.map(|own| self.variable(own, names)).collect(),
+            layers: layers.map(layer).collect(),
+            variables: listed.iter().map(|own| self.variable(own, names)).collect(),
         }
     }
 
     /// Returns a listed variable with its name and the chosen steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
         let inputs = self.model.inputs;
-        let spans = self.spans.of(variable).iter();
+        let spans = self.model.spans(variable, &self.steps).into_iter();
+        let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
             variable: inputs.live_variable(&names.of(variable)),
             is_always_live: inputs.model.classes.is_always_live(variable.class),
-            live: spans
-                .map(|&(from, to)| (self.steps[from], self.steps[to - 1]))
-                .collect(),
+            live: steps.collect(),
         }
     }
 
@@ -190,42 +178,36 @@ impl<'a> FullestTileOfModel<'a> {
         tiles
     }
 
-    /// Chooses the steps to draw, fewer if too many variables would be listed, and collects the
-    /// variables of `tiles` from `lists`. The first of `tiles` is the fullest one; `None` if there
-    /// are none.
-    pub fn chosen(self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps<'a>> {
-        let variables: Vec<Vec<TileVariable>> =
-            tiles.iter().map(|&tile| lists.of(tile).collect()).collect();
-        let classes = &self.inputs.model.classes;
+    /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables of
+    /// `tiles` to list, which are in `lists`. The first of `tiles` is the fullest one.
+    pub fn chosen(self, lists: &'a TileLists<'a>, tiles: &[u32]) -> ChosenSteps<'a> {
+        let listed = |tile, steps: &[u32]| self.listed(lists.of(tile), steps);
         let mut max_steps = MAX_STEPS;
-        let (steps, spans) = loop {
-            let steps = self.steps(max_steps);
-            let spans = Spans::new(classes, &steps, variables.iter().flatten());
-            let listed = self.listed(variables.first()?, &spans);
-            if listed.len() <= MAX_LISTED || max_steps <= MIN_STEPS {
-                break (steps, spans);
-            }
+        let mut steps = self.steps(max_steps);
+        while max_steps > MIN_STEPS && listed(self.tile, &steps).len() > MAX_LISTED {
             max_steps /= 2;
-        };
+            steps = self.steps(max_steps);
+        }
         let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
-        let mut of_tiles = tiles.iter().zip(variables).map(|(&tile, variables)| {
-            let mut listed = self.listed(&variables, &spans);
+        let tiles = tiles.iter().map(|&tile| {
+            let mut listed = listed(tile, &steps);
             if tile != self.tile {
                 listed.truncate(max_of_others);
             }
-            PageTile {
-                tile,
-                variables,
-                listed,
-            }
+            (tile, listed)
         });
-        Some(ChosenSteps {
-            fullest: of_tiles.next()?,
-            others: of_tiles.collect(),
+        ChosenSteps {
+            tiles: tiles.collect(),
             model: self,
+            lists,
             steps,
-            spans,
-        })
+        }
+    }
+
+    /// Returns the chosen steps at which a variable is live, as half-open ranges of indices in
+    /// `steps`.
+    fn spans(&self, variable: &TileVariable, steps: &[u32]) -> Vec<(usize, usize)> {
+        spans(self.inputs.model.classes.ranges(variable.class), steps)
     }
 
     /// Chooses at most `max_steps` steps to draw, ascending: first the steps of peaks, both ends of
@@ -238,8 +220,9 @@ impl<'a> FullestTileOfModel<'a> {
             .chain(self.stages.iter().flatten().map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
             .collect();
-        let turn = self.inputs.model.backward_start.into_iter();
-        chosen.extend(turn.flat_map(|first| [first.saturating_sub(1), first]));
+        if let Some(first) = self.inputs.model.backward_start {
+            chosen.extend([first.saturating_sub(1), first]);
+        }
         let spans = self.inputs.memory.layer_spans();
         // Take only some spans, so that half of the steps are left for extremes of the curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
@@ -258,13 +241,21 @@ impl<'a> FullestTileOfModel<'a> {
 
     /// Returns the variables of a tile to list by name, in the order of `variables`, which is from
     /// the largest: the first [`LARGEST_OF_STEP`] at each drawn step and of those that are always
-    /// live, and the first [`LARGEST_OF_LAYER`] of each layer. `spans` has the steps at which each
-    /// is live.
-    fn listed(&self, variables: &[TileVariable], spans: &Spans) -> Vec<TileVariable> {
-        let mut of_step = vec![0; spans.steps];
+    /// live, and the first [`LARGEST_OF_LAYER`] of each layer. Variables that are live at none of
+    /// the drawn `steps` are left out.
+    fn listed(
+        &self,
+        variables: impl Iterator<Item = TileVariable>,
+        steps: &[u32],
+    ) -> Vec<TileVariable> {
+        let mut of_step = vec![0; steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
         let mut always = 0;
-        let is_listed = |variable: &&TileVariable| {
+        let is_listed = |variable: &TileVariable| {
+            let spans = self.spans(variable, steps);
+            if spans.is_empty() {
+                return false;
+            }
             let mut is_large = false;
             let mut count = |so_far: &mut usize, limit: usize| {
                 is_large |= *so_far < limit;
@@ -274,7 +265,7 @@ impl<'a> FullestTileOfModel<'a> {
                 // Counted apart, so that they do not displace variables that come and go.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
-                let steps = spans.of(variable).iter().flat_map(|&(from, to)| from..to);
+                let steps = spans.into_iter().flat_map(|(from, to)| from..to);
                 steps.for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
             }
             for &layer in self.inputs.memory.layers_of(variable.set) {
@@ -282,12 +273,7 @@ impl<'a> FullestTileOfModel<'a> {
             }
             is_large
         };
-        variables
-            .iter()
-            .filter(|variable| !spans.of(variable).is_empty())
-            .filter(is_listed)
-            .copied()
-            .collect()
+        variables.filter(is_listed).collect()
     }
 }
 

@@ -1,44 +1,9 @@
 //! Chosen steps as indices of a list, and sums of bytes over these indices.
 
-use crate::model::TileVariable;
-use crate::profile::LiveClasses;
-use rustc_hash::FxHashMap;
-
-/// For each equivalence class of variables, the chosen steps at which it is live, as half-open
-/// ranges of indices in the list of chosen steps.
-pub struct Spans {
-    pub steps: usize,
-    by_class: FxHashMap<u32, Vec<(usize, usize)>>,
-}
-
-impl Spans {
-    pub fn new<'a>(
-        classes: &LiveClasses,
-        steps: &[u32],
-        variables: impl Iterator<Item = &'a TileVariable>,
-    ) -> Self {
-        let mut by_class = FxHashMap::default();
-        for variable in variables {
-            let new_spans = || spans(classes.ranges(variable.class), steps);
-            by_class.entry(variable.class).or_insert_with(new_spans);
-        }
-        Self {
-            steps: steps.len(),
-            by_class,
-        }
-    }
-
-    pub fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
-        self.by_class
-            .get(&variable.class)
-            .map_or(&[], Vec::as_slice)
-    }
-}
-
 /// Converts half-open `ranges` of steps, ascending and disjoint, to half-open ranges of indices in
 /// `steps`, which is ascending. Ranges are merged if no step of `steps` is between them, and
 /// dropped if they contain none.
-fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
+pub fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for &(from, to) in ranges {
