@@ -10,7 +10,7 @@ use crate::message::FileError;
 use crate::model::{LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable};
 use crate::profile::CodeKind;
 use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
-use crate::search::{Outcome, OverLimit};
+use crate::search::Outcome;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -58,33 +58,29 @@ impl Inputs<'_> {
         &self,
         lookup: Option<&ProfileLookup>,
     ) -> Result<NamedVariables, FileError> {
+        let saved = self.saved_variables();
         let Some(lookup) = lookup else {
-            return Ok(self.saved_variables());
+            return Ok(saved);
         };
-        let places = self.places();
         let is_page = self.detail >= Detail::Page;
-        let whole = self.peaks.whole(self).filter(|_| is_page);
-        let tiles = if is_page {
-            TileVariables::tiles(&self.model.recorded.tiles)
-        } else {
-            Default::default()
+        let tiles = match is_page {
+            true => TileVariables::tiles(&self.model.recorded.tiles),
+            false => Vec::new(),
         };
-        let stages = &self.peaks.tiles_of_stages;
-        let at_steps = whole.as_ref().map(|whole| whole.tiles(stages, &tiles));
+        let whole = self.peaks.whole(self, &tiles).filter(|_| is_page);
+        let places = self.places();
         let entirely = places
             .iter()
-            .map(|(place, _)| &place.tile)
-            .chain(at_steps.iter().flatten());
+            .map(|(place, _)| place.tile)
+            .chain(whole.iter().flat_map(|whole| whole.tiles.iter().copied()));
         let largest = tiles.iter().map(|&tile| (tile, MAX_OF_TILE));
-        let wanted = entirely.map(|&tile| (tile, usize::MAX)).chain(largest);
+        let wanted = entirely.map(|tile| (tile, usize::MAX)).chain(largest);
         let lists = lookup.on_tiles(&wanted.collect::<Vec<_>>());
 
         let live = places.par_iter();
         let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
         let stashed = self.stashed_variables(&lists);
-        let at_steps = whole
-            .zip(at_steps)
-            .map(|(whole, tiles)| whole.chosen(&lists, &tiles));
+        let at_steps = whole.map(|whole| whole.chosen(&lists));
         let on_tiles = TileVariables::find(&lists, &tiles);
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())
@@ -94,19 +90,26 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        let live = live.iter().map(|(live, listed)| PeakVariables {
-            largest: named(listed),
-            ..live.clone()
+        let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
+            largest: named(&listed),
+            ..live
         });
-        let classes = &self.model.classes;
-        let found = NamedVariables {
+        let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
+        let of_stages = self.stages_with_steps();
+        let of_stages =
+            of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
+        Ok(NamedVariables {
+            at_peak: at_peak.or(saved.at_peak),
+            at_peaks_of_stages: of_stages.collect(),
+            lacking: live
+                .flat_map(|live| live.largest)
+                .take(MAX_LACKING)
+                .collect(),
             stashed: stashed.iter().map(named).collect(),
             live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
             of_tiles: (!tiles.is_empty())
-                .then(|| TileVariables::named(&names, classes, tiles, &on_tiles)),
-            ..self.saved_variables()
-        };
-        Ok(self.with_live(found, live))
+                .then(|| TileVariables::named(&names, &self.model.classes, tiles, &on_tiles)),
+        })
     }
 
     /// Returns the listed variables that a saved model contains: at most 20 at the peak of the
@@ -120,10 +123,8 @@ impl Inputs<'_> {
                 step: found.step,
                 count: found.variables.len() as u64,
                 bytes: found.bytes,
-                categories: Vec::new(),
-                largest: largest
-                    .map(|variable| self.live_variable(variable))
-                    .collect(),
+                largest: largest.map(|own| self.live_variable(own)).collect(),
+                ..PeakVariables::default()
             }
         });
         NamedVariables {
@@ -132,38 +133,32 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the tiles and steps whose live variables are listed: the peak of the stage that
-    /// exceeds its limit most, if no split fits, then the peak of the whole model, then the peak of
-    /// each stage.
+    /// Returns the tiles and steps whose live variables are listed: the peak of the whole model,
+    /// then the peak of each stage, then, if no split fits, the peak of the stage that exceeds its
+    /// limit most.
     fn places(&self) -> Vec<ListedPlace<'_>> {
-        let lacking = self.most_over().map(|stage| {
-            let (tile, step) = (stage.tile, stage.step.unwrap_or(0));
-            (LivePlace { tile, step }, Some(&stage.positions))
-        });
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
         let of_stages = self.stages_with_steps().map(|(range, stage)| {
             let (tile, step) = (stage.max_tile() as u32, stage.peak_step().unwrap_or(0));
             (LivePlace { tile, step }, Some(range))
         });
-        lacking.into_iter().chain(whole).chain(of_stages).collect()
-    }
-
-    /// Returns the stage that exceeds its limit most; `None` if a split fits.
-    fn most_over(&self) -> Option<&OverLimit> {
-        match &self.search?.outcome {
-            Outcome::Refused(refused) => refused.most_over.as_ref(),
+        let lacking = match self.search.map(|search| &search.outcome) {
+            Some(Outcome::Refused(refused)) => refused.most_over.as_ref(),
             _ => None,
-        }
+        };
+        let lacking = lacking.map(|stage| {
+            let (tile, step) = (stage.tile, stage.step.unwrap_or(0));
+            (LivePlace { tile, step }, Some(&stage.positions))
+        });
+        whole.into_iter().chain(of_stages).chain(lacking).collect()
     }
 
     /// Returns the positions and the memory of each stage of the split; none if the model has no
     /// steps or only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let has_steps = self.peaks.place_of_whole().is_some();
-        let shown = self.search.filter(|_| has_steps).map(|found| &found.shown);
-        shown
-            .into_iter()
-            .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
+        let search = self.search.filter(|_| has_steps).into_iter();
+        search.flat_map(|search| search.shown.stages.iter().zip(&search.shown.memory))
     }
 
     /// Returns the variables that are live at the tile and step of `place`, in the stage with the
@@ -215,30 +210,6 @@ impl Inputs<'_> {
                 on_tile.filter(is_stashed).take(MAX_STASHED).collect()
             });
         stashed.collect()
-    }
-
-    /// Returns `named` with the `live` variables, which are in the order of
-    /// [`places`](Self::places), in its fields for peaks.
-    fn with_live(
-        &self,
-        named: NamedVariables,
-        mut live: impl Iterator<Item = PeakVariables>,
-    ) -> NamedVariables {
-        let lacking = self
-            .most_over()
-            .and_then(|_| live.next())
-            .into_iter()
-            .flat_map(|live| live.largest);
-        let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
-        let of_stages = live
-            .zip(self.stages_with_steps())
-            .map(|(live, (_, stage))| stage.peak_step().map(|_| live));
-        NamedVariables {
-            lacking: lacking.take(MAX_LACKING).collect(),
-            at_peaks_of_stages: of_stages.collect(),
-            at_peak: at_peak.or(named.at_peak),
-            ..named
-        }
     }
 
     pub(super) fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {

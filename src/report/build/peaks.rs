@@ -1,6 +1,6 @@
 //! Curves of live bytes over steps, of the whole model and of stages.
 
-use super::live_steps::FullestTileOfModel;
+use super::live_steps::{FullestTileOfModel, listed_tiles};
 use super::named::NamedVariables;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
@@ -23,9 +23,9 @@ pub struct Peaks {
     whole: Option<(u32, LiveCurves)>,
     /// The curves of each stage over all tiles and on its fullest tile; `None` for a stage without
     /// steps.
-    stages: Vec<Option<LiveCurves>>,
+    pub(super) stages: Vec<Option<LiveCurves>>,
     /// The number of the fullest tile of each stage; empty if only the split was requested.
-    pub(super) tiles_of_stages: Vec<u32>,
+    tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
@@ -37,20 +37,20 @@ impl Peaks {
         search: Option<&SearchResult<'_>>,
         detail: Detail,
     ) -> Self {
-        let mut peaks = Self::default();
-        if detail >= Detail::Full {
-            let tile = fullest_tile(model);
-            peaks.whole = memory.whole_curves(tile).map(|curves| (tile, curves));
+        if detail < Detail::Full {
+            return Self::default();
         }
-        if let Some(search) = search.filter(|_| detail >= Detail::Full) {
-            let stages = search.shown.stages.iter().zip(&search.shown.memory);
-            let stages = stages
-                .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32));
-            let stages: Vec<_> = stages.collect();
-            peaks.tiles_of_stages = stages.iter().map(|&(.., tile)| tile).collect();
-            peaks.stages = memory.curves(&stages);
+        let tile = fullest_tile(model);
+        let shown = search.iter().map(|search| &search.shown);
+        let stages: Vec<_> = shown
+            .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
+            .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32))
+            .collect();
+        Self {
+            whole: memory.whole_curves(tile).map(|curves| (tile, curves)),
+            tiles_of_stages: stages.iter().map(|&(.., tile)| tile).collect(),
+            stages: memory.curves(&stages),
         }
-        peaks
     }
 
     /// Returns the fullest tile of the whole model and the step of its peak; `None` if the model
@@ -62,14 +62,19 @@ impl Peaks {
     }
 
     /// Returns the curves of the whole model and its fullest tile, for the choice of steps that a
-    /// page draws; `None` if the model has no steps or only the split was requested.
-    pub(super) fn whole<'a>(&'a self, inputs: &'a Inputs<'a>) -> Option<FullestTileOfModel<'a>> {
+    /// page draws; `None` if the model has no steps or only the split was requested. `all` has tiles
+    /// of the model, the fullest first.
+    pub(super) fn whole<'a>(
+        &'a self,
+        inputs: &'a Inputs<'a>,
+        all: &[u32],
+    ) -> Option<FullestTileOfModel<'a>> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(FullestTileOfModel {
             inputs,
             tile: *tile,
             curves,
-            stages: &self.stages,
+            tiles: listed_tiles(*tile, &self.tiles_of_stages, all),
         })
     }
 
@@ -101,17 +106,14 @@ impl Peaks {
 /// bytes of variables; the first one of a tie.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
-    let sum = |tile| -> u64 {
-        variables
-            .on_tile(tile)
-            .map(|item| u64::from(item.bytes))
-            .sum()
+    let sum = |tile| {
+        let bytes = variables.on_tile(tile).map(|item| u64::from(item.bytes));
+        bytes.sum()
     };
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
-    let bytes: Vec<u64> = if model.recorded.tiles.is_empty() {
-        (0..variables.tiles()).map(sum).collect()
-    } else {
-        recorded.collect()
+    let bytes: Vec<u64> = match recorded.len() {
+        0 => (0..variables.tiles()).map(sum).collect(),
+        _ => recorded.collect(),
     };
     first_highest(&bytes).unwrap_or(0)
 }
@@ -119,10 +121,8 @@ fn fullest_tile(model: &Model) -> u32 {
 impl Curve {
     /// Converts a curve for the report, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
-        let points: Vec<_> = thin(&curve.points, max_points)
-            .into_iter()
-            .map(|place| curve.points[place])
-            .collect();
+        let points = thin(&curve.points, max_points).into_iter();
+        let (steps, live) = points.map(|place| curve.points[place]).unzip();
         let (bytes, step) = curve.peak();
         Self {
             first_step: curve.window.0,
@@ -130,8 +130,8 @@ impl Curve {
             fixed: curve.fixed,
             always_live: curve.always_live,
             peak: Peak { step, bytes },
-            steps: points.iter().map(|point| point.0).collect(),
-            bytes: points.iter().map(|point| point.1).collect(),
+            steps,
+            bytes: live,
         }
     }
 }

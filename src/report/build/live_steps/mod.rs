@@ -40,8 +40,8 @@ pub struct FullestTileOfModel<'a> {
     pub inputs: &'a Inputs<'a>,
     pub tile: u32,
     pub curves: &'a LiveCurves,
-    /// The curves of live bytes of each stage; `None` for a stage without steps.
-    pub stages: &'a [Option<LiveCurves>],
+    /// The tiles to list: the fullest tile of the model, then other ones.
+    pub tiles: Vec<u32>,
 }
 
 /// The at most 400 steps of the program that a page draws, and the variables that are live then on
@@ -163,24 +163,9 @@ impl ChosenSteps<'_> {
 }
 
 impl<'a> FullestTileOfModel<'a> {
-    /// Returns the tiles to list: the fullest tile of the model, then up to [`MAX_OTHERS`] of
-    /// `stages` (the fullest tile of each stage), then those of `all` (tiles of the model, the
-    /// fullest first) until there are [`MIN_OTHERS`] beside the first one.
-    pub fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
-        let mut tiles = vec![self.tile];
-        for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
-            for &tile in others {
-                if tiles.len() <= limit && !tiles.contains(&tile) {
-                    tiles.push(tile);
-                }
-            }
-        }
-        tiles
-    }
-
     /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables of
-    /// `tiles` to list, which are in `lists`. The first of `tiles` is the fullest one.
-    pub fn chosen(self, lists: &'a TileLists<'a>, tiles: &[u32]) -> ChosenSteps<'a> {
+    /// the tiles to list, which are in `lists`.
+    pub fn chosen(self, lists: &'a TileLists<'a>) -> ChosenSteps<'a> {
         let listed = |tile, steps: &[u32]| self.listed(lists.of(tile), steps);
         let mut max_steps = MAX_STEPS;
         let mut steps = self.steps(max_steps);
@@ -188,8 +173,8 @@ impl<'a> FullestTileOfModel<'a> {
             max_steps /= 2;
             steps = self.steps(max_steps);
         }
-        let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
-        let tiles = tiles.iter().map(|&tile| {
+        let max_of_others = MAX_LISTED_OF_OTHERS / self.tiles.len().saturating_sub(1).max(1);
+        let tiles = self.tiles.iter().map(|&tile| {
             let mut listed = listed(tile, &steps);
             if tile != self.tile {
                 listed.truncate(max_of_others);
@@ -215,9 +200,10 @@ impl<'a> FullestTileOfModel<'a> {
     /// low points of the curve of the fullest tile.
     fn steps(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
+        let stages = self.inputs.peaks.stages.iter();
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
             .into_iter()
-            .chain(self.stages.iter().flatten().map(|stage| &stage.on_tile))
+            .chain(stages.flatten().map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
             .collect();
         if let Some(first) = self.inputs.model.backward_start {
@@ -275,6 +261,21 @@ impl<'a> FullestTileOfModel<'a> {
         };
         variables.filter(is_listed).collect()
     }
+}
+
+/// Returns the tiles to list: `fullest`, the fullest tile of the model, then up to [`MAX_OTHERS`] of
+/// `stages` (the fullest tile of each stage), then those of `all` (tiles of the model, the fullest
+/// first) until there are [`MIN_OTHERS`] beside the first one.
+pub fn listed_tiles(fullest: u32, stages: &[u32], all: &[u32]) -> Vec<u32> {
+    let mut tiles = vec![fullest];
+    for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
+        for &tile in others {
+            if tiles.len() <= limit && !tiles.contains(&tile) {
+                tiles.push(tile);
+            }
+        }
+    }
+    tiles
 }
 
 /// Describes the program of a step in one line, such as `OnTileExecute encoder/3/MatMul`; empty for
