@@ -119,30 +119,21 @@ const MAX_SHARED: usize = 100;
 /// Returns the proof that the split is the best. For a greedy search, a split that the user gave,
 /// and a search in which nothing fits, the proof has only the name of the objective.
 pub fn proof(search: &SearchResult<'_>) -> Proof {
-    let request = &search.costs.request();
-    let none = Proof {
-        objective: request.goal.key().to_string(),
-        ..Proof::default()
-    };
-    let Outcome::Best(solution) = &search.outcome else {
-        return none;
+    let (optimal, objectives) = match &search.outcome {
+        Outcome::Best(best) => (best.is_shortest.unwrap_or(true), best.proofs.clone()),
+        _ => Default::default(),
     };
     Proof {
-        optimal: solution.is_shortest.unwrap_or(true),
-        objectives: solution.proofs.clone(),
-        ..none
+        objective: search.costs.request().goal.key().to_string(),
+        optimal,
+        objectives,
     }
 }
 
 /// Returns the constraints on the split as the options that the user typed, without tied weights.
 pub fn constraints(search: &SearchResult<'_>) -> Vec<String> {
-    search
-        .costs
-        .request()
-        .constraints
-        .iter()
-        .map(text)
-        .collect()
+    let constraints = search.costs.request().constraints.iter();
+    constraints.map(text).collect()
 }
 
 impl Inputs<'_> {
@@ -157,8 +148,8 @@ impl Inputs<'_> {
         let Outcome::Refused(refused) = &search.outcome else {
             return None;
         };
-        let (request, claims) = (search.costs.request(), &search.claims);
-        let certificate = &refused.refusal.certificate;
+        let (refusal, claims) = (&refused.refusal, &search.claims);
+        let certificate = &refusal.certificate;
         let changed = |claim: &Claim<'_>| self.changed(claim, search);
         let relaxation = |relaxed: &Relaxed<'_>| RelaxationFacts {
             constraints: relaxed.constraints.clone(),
@@ -168,8 +159,8 @@ impl Inputs<'_> {
         let with_memory = claims.with_memory.as_ref();
         let on_more_ipus = claims.on_more_ipus.as_ref();
         Some(Refusal {
-            reason: refused.refusal.cause,
-            limit: request.highest_limit(),
+            reason: refusal.cause,
+            limit: search.costs.request().highest_limit(),
             ranges: refused.over_limit.clone(),
             cuts_before: self.names(certificate.cuts_before.iter().copied()),
             stages_needed: match certificate.needed {
@@ -182,7 +173,7 @@ impl Inputs<'_> {
             ipus_tried: claims.ipus_tried.map(|ipus| ipus as u32),
             fewest_ipus: on_more_ipus.map(|claim| claim.best.all_ipus() as u32),
             on_more_ipus: on_more_ipus.map(changed),
-            kept_together: refused.refusal.kept_together.iter().map(kept_by).collect(),
+            kept_together: refusal.kept_together.iter().map(kept_by).collect(),
             relaxations: claims.relaxed.iter().map(relaxation).collect(),
             most_over: refused.most_over.clone(),
             advice: refused.advice.clone(),
@@ -203,11 +194,13 @@ impl Inputs<'_> {
     /// bytes of the variables) to entries of the report. Keeps the order, and only the first
     /// [`MAX_SHARED`].
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
-        let group = |(layers, bytes): (Vec<u32>, u64)| SharedVariables {
-            layers: self.names(layers.into_iter().map(|layer| layer as usize)),
-            bytes,
-        };
-        shared.into_iter().take(MAX_SHARED).map(group).collect()
+        let shared = shared.into_iter().take(MAX_SHARED);
+        shared
+            .map(|(layers, bytes)| SharedVariables {
+                layers: self.names(layers.into_iter().map(|layer| layer as usize)),
+                bytes,
+            })
+            .collect()
     }
 }
 

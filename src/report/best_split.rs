@@ -3,7 +3,7 @@
 
 use super::LayerNames;
 use super::build::Inputs;
-use super::cell::Cell;
+
 use super::step::StepFacts;
 use crate::memory::{Recompute, Schedule, StageMemory, StatePlace};
 use crate::search::{Claim, SearchResult, free_bytes};
@@ -77,9 +77,14 @@ impl BestSplit {
         stage.copied().unwrap_or(self.fullest_tile_bytes)
     }
 
-    pub(super) fn number(&self, number: fn(&StepFacts) -> Option<f64>, decimals: usize) -> Cell {
-        let number = self.step.as_ref().and_then(number);
-        number.map(|number| format!("{number:.decimals$}")).into()
+    /// Formats a number of the step with `decimals` decimals; `None` if it is unknown.
+    pub(super) fn number(
+        &self,
+        number: fn(&StepFacts) -> Option<f64>,
+        decimals: usize,
+    ) -> Option<String> {
+        let number = number(self.step.as_ref()?)?;
+        Some(format!("{number:.decimals$}"))
     }
 }
 
@@ -89,18 +94,11 @@ impl Inputs<'_> {
         let Claim { costs, best, .. } = claim;
         let positions = costs.memory.positions();
         let (plan, score) = (&best.solution.plan, &best.solution.score);
-        let free = best
-            .peaks
-            .iter()
-            .enumerate()
-            .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
+        let peaks = best.peaks.iter().enumerate();
+        let free = peaks.map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
         let (free, fullest_stage) = free.min().unwrap_or((0, 0));
-        let options: Vec<String> = claim
-            .change
-            .iter()
-            .map(ToString::to_string)
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = claim.change.iter().map(ToString::to_string);
+        let options: Vec<String> = words.filter(|word| !word.is_empty()).collect();
         let stages = plan.stages().iter().cloned();
         BestSplit {
             ipus: best.all_ipus() as u32,
@@ -154,6 +152,6 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
         1 => Some("1 stays empty".to_string()),
         idle => Some(format!("{idle} stay empty")),
     };
-    let both: Vec<String> = size.map(str::to_string).into_iter().chain(empty).collect();
+    let both = Vec::from_iter(size.map(str::to_string).into_iter().chain(empty));
     (!both.is_empty()).then(|| both.join("; "))
 }

@@ -55,29 +55,26 @@ impl PipelineFacts {
     /// state explicitly, such as `--schedule=popart`; empty if the user chose them, or if there is
     /// no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
-        let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
-        let (state, replicas) = (self.pipeline.state, self.pipeline.replicas);
-        let is_on = self.pipeline.is_on();
-        let is_open = self.state_by_default && self.pipeline.is_on();
+        let own = &self.pipeline;
+        let is_sharded = self.state_by_default && own.state.is_sharded();
         let options = [
             (
-                is_on && self.schedule_by_default,
-                format!("--schedule={schedule}"),
+                self.schedule_by_default,
+                format!("--schedule={}", own.schedule),
             ),
             (
-                is_on && self.recompute_by_default,
-                format!("--recompute={recompute}"),
+                self.recompute_by_default,
+                format!("--recompute={}", own.recompute),
             ),
-            (is_open, format!("--optimizer-state={state}")),
             (
-                is_open && state.is_sharded(),
-                format!("--replicas={replicas}"),
+                self.state_by_default,
+                format!("--optimizer-state={}", own.state),
             ),
+            (is_sharded, format!("--replicas={}", own.replicas)),
         ];
+        let options = options.into_iter().filter(|_| own.is_on());
         options
-            .into_iter()
-            .filter(|(is_chosen, _)| *is_chosen)
-            .map(|(_, option)| option)
+            .filter_map(|(is_chosen, option)| is_chosen.then_some(option))
             .collect()
     }
 
@@ -136,27 +133,23 @@ impl Inputs<'_> {
     /// Returns the pipeline for the report; `None` for the greedy solver and for the classic memory
     /// model, which have no pipelines.
     pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
-        let request = &search.costs.request();
-        let knows_pipelines =
-            request.options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
+        let (options, claims) = (&search.costs.request().options, &search.claims);
+        let knows_pipelines = options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
         let changed = |claim| self.changed(claim, search);
-        let claims = &search.claims;
-        let with_replicas = claims.with_replicas.as_ref().map(changed);
+        let with_replicas = claims.with_replicas.as_ref();
         knows_pipelines.then(|| PipelineFacts {
             pipeline: self.memory.pipeline(),
-            state_by_default: request.options.pipeline.state.is_none(),
+            state_by_default: options.pipeline.state.is_none(),
             state_bytes: self.state_bytes(),
-            schedule_by_default: request.options.pipeline.schedule.is_none(),
+            schedule_by_default: options.pipeline.schedule.is_none(),
             runs: self.runs(search),
-            recompute_by_default: request.options.pipeline.recompute.is_none(),
+            recompute_by_default: options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
             without_recomputation: search.shown.without_recomputation,
             alternatives: claims.with_options.iter().map(changed).collect(),
-            gradient_bytes: with_replicas
-                .as_ref()
-                .and_then(|_| self.memory.gradient_bytes().ok()),
-            with_replicas,
+            gradient_bytes: with_replicas.and_then(|_| self.memory.gradient_bytes().ok()),
+            with_replicas: with_replicas.map(changed),
         })
     }
 
@@ -183,10 +176,8 @@ impl Inputs<'_> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
-        let weights = fullest
-            .update
-            .into_iter()
-            .flat_map(|update| self.memory.weights_of_update(update));
+        let updates = fullest.update.into_iter();
+        let weights = updates.flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,
@@ -198,12 +189,13 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the copies and the update of a stage, still without the names of stashed variables;
-    /// `None` if there is no pipeline and optimizer state is on the chip.
+    /// Returns the copies and the update of a stage that stashes the variables `stashed`; `None` if
+    /// there is no pipeline and optimizer state is on the chip.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,
         memory: &StageMemory,
+        stashed: Vec<LiveVariable>,
     ) -> Option<StagePipeline> {
         let update = self.stage_update(memory);
         let copies = self.memory.copies(stage);
@@ -212,7 +204,7 @@ impl Inputs<'_> {
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
             copies,
             late_restores: memory.late_restores,
-            stashed: Vec::new(),
+            stashed,
             update,
         })
     }

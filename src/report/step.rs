@@ -60,44 +60,46 @@ impl StepFacts {
         if stages.last()?.end != times.positions() {
             return None;
         }
-        let step = times.step(stages)?;
         Some(Self::of(
             costs,
-            step,
-            (times, stages),
-            costs.replicas() as u64,
+            times.step(stages)?,
+            times,
+            stages,
+            costs.replicas(),
         ))
     }
 
     /// Computes the time of a step of the answer to a changed request; `None` if the profile has no
     /// cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
-        let (costs, solution) = (&claim.costs, &claim.best.solution);
-        let stages = (costs.times.as_deref()?, solution.plan.stages());
-        let replicas = claim.best.replicas as u64;
-        Some(Self::of(costs, solution.score.step?, stages, replicas))
+        let (costs, best) = (&claim.costs, &claim.best);
+        let (times, step) = (costs.times.as_deref()?, best.solution.score.step?);
+        let stages = best.solution.plan.stages();
+        Some(Self::of(costs, step, times, stages, best.replicas))
     }
 
     fn of(
         costs: &PipelineCosts<'_>,
         step: StepTime,
-        (times, stages): (&StageTimes, &[Range<usize>]),
-        replicas: u64,
+        times: &StageTimes,
+        stages: &[Range<usize>],
+        replicas: usize,
     ) -> Self {
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
-        let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
+        let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
         let samples = options
             .micro_batch
             .map(|samples| samples as f64 * step.micro_batches as f64 * replicas as f64);
-        let seconds = nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
-        let seconds = seconds.filter(|&seconds| seconds > 0.0);
+        let seconds = nanoseconds
+            .map(|time| time / 1e9)
+            .filter(|&time| time > 0.0);
         let streamed = Some(narrow(step.streamed)).filter(|&bytes| bytes > 0);
         Self {
             micro_batches: step.micro_batches,
             micro_batches_by_default: options.micro_batches.is_none(),
             micro_batch: options.micro_batch,
-            replicas,
+            replicas: replicas as u64,
             cycles: narrow(step.cycles),
             steady_cycles: narrow(step.steady),
             ramp_cycles: narrow(step.ramps),
@@ -108,7 +110,7 @@ impl StepFacts {
                 .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
             slowest_stage: slowest(times, stages) as u32,
             efficiency: step.efficiency(),
-            milliseconds: nanoseconds.map(|time| time as f64 / 1e6),
+            milliseconds: nanoseconds.map(|time| time / 1e6),
             samples_per_second: samples.zip(seconds).map(|(a, b)| a / b),
         }
     }
@@ -130,14 +132,8 @@ pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 /// Returns the index of the stage with the most cycles for a micro-batch by `times`; the first one
 /// of a tie. `stages` has the positions of each stage.
 fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
-    let cycles = stages.iter().enumerate().map(|(stage, range)| {
-        let after = stages.len() - 1 - stage;
-        (times.cycles(range, after), stage)
-    });
-    cycles
-        .rev()
-        .max_by_key(|&(cycles, _)| cycles)
-        .map_or(0, |(_, stage)| stage)
+    let cycles = |&stage: &usize| times.cycles(&stages[stage], stages.len() - 1 - stage);
+    (0..stages.len()).rev().max_by_key(cycles).unwrap_or(0)
 }
 
 /// Formats a number with three significant digits and at most three decimals. Numbers from 100 on

@@ -68,7 +68,7 @@ impl Report {
         // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;
-        let of_tiles = named.of_tiles.take();
+        let memory = inputs.recorded(named.of_tiles.take());
         let report = Self {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
@@ -78,7 +78,7 @@ impl Report {
             execution: inputs.execution(),
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
             contradictions: inputs.model.contradictions.clone(),
-            ..Self::of_memory(inputs.recorded(of_tiles), inputs.provenance.clone())
+            ..Self::of_memory(memory, inputs.provenance.clone())
         };
         let report = match inputs.search {
             Some(search) => report.with_search(&inputs, search, &named),
@@ -96,10 +96,9 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = if inputs.is_full() {
-            inputs.memory.ties()
-        } else {
-            Vec::new()
+        let shared = match inputs.is_full() {
+            true => inputs.memory.ties(),
+            false => Vec::new(),
         };
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
@@ -142,15 +141,14 @@ impl Inputs<'_> {
     fn tied_weights(&self) -> Vec<WeightTie> {
         let positions = &self.placement.positions;
         let with_stages = |tie: &WeightTie| {
-            let uses = |range: &Range<usize>| {
-                tie.places
-                    .iter()
-                    .any(|&place| range.contains(&positions.of_place(place)))
+            let is_in = |range: &Range<usize>| {
+                let mut places = tie.places.iter();
+                places.any(|&place| range.contains(&positions.of_place(place)))
             };
-            let stages = (0u32..).zip(self.stages());
-            let stages = stages.filter(|(_, range)| uses(range));
+            let stages = (0..).zip(self.stages());
+            let users = stages.filter_map(|(stage, range)| is_in(range).then_some(stage));
             WeightTie {
-                stages: stages.map(|(stage, _)| stage).collect(),
+                stages: users.collect(),
                 ..tie.clone()
             }
         };

@@ -95,10 +95,11 @@ impl Peaks {
 
     /// Returns the thinned curves of the stage with the number `stage`: over all tiles, and on its
     /// fullest tile. `None` if the stage has no steps, or if only the split was requested.
-    pub(super) fn of_stage(&self, stage: usize) -> Option<[Curve; 2]> {
+    pub(super) fn of_stage(&self, stage: usize) -> Option<(Curve, Curve)> {
         let curves = self.stages.get(stage)?.as_ref()?;
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
-        Some([&curves.all_tiles, &curves.on_tile].map(|curve| Curve::new(curve, points)))
+        let curve = |curve| Curve::new(curve, points);
+        Some((curve(&curves.all_tiles), curve(&curves.on_tile)))
     }
 }
 

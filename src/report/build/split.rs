@@ -5,26 +5,24 @@ use super::named::NamedVariables;
 use crate::memory::{PlacedStage, StageMemory};
 use crate::report::fit::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
 use crate::report::split::histogram;
-use crate::report::{
-    Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, StagePipeline, TileParts,
-};
+use crate::report::{Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, TileParts};
 use crate::search::{SearchResult, free_bytes};
 use crate::solve::Limits;
 use std::ops::Range;
 
 impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
-        let request = &search.costs.request();
-        let placed = search.shown.stages.last().map_or(0, |last| last.end);
-        let stage = |(number, (placed, memory)): (usize, (PlacedStage, &StageMemory))| {
+        let (request, shown) = (&search.costs.request(), &search.shown);
+        let placed = shown.stages.last().map_or(0, |last| last.end);
+        let placed_stages = PlacedStage::of_split(&shown.stages).into_iter();
+        let stages = placed_stages.zip(&shown.memory).enumerate();
+        let stages = stages.map(|(number, (placed, memory))| {
             let limit = search.costs.limit_of(number);
-            self.stage(number, (&placed, memory), limit, named)
-        };
-        let placed_stages = PlacedStage::of_split(&search.shown.stages).into_iter();
-        let stages = placed_stages.zip(&search.shown.memory).enumerate();
-        let too_large = search.shown.too_large.iter();
+            self.stage(number, &placed, memory, limit, named)
+        });
+        let too_large = shown.too_large.iter();
         Split {
-            fits: search.shown.fits,
+            fits: shown.fits,
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
             max_stages: u32::try_from(search.costs.ipus).unwrap_or(u32::MAX),
@@ -32,7 +30,7 @@ impl Inputs<'_> {
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
             modules: self.layering.module_calls(self.model),
-            stages: stages.map(stage).collect(),
+            stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large
                 .map(|(position, memory)| self.layer(*position, memory))
@@ -43,17 +41,17 @@ impl Inputs<'_> {
     fn stage(
         &self,
         number: usize,
-        (placed, memory): (&PlacedStage, &StageMemory),
+        placed: &PlacedStage,
+        memory: &StageMemory,
         limit: u64,
         named: &NamedVariables,
     ) -> Stage {
         let range = &placed.positions;
-        let pipeline = self.stage_pipeline(placed, memory);
-        let (all_tiles_curve, fullest_tile_curve) =
-            self.peaks.of_stage(number).map(Into::into).unzip();
+        let (all_tiles_curve, fullest_tile_curve) = self.peaks.of_stage(number).unzip();
         let positions = &self.placement.positions;
         let parts = memory.sums();
         let tiles = 0..memory.tiles.len();
+        let stashed = named.stashed.get(number).cloned();
         Stage {
             stage: number as u32,
             layer_from: self.name(range.start),
@@ -70,10 +68,7 @@ impl Inputs<'_> {
             tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
             all_tiles_curve,
             fullest_tile_curve,
-            pipeline: pipeline.map(|pipeline| StagePipeline {
-                stashed: named.stashed.get(number).cloned().unwrap_or_default(),
-                ..pipeline
-            }),
+            pipeline: self.stage_pipeline(placed, memory, stashed.unwrap_or_default()),
             peak_variables: named.at_peaks_of_stages.get(number).cloned().flatten(),
         }
     }
@@ -84,13 +79,9 @@ impl Inputs<'_> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
-            let named = self
-                .model
-                .recorded
-                .categories
-                .iter()
-                .find(|category| category.name == wanted);
-            named.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
+            let mut categories = self.model.recorded.categories.iter();
+            let named = categories.find(|category| category.name == wanted);
+            named.map_or(0, |category| category.bytes.get(tile as u32).into())
         };
         Some(TileParts {
             vertex_code,
@@ -120,17 +111,14 @@ impl Inputs<'_> {
     /// its own.
     pub(in crate::report) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
         let parts = memory.sums();
+        let module = self.placement.positions.module(position);
         LayerMemory {
             name: self.name(position),
             total: parts.total(),
             parts,
             fullest_tile: memory.max_tile() as u32,
             fullest_tile_bytes: memory.max_tile_bytes(),
-            module: self
-                .placement
-                .positions
-                .module(position)
-                .map(str::to_string),
+            module: module.map(str::to_string),
         }
     }
 
@@ -139,6 +127,7 @@ impl Inputs<'_> {
     /// layer across the cut. `shared` has groups of layers (their positions) with the bytes of
     /// always-live variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
+        let has_moves = search.costs.has_all() && self.is_full();
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
             let crosses = |layers: &[u32]| {
@@ -151,20 +140,14 @@ impl Inputs<'_> {
                 layer_from: self.name(boundary),
                 bytes: search.costs.question.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: if search.costs.has_all() && self.is_full() {
-                    self.moves(search, number, sides)
-                } else {
-                    Vec::new()
+                moves: match has_moves {
+                    true => self.moves(search, number, sides),
+                    false => Vec::new(),
                 },
             }
         };
-        search
-            .shown
-            .stages
-            .windows(2)
-            .enumerate()
-            .map(cut)
-            .collect()
+        let boundaries = search.shown.stages.windows(2).enumerate();
+        boundaries.map(cut).collect()
     }
 
     /// Returns the effect of moving the last layer before a cut, or the first one after it, to the
