@@ -132,8 +132,13 @@ pub fn proof(search: &SearchResult<'_>) -> Proof {
 
 /// Returns the constraints on the split as the options that the user typed, without tied weights.
 pub fn constraints(search: &SearchResult<'_>) -> Vec<String> {
-    let constraints = search.costs.request().constraints.iter();
-    constraints.map(text).collect()
+    search
+        .costs
+        .request()
+        .constraints
+        .iter()
+        .map(text)
+        .collect()
 }
 
 impl Inputs<'_> {
@@ -194,8 +199,9 @@ impl Inputs<'_> {
     /// bytes of the variables) to entries of the report. Keeps the order, and only the first
     /// [`MAX_SHARED`].
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
-        let shared = shared.into_iter().take(MAX_SHARED);
         shared
+            .into_iter()
+            .take(MAX_SHARED)
             .map(|(layers, bytes)| SharedVariables {
                 layers: self.names(layers.into_iter().map(|layer| layer as usize)),
                 bytes,

@@ -73,8 +73,10 @@ impl BestSplit {
 
     /// Returns the bytes on the fullest tile of `fullest_stage`.
     pub(super) fn bytes_of_fullest_stage(&self) -> u64 {
-        let stage = self.stage_bytes.get(self.fullest_stage as usize);
-        stage.copied().unwrap_or(self.fullest_tile_bytes)
+        self.stage_bytes
+            .get(self.fullest_stage as usize)
+            .copied()
+            .unwrap_or(self.fullest_tile_bytes)
     }
 
     /// Formats a number of the step with `decimals` decimals; `None` if it is unknown.
@@ -94,11 +96,18 @@ impl Inputs<'_> {
         let Claim { costs, best, .. } = claim;
         let positions = costs.memory.positions();
         let (plan, score) = (&best.solution.plan, &best.solution.score);
-        let peaks = best.peaks.iter().enumerate();
-        let free = peaks.map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
+        let free = best
+            .peaks
+            .iter()
+            .enumerate()
+            .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
         let (free, fullest_stage) = free.min().unwrap_or((0, 0));
-        let words = claim.change.iter().map(ToString::to_string);
-        let options: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        let options: Vec<String> = claim
+            .change
+            .iter()
+            .map(ToString::to_string)
+            .filter(|word| !word.is_empty())
+            .collect();
         let stages = plan.stages().iter().cloned();
         BestSplit {
             ipus: best.all_ipus() as u32,

@@ -53,11 +53,12 @@ fn places(placement: &Placement, operation: usize) -> String {
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
         return "every stage".to_string();
     }
-    let names = placement
+    placement
         .places_of(operation)
         .iter()
-        .map(|&place| placement.positions.name(place as usize).to_string());
-    names.collect::<Vec<_>>().join(" ")
+        .map(|&place| placement.positions.name(place as usize).to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Makes the table of the bytes of layers, by what they hold: a row for each position of the layer
@@ -210,8 +211,10 @@ fn without_layer(
 ) -> Table {
     let bytes = |operation: &Operation| parts[operation.group as usize].total();
     let mut seen = FxHashSet::default();
-    let operations = model.operations.iter().enumerate();
-    let mut missed: Vec<_> = operations
+    let mut missed: Vec<_> = model
+        .operations
+        .iter()
+        .enumerate()
         .filter(|&(index, operation)| layering.layers[index] == NO_LAYER && !operation.is_tensor)
         .filter(|(_, operation)| seen.insert(operation.group) && bytes(operation) > 0)
         .collect();

@@ -195,12 +195,13 @@ impl Report {
         let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
         let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());
         let of_fit = self.fit.iter().flat_map(|fit| &fit.ipus);
-        let all = of_split
+        of_split
             .chain(of_sweep.map(|row| (row.fits, row.free)))
             .chain(of_plan.map(|row| (true, row.free)))
-            .chain(of_fit.map(|ipu| (ipu.fits, ipu.fullest_tile.free)));
-        let of_bytes = all.filter(|(fits, free)| *fits == (*free >= 0));
-        of_bytes.map(|(_, free)| free).collect()
+            .chain(of_fit.map(|ipu| (ipu.fits, ipu.fullest_tile.free)))
+            .filter(|(fits, free)| *fits == (*free >= 0))
+            .map(|(_, free)| free)
+            .collect()
     }
 
     /// Refuses contradictions that are large enough to change a verdict, and adds warnings of all.
@@ -224,11 +225,10 @@ impl Report {
         let pipeline = self.pipeline.iter_mut();
         let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
         let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
-            let relaxed = refusal
+            refusal
                 .relaxations
                 .iter_mut()
-                .map(|relaxed| &mut relaxed.answer);
-            relaxed
+                .map(|relaxed| &mut relaxed.answer)
                 .chain(&mut refusal.on_more_ipus)
                 .chain(&mut refusal.with_memory)
         });

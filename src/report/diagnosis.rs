@@ -48,21 +48,20 @@ struct ProgramsOfKind<'a> {
 /// Returns the programs of each kind (execution and exchange), first as all operations explain
 /// them, then as operations with a layer do.
 fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<ProgramsOfKind<'a>> {
-    let pairs = BOTH
-        .into_iter()
-        .flat_map(|both| KINDS.map(|kind| (both, kind)));
-    let programs = pairs.map(|((explaining, operations), (kind, name))| {
-        let of_kind = model.programs.iter().filter(|program| program.kind == kind);
-        let (explained, missing): (Vec<_>, Vec<_>) =
-            of_kind.partition(|program| memory.explains_program(explaining, program));
-        ProgramsOfKind {
-            operations,
-            kind: name,
-            all: explained.len() + missing.len(),
-            missing,
-        }
-    });
-    programs.collect()
+    BOTH.into_iter()
+        .flat_map(|both| KINDS.map(|kind| (both, kind)))
+        .map(|((explaining, operations), (kind, name))| {
+            let of_kind = model.programs.iter().filter(|program| program.kind == kind);
+            let (explained, missing): (Vec<_>, Vec<_>) =
+                of_kind.partition(|program| memory.explains_program(explaining, program));
+            ProgramsOfKind {
+                operations,
+                kind: name,
+                all: explained.len() + missing.len(),
+                missing,
+            }
+        })
+        .collect()
 }
 
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
@@ -129,12 +128,11 @@ fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 
 fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let unexplained = BOTH.into_iter().flat_map(|(explaining, operations)| {
-        let variables = peak
-            .variables
+        peak.variables
             .iter()
             .filter(move |v| !memory.explains_variable(explaining, v))
-            .take(VARIABLES_SHOWN);
-        variables.map(move |variable| (operations, variable))
+            .take(VARIABLES_SHOWN)
+            .map(move |variable| (operations, variable))
     });
     table!("diagnose-variables", unexplained, |(operations, variable)| {
         Text "Operations": operations,

@@ -37,19 +37,22 @@ struct StageBytes {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
-    let stages = split.stages.iter().map(|stage| SolvedStage {
-        layer_from: &stage.layer_from,
-        layer_to: &stage.layer_to,
-        layers: &stage.layers,
-        mem: StageBytes {
-            total_mem: stage.total,
-            max_tile_mem: stage.fullest_tile.bytes,
-            parts: stage.parts,
-        },
-        max_tile: stage.fullest_tile.tile,
-        peak_step: stage.fullest_tile.peak_step,
-    });
-    let stages: Vec<SolvedStage<'_>> = stages.collect();
+    let stages: Vec<SolvedStage<'_>> = split
+        .stages
+        .iter()
+        .map(|stage| SolvedStage {
+            layer_from: &stage.layer_from,
+            layer_to: &stage.layer_to,
+            layers: &stage.layers,
+            mem: StageBytes {
+                total_mem: stage.total,
+                max_tile_mem: stage.fullest_tile.bytes,
+                parts: stage.parts,
+            },
+            max_tile: stage.fullest_tile.tile,
+            peak_step: stage.fullest_tile.peak_step,
+        })
+        .collect();
     writeln!(out, "{}", written(&stages, PrettyFormatter::new())?)
 }
 
@@ -101,8 +104,12 @@ fn configurations(report: &Report) -> Vec<Configuration> {
             lines: lines.unwrap_or_default(),
         }
     };
-    let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
-    forms.map(configuration).collect()
+    report
+        .split
+        .iter()
+        .flat_map(|_| EmitForm::value_variants())
+        .map(configuration)
+        .collect()
 }
 
 /// Writes the whole report as a JSON document.

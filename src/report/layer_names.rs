@@ -120,13 +120,13 @@ fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
         }
         _ => false,
     };
-    let runs = names
+    names
         .chunk_by(|first, second| follows([first, second]))
         .flat_map(|run| match run {
             [first, _, .., last] => vec![(*first, numbered(last).map(|(_, number)| number))],
             few => few.iter().map(|name| (*name, None)).collect(),
-        });
-    runs.collect()
+        })
+        .collect()
 }
 
 /// Splits a name into the text before the number at its end, and that number. `None` if there is no

@@ -209,8 +209,9 @@ pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
         return (0..points.len()).collect();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
-    let pieces = points.chunks(chunk).enumerate();
-    pieces
+    points
+        .chunks(chunk)
+        .enumerate()
         .flat_map(|(number, points)| corners(points).map(move |place| number * chunk + place))
         .collect()
 }

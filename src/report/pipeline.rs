@@ -57,7 +57,7 @@ impl PipelineFacts {
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
         let is_sharded = self.state_by_default && own.state.is_sharded();
-        let options = [
+        [
             (
                 self.schedule_by_default,
                 format!("--schedule={}", own.schedule),
@@ -71,11 +71,11 @@ impl PipelineFacts {
                 format!("--optimizer-state={}", own.state),
             ),
             (is_sharded, format!("--replicas={}", own.replicas)),
-        ];
-        let options = options.into_iter().filter(|_| own.is_on());
-        options
-            .filter_map(|(is_chosen, option)| is_chosen.then_some(option))
-            .collect()
+        ]
+        .into_iter()
+        .filter(|_| own.is_on())
+        .filter_map(|(is_chosen, option)| is_chosen.then_some(option))
+        .collect()
     }
 
     /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
@@ -173,11 +173,17 @@ impl Inputs<'_> {
     /// Returns the bytes of a stage, with this memory, in the weight update; `None` if optimizer
     /// state is on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
-        let tiles = memory.updates.iter().enumerate().rev();
-        let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
+        let (tile, fullest) = memory
+            .updates
+            .iter()
+            .enumerate()
+            .rev()
+            .max_by_key(|(_, tile)| tile.bytes)?;
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
-        let updates = fullest.update.into_iter();
-        let weights = updates.flat_map(|update| self.memory.weights_of_update(update));
+        let weights = fullest
+            .update
+            .into_iter()
+            .flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,

@@ -92,8 +92,9 @@ impl Provenance {
     /// files. The arguments, the memory model and the regex are still missing.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
         let compilation = ("compilation", &made.compilation_options);
-        let lists = [compilation, ("target", &made.target_options)].into_iter();
-        let chosen = lists.flat_map(|(of, list)| list.iter().map(move |chosen| (of, chosen)));
+        let chosen = [compilation, ("target", &made.target_options)]
+            .into_iter()
+            .flat_map(|(of, list)| list.iter().map(move |chosen| (of, chosen)));
         let options = chosen.map(|(of, chosen)| BuildOption {
             of: of.to_string(),
             name: chosen.name.clone(),

@@ -276,8 +276,8 @@ impl Inputs<'_> {
         if !self.is_full() {
             return Vec::new();
         }
-        let as_stages = self.memory.single_layers();
-        as_stages
+        self.memory
+            .single_layers()
             .iter()
             .enumerate()
             .map(|(position, memory)| self.layer(position, memory))

@@ -73,8 +73,9 @@ pub fn verdict(report: &Report, _: Form) -> Vec<Block> {
 /// whether fewer IPUs would be enough.
 pub fn step(report: &Report, _: Form) -> Vec<Block> {
     let split = report.split.as_ref();
-    let pipelined = split.filter(|split| split.fits && split.stages.len() > 1);
-    let fullest = pipelined.and_then(|split| split.nearest_to_limit());
+    let fullest = split
+        .filter(|split| split.fits && split.stages.len() > 1)
+        .and_then(|split| split.nearest_to_limit());
     let is_full =
         fullest.and_then(|stage| nearly_full(stage.fullest_tile.bytes, stage.fullest_tile.limit));
     let memory = sentences::most_memory(report).into_iter().chain(is_full);
@@ -119,10 +120,10 @@ pub fn refusal(report: &Report, _: Form) -> Vec<Block> {
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
 /// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
 fn shows_differences(report: &Report, form: Form) -> bool {
-    let cut_elsewhere = report
+    report
         .comparison()
-        .map(|comparison| &comparison.cut_elsewhere);
-    cut_elsewhere.is_some_and(|cut| form == Form::Csv || cut.is_none())
+        .map(|comparison| &comparison.cut_elsewhere)
+        .is_some_and(|cut| form == Form::Csv || cut.is_none())
 }
 
 pub fn prediction(report: &Report, form: Form) -> Vec<Block> {

@@ -112,8 +112,10 @@ impl Section {
             Block::Table(table) => Some(Block::Table(table.shown_in(form))),
             block => Some(block),
         };
-        let blocks = (self.blocks)(report, form).into_iter();
-        blocks.filter_map(shown).collect()
+        (self.blocks)(report, form)
+            .into_iter()
+            .filter_map(shown)
+            .collect()
     }
 }
 
@@ -148,13 +150,15 @@ pub fn blocks(
     form: Form,
     is_wanted: impl Fn(&Section) -> bool,
 ) -> impl Iterator<Item = (&'static Section, Block)> {
-    let wanted = SECTIONS.iter().filter(move |section| is_wanted(section));
-    wanted.flat_map(move |section| {
-        section
-            .blocks(report, form)
-            .into_iter()
-            .map(move |block| (section, block))
-    })
+    SECTIONS
+        .iter()
+        .filter(move |section| is_wanted(section))
+        .flat_map(move |section| {
+            section
+                .blocks(report, form)
+                .into_iter()
+                .map(move |block| (section, block))
+        })
 }
 
 #[cfg(test)]

@@ -202,8 +202,7 @@ impl Stage {
     /// Returns the names of the stage's layers, in order, without In and Out.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);
-        let layers = self.layers[..count].iter();
-        layers.flatten().map(String::as_str)
+        self.layers[..count].iter().flatten().map(String::as_str)
     }
 }
 

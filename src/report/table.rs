@@ -205,12 +205,14 @@ impl Table {
         if self.for_people.is_empty() || matches!(form, Form::Csv | Form::Page) {
             return self.kept(is_shown);
         }
-        let names = self.for_people.split(", ");
-        let names = names.filter_map(|name| match name.strip_prefix('(') {
-            Some(_) if form == Form::Terminal => None,
-            Some(name) => name.strip_suffix(')'),
-            None => Some(name),
-        });
+        let names = self
+            .for_people
+            .split(", ")
+            .filter_map(|name| match name.strip_prefix('(') {
+                Some(_) if form == Form::Terminal => None,
+                Some(name) => name.strip_suffix(')'),
+                None => Some(name),
+            });
         let place = |name| self.columns.iter().position(|column| column.name == name);
         let places: Vec<usize> = names
             .map(|name| place(name).expect("a column of the table"))
@@ -225,12 +227,15 @@ impl Table {
     /// in the column: 0 if all cells are empty, and `u128::MAX` if some cell is no number.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
-            let numbers = self.rows.iter().map(|row| match &row.cells[place] {
-                Cell::Number(number) => number.unsigned_abs(),
-                Cell::Empty => 0,
-                _ => u128::MAX,
-            });
-            numbers.max().unwrap_or(0)
+            self.rows
+                .iter()
+                .map(|row| match &row.cells[place] {
+                    Cell::Number(number) => number.unsigned_abs(),
+                    Cell::Empty => 0,
+                    _ => u128::MAX,
+                })
+                .max()
+                .unwrap_or(0)
         };
         let mut places: Vec<usize> = (0..self.columns.len()).collect();
         places.retain(|&place| is_kept(&self.columns[place], max(place)));

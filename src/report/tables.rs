@@ -48,8 +48,11 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by what they hold. No rows without a split.
 pub fn stages(report: &Report) -> Table {
-    let fullest = report.stages().iter().map(|stage| &stage.fullest_tile);
-    let bars = fullest.map(|&FullestTile { bytes, limit, .. }| RowBar { bytes, limit });
+    let bars = report
+        .stages()
+        .iter()
+        .map(|stage| &stage.fullest_tile)
+        .map(|&FullestTile { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
          buffers, Forwarded tensors, Optimizer state, (Median tile)",

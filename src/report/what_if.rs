@@ -98,11 +98,12 @@ impl WhatIf {
     /// boundaries.
     fn ranges(&self, boundaries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let ends = move |start| (start + 1..boundaries).map(move |end| (start, end));
-        let ranges = (0..boundaries).flat_map(ends);
-        ranges.flat_map(move |(start, end)| {
-            let after = self.after(boundaries, end);
-            after.map(move |after| (start, end, after))
-        })
+        (0..boundaries)
+            .flat_map(ends)
+            .flat_map(move |(start, end)| {
+                let after = self.after(boundaries, end);
+                after.map(move |after| (start, end, after))
+            })
     }
 
     /// Returns the entries of `bytes` for these boundaries, which are positions. `bytes_of` returns
@@ -141,8 +142,11 @@ impl WhatIf {
         let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
         let boundaries = chosen(all, split, &best, fits)?;
         let bytes = self.bytes_between(&boundaries, bytes_of)?;
-        let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
-        let cut_bytes: Option<Vec<u64>> = inner.iter().map(|&at| cut_bytes_of(at)).collect();
+        let cut_bytes: Option<Vec<u64>> = boundaries
+            .get(1..boundaries.len().checked_sub(1)?)?
+            .iter()
+            .map(|&at| cut_bytes_of(at))
+            .collect();
         let mut best = self.best;
         best.retain(|best_split| {
             best_split
@@ -162,14 +166,14 @@ impl WhatIf {
     /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
     /// begin with the cuts `split`; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let bytes_by_range = self
+        let bytes_by_range: std::collections::HashMap<_, _> = self
             .ranges(self.boundaries.len())
             .zip(&self.bytes)
             .filter_map(|((start, end, after), &bytes)| {
                 let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
                 Some(((*start, *end, after), bytes))
-            });
-        let bytes_by_range: std::collections::HashMap<_, _> = bytes_by_range.collect();
+            })
+            .collect();
         let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
         let cut_bytes_of = |at: u32| {
             let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
@@ -227,8 +231,10 @@ impl Inputs<'_> {
         }
         let cuts = stages[1..].iter().map(|stage| stage.start as u32);
         let best = best(search);
-        let highest = best.iter().map(|best| best.ipus as usize).max();
-        let max_stages = highest
+        let max_stages = best
+            .iter()
+            .map(|best| best.ipus as usize)
+            .max()
             .unwrap_or(search.costs.ipus)
             .max(stages.len())
             .min(costs.stages());
@@ -245,8 +251,10 @@ impl Inputs<'_> {
             question.cut_bytes.get(place).copied()
         };
         let positions = costs.layers() as u32;
-        let starts = (0..positions).filter(|&at| costs.reach(at as usize) == costs.layers());
-        let all: Vec<u32> = starts.chain([positions]).collect();
+        let all: Vec<u32> = (0..positions)
+            .filter(|&at| costs.reach(at as usize) == costs.layers())
+            .chain([positions])
+            .collect();
         without_numbers.between(
             &all,
             &cuts.collect::<Vec<u32>>(),
@@ -266,12 +274,16 @@ fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
         cuts: cuts(&search.shown.stages),
     };
     let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
-    let tried = search.by_ipus.iter().map(|best| SplitCuts {
-        ipus: best.ipus as u32,
-        fits: best.fits,
-        cuts: cuts(best.solution.plan.stages()),
-    });
-    tried.chain(is_best.then_some(shown)).collect()
+    search
+        .by_ipus
+        .iter()
+        .map(|best| SplitCuts {
+            ipus: best.ipus as u32,
+            fits: best.fits,
+            cuts: cuts(best.solution.plan.stages()),
+        })
+        .chain(is_best.then_some(shown))
+        .collect()
 }
 
 /// Returns the first position of each stage but stage 0.

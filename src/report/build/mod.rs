@@ -145,8 +145,9 @@ impl Inputs<'_> {
                 let mut places = tie.places.iter();
                 places.any(|&place| range.contains(&positions.of_place(place)))
             };
-            let stages = (0..).zip(self.stages());
-            let users = stages.filter_map(|(stage, range)| is_in(range).then_some(stage));
+            let users = (0..)
+                .zip(self.stages())
+                .filter_map(|(stage, range)| is_in(range).then_some(stage));
             WeightTie {
                 stages: users.collect(),
                 ..tie.clone()

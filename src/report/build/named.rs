@@ -77,8 +77,10 @@ impl Inputs<'_> {
         let wanted = entirely.map(|tile| (tile, usize::MAX)).chain(largest);
         let lists = lookup.on_tiles(&wanted.collect::<Vec<_>>());
 
-        let live = places.par_iter();
-        let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
+        let live: Vec<_> = places
+            .par_iter()
+            .map(|place| self.live(lookup, &lists, place))
+            .collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|whole| whole.chosen(&lists));
         let on_tiles = TileVariables::find(&lists, &tiles);
@@ -196,8 +198,7 @@ impl Inputs<'_> {
     /// tiles.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         let computed: Vec<_> = self.stages_with_steps().collect();
-        let placed = PlacedStage::of_split(self.stages());
-        let stashed = placed
+        PlacedStage::of_split(self.stages())
             .par_iter()
             .zip(computed)
             .map(|(stage, (_, computed))| {
@@ -206,10 +207,13 @@ impl Inputs<'_> {
                 let is_stashed = |variable: &TileVariable| {
                     has_copies && self.memory.is_stashed(stage, variable.class, variable.set)
                 };
-                let on_tile = lists.of(computed.max_tile() as u32);
-                on_tile.filter(is_stashed).take(MAX_STASHED).collect()
-            });
-        stashed.collect()
+                lists
+                    .of(computed.max_tile() as u32)
+                    .filter(is_stashed)
+                    .take(MAX_STASHED)
+                    .collect()
+            })
+            .collect()
     }
 
     pub(super) fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {

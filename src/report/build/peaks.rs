@@ -108,8 +108,10 @@ impl Peaks {
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let sum = |tile| {
-        let bytes = variables.on_tile(tile).map(|item| u64::from(item.bytes));
-        bytes.sum()
+        variables
+            .on_tile(tile)
+            .map(|item| u64::from(item.bytes))
+            .sum()
     };
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
     let bytes: Vec<u64> = match recorded.len() {
@@ -122,8 +124,10 @@ fn fullest_tile(model: &Model) -> u32 {
 impl Curve {
     /// Converts a curve for the report, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
-        let points = thin(&curve.points, max_points).into_iter();
-        let (steps, live) = points.map(|place| curve.points[place]).unzip();
+        let (steps, live) = thin(&curve.points, max_points)
+            .into_iter()
+            .map(|place| curve.points[place])
+            .unzip();
         let (bytes, step) = curve.peak();
         Self {
             first_step: curve.window.0,

@@ -14,12 +14,14 @@ impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
         let (request, shown) = (&search.costs.request(), &search.shown);
         let placed = shown.stages.last().map_or(0, |last| last.end);
-        let placed_stages = PlacedStage::of_split(&shown.stages).into_iter();
-        let stages = placed_stages.zip(&shown.memory).enumerate();
-        let stages = stages.map(|(number, (placed, memory))| {
-            let limit = search.costs.limit_of(number);
-            self.stage(number, &placed, memory, limit, named)
-        });
+        let stages = PlacedStage::of_split(&shown.stages)
+            .into_iter()
+            .zip(&shown.memory)
+            .enumerate()
+            .map(|(number, (placed, memory))| {
+                let limit = search.costs.limit_of(number);
+                self.stage(number, &placed, memory, limit, named)
+            });
         let too_large = shown.too_large.iter();
         Split {
             fits: shown.fits,
@@ -80,8 +82,9 @@ impl Inputs<'_> {
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
             let mut categories = self.model.recorded.categories.iter();
-            let named = categories.find(|category| category.name == wanted);
-            named.map_or(0, |category| category.bytes.get(tile as u32).into())
+            categories
+                .find(|category| category.name == wanted)
+                .map_or(0, |category| category.bytes.get(tile as u32).into())
         };
         Some(TileParts {
             vertex_code,
@@ -146,8 +149,13 @@ impl Inputs<'_> {
                 },
             }
         };
-        let boundaries = search.shown.stages.windows(2).enumerate();
-        boundaries.map(cut).collect()
+        search
+            .shown
+            .stages
+            .windows(2)
+            .enumerate()
+            .map(cut)
+            .collect()
     }
 
     /// Returns the effect of moving the last layer before a cut, or the first one after it, to the

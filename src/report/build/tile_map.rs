@@ -34,21 +34,24 @@ impl TileMap {
         let is_overlapped = |category: &RecordedCategory| category.overlapped.end() > 0;
         let by_tile = |bytes: &TileBytes| all.clone().map(|tile| bytes.get(tile).into()).collect();
         let mut room = max_numbers;
-        let kept = used.iter().take_while(|(_, category)| {
-            let left = room.checked_sub(tiles.len() * (1 + usize::from(is_overlapped(category))));
-            room = left.unwrap_or(0);
-            left.is_some()
-        });
-        let kept = kept.map(|(_, category)| TileCategory {
-            name: category.name.clone(),
-            bytes: by_tile(&category.bytes),
-            overlapped: if is_overlapped(category) {
-                by_tile(&category.overlapped)
-            } else {
-                Vec::new()
-            },
-        });
-        let kept: Vec<TileCategory> = kept.collect();
+        let kept: Vec<TileCategory> = used
+            .iter()
+            .take_while(|(_, category)| {
+                let left =
+                    room.checked_sub(tiles.len() * (1 + usize::from(is_overlapped(category))));
+                room = left.unwrap_or(0);
+                left.is_some()
+            })
+            .map(|(_, category)| TileCategory {
+                name: category.name.clone(),
+                bytes: by_tile(&category.bytes),
+                overlapped: if is_overlapped(category) {
+                    by_tile(&category.overlapped)
+                } else {
+                    Vec::new()
+                },
+            })
+            .collect();
         Some(Self {
             left_out: (used.len() - kept.len()) as u32,
             categories: kept,

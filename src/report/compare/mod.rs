@@ -84,8 +84,9 @@ impl<'a> Comparison<'a> {
     /// Returns whether the split fits in the earlier report and in the later one; `None` for a
     /// report without a split.
     fn fits(&self) -> [Option<bool>; 2] {
-        let splits = self.reports.map(|report| report.split.as_ref());
-        splits.map(|split| split.map(|split| split.fits))
+        self.reports
+            .map(|report| report.split.as_ref())
+            .map(|split| split.map(|split| split.fits))
     }
 
     /// Returns whether the split fitted before and does not fit now. An earlier report without a
@@ -133,17 +134,23 @@ fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
         fullest_tile: layer.fullest_tile_bytes,
         total: Some(layer.total),
     };
-    let left = earlier.layers.iter().map(|layer| memory(earlier, layer));
-    let mut left: Vec<ComparedBytes> = left.collect();
-    let changed = later.layers.iter().map(|layer| {
-        let now = memory(later, layer);
-        let place = left.iter().position(|before| before.layers == now.layers);
-        BytesChange {
-            before: place.map(|place| left.remove(place)),
-            now: Some(now),
-        }
-    });
-    let mut changes: Vec<BytesChange> = changed.collect();
+    let mut left: Vec<ComparedBytes> = earlier
+        .layers
+        .iter()
+        .map(|layer| memory(earlier, layer))
+        .collect();
+    let mut changes: Vec<BytesChange> = later
+        .layers
+        .iter()
+        .map(|layer| {
+            let now = memory(later, layer);
+            let place = left.iter().position(|before| before.layers == now.layers);
+            BytesChange {
+                before: place.map(|place| left.remove(place)),
+                now: Some(now),
+            }
+        })
+        .collect();
     changes.extend(left.into_iter().map(|before| BytesChange {
         before: Some(before),
         now: None,
@@ -153,19 +160,22 @@ fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
 
 fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
     let [before, now] = reports.map(|report| {
-        let memory = report.stages().iter().map(|stage| ComparedBytes {
-            layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
-            fullest_tile: stage.fullest_tile.bytes,
-            total: None,
-        });
-        memory.collect::<Vec<_>>()
+        report
+            .stages()
+            .iter()
+            .map(|stage| ComparedBytes {
+                layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
+                fullest_tile: stage.fullest_tile.bytes,
+                total: None,
+            })
+            .collect::<Vec<_>>()
     });
-    let numbers = 0..before.len().max(now.len());
-    let stages = numbers.map(|number| BytesChange {
-        before: before.get(number).cloned(),
-        now: now.get(number).cloned(),
-    });
-    stages.collect()
+    (0..before.len().max(now.len()))
+        .map(|number| BytesChange {
+            before: before.get(number).cloned(),
+            now: now.get(number).cloned(),
+        })
+        .collect()
 }
 
 /// Describes in a few words which pseudo-layers are around the layers, and where they run.
@@ -192,18 +202,21 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
             ),
         ]
     };
-    let pairs = facts(earlier).into_iter().zip(facts(later));
-    let differing = pairs.filter(|(before, now)| before != now);
-    let differing = differing.map(|((subject, before), (_, now))| {
-        Warning::new(format!(
-            "compared with another report: {subject} was {before} and is {now}; run both with the \
-             same options to compare only the model"
-        ))
-    });
-    let no_split = earlier.split.is_none().then(|| {
-        Warning::new("compared with another report: it has no split; write it again with --solve")
-    });
-    differing.chain(no_split).collect()
+    let warning = |text| Warning::new(format!("compared with another report: {text}"));
+    let no_split = (earlier.split.is_none())
+        .then(|| warning("it has no split; write it again with --solve".to_string()));
+    facts(earlier)
+        .into_iter()
+        .zip(facts(later))
+        .filter(|(before, now)| before != now)
+        .map(|((subject, before), (_, now))| {
+            warning(format!(
+                "{subject} was {before} and is {now}; run both with the same options to compare \
+                 only the model"
+            ))
+        })
+        .chain(no_split)
+        .collect()
 }
 
 /// The reason why a file cannot be compared with a report.

@@ -48,8 +48,10 @@ impl Comparison<'_> {
         stages
             .rows
             .retain(|_| changes.next().is_some_and(is_changed));
-        let tables = [verdict, stages, layers].into_iter();
-        tables.filter(|table| !table.rows.is_empty()).collect()
+        [verdict, stages, layers]
+            .into_iter()
+            .filter(|table| !table.rows.is_empty())
+            .collect()
     }
 
     /// Makes the table of the verdicts: whether the split of each report fits, and numbers such as

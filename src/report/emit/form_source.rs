@@ -32,12 +32,11 @@ pub struct FormSource<'a> {
 impl<'a> FormSource<'a> {
     /// Returns each layer with its position in the layer order, without In and Out.
     pub fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
-        let all = self
-            .split
+        self.split
             .stages
             .iter()
-            .flat_map(|stage| stage.positions.clone().zip(&stage.layers));
-        all.filter_map(|(position, name)| Some((position, name.as_deref()?)))
+            .flat_map(|stage| stage.positions.clone().zip(&stage.layers))
+            .filter_map(|(position, name)| Some((position, name.as_deref()?)))
             .filter(move |&(position, _)| Some(position) != self.out())
     }
 

@@ -118,8 +118,10 @@ impl<'a> Lines<'a> {
         let mut from = first;
         while from <= last {
             let line = text(from);
-            let alike = (from..=last).take_while(|&at| text(at) == line);
-            let to = alike.last().unwrap_or(from);
+            let to = (from..=last)
+                .take_while(|&at| text(at) == line)
+                .last()
+                .unwrap_or(from);
             if let Some(line) = line {
                 let range = (first, last) != (from, to) || self.source.most_stages.is_none();
                 let stages = range.then_some((from as u32, to as u32));
@@ -143,11 +145,13 @@ impl<'a> Lines<'a> {
         begins: Option<bool>,
         stages: Option<(u32, u32)>,
     ) {
-        let pieces = text.split('\0').map(|piece| match self.mark {
-            Some(_) => printable(piece),
-            None => piece.to_string(),
-        });
-        let mut text: Vec<String> = pieces.collect();
+        let mut text: Vec<String> = text
+            .split('\0')
+            .map(|piece| match self.mark {
+                Some(_) => printable(piece),
+                None => piece.to_string(),
+            })
+            .collect();
         text[0].insert_str(0, self.mark.unwrap_or_default());
         let has_list = text
             .iter()
@@ -172,15 +176,14 @@ impl Line {
     /// Returns the line with the values for the split of `source` put in, without a line feed;
     /// `None` if a value is missing.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
-        let pieces = self
-            .text
+        self.text
             .iter()
             .enumerate()
             .map(|(place, piece)| match place % 2 {
                 0 => Some(piece.clone()),
                 _ => self.put_in(piece, source),
-            });
-        pieces.collect()
+            })
+            .collect()
     }
 
     fn put_in(&self, slot: &str, source: FormSource<'_>) -> Option<String> {
@@ -202,23 +205,32 @@ impl Line {
             "lists" => {
                 let mut lists = self.lists(split);
                 let rest = split.stages.last().map_or(0, |stage| stage.positions.end);
-                let rest = self.items.get(rest as usize..).unwrap_or_default();
-                let rest = rest.iter().map(String::as_str);
+                let rest = self
+                    .items
+                    .get(rest as usize..)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(String::as_str);
                 match lists.last_mut() {
                     Some(last) if stages == 1 => last.extend(rest),
                     _ if rest.len() > 0 => lists.push(rest.collect()),
                     _ => {}
                 }
-                let lists = lists.iter().map(|items| format!("[{}]", items.join(", ")));
-                Some(lists.collect::<Vec<_>>().join(", "))
+                Some(
+                    lists
+                        .iter()
+                        .map(|items| format!("[{}]", items.join(", ")))
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                )
             }
             "free" => {
                 let free = (split.max_stages as usize).saturating_sub(stages);
                 (free > 0).then(|| free.to_string())
             }
             _ => {
-                let sentence = Sentence::from(sentences::shortfall(report, split));
-                let shortfall = sentence.plain(Units::Bytes, report.pseudo_layers);
+                let shortfall = Sentence::from(sentences::shortfall(report, split))
+                    .plain(Units::Bytes, report.pseudo_layers);
                 (!split.fits).then(|| printable(&shortfall))
             }
         }
@@ -229,11 +241,10 @@ impl Line {
     /// Returns, for each stage of the split, the items at its positions that are not empty.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         let of_stage = |stage: &crate::report::Stage| {
-            let items = stage
+            stage
                 .positions
                 .clone()
-                .filter_map(|position| self.items.get(position as usize));
-            items
+                .filter_map(|position| self.items.get(position as usize))
                 .map(String::as_str)
                 .filter(|item| !item.is_empty())
                 .collect()

@@ -60,9 +60,12 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Emitted {
     };
     let lines = written(form, source);
     let text = |is_apart: bool| {
-        let lines = lines.iter().filter(|line| line.note == is_apart);
-        let lines = lines.filter_map(|line| line.of(source));
-        lines.map(|line| line + "\n").collect()
+        lines
+            .iter()
+            .filter(|line| line.note == is_apart)
+            .filter_map(|line| line.of(source))
+            .map(|line| line + "\n")
+            .collect()
     };
     Emitted {
         text: text(false),

@@ -144,8 +144,11 @@ impl FormSource<'_> {
             "steps" => self.accumulation(stages)?.to_string(),
             "ipus" => {
                 let returns = self.out_returns(stages).then_some(0);
-                let ipus = (0..stages).chain(returns).map(|ipu| ipu.to_string());
-                ipus.collect::<Vec<_>>().join(", ")
+                (0..stages)
+                    .chain(returns)
+                    .map(|ipu| ipu.to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
             }
             "replicas" => self.replicas().to_string(),
             "schedule" => self.training()?.schedule.to_string(),

@@ -78,11 +78,17 @@ impl FitInputs<'_> {
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
-        let limit = self.limits.get(place).or(self.limits.first());
-        let limit = limit.copied().unwrap_or(0);
+        let limit = self
+            .limits
+            .get(place)
+            .or(self.limits.first())
+            .copied()
+            .unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
-        let over = range.clone().filter(|&tile| self.is_over(tile, limit));
-        let tiles_over = over.count() as u32;
+        let tiles_over = range
+            .clone()
+            .filter(|&tile| self.is_over(tile, limit))
+            .count() as u32;
         let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
@@ -108,8 +114,10 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
         let recorded = &profile.tiles[tile as usize];
-        let variables = profile.variables.as_ref();
-        let live = variables.map(|sums| (sums, &sums.tiles[ipu as usize]));
+        let live = profile
+            .variables
+            .as_ref()
+            .map(|sums| (sums, &sums.tiles[ipu as usize]));
         RecordedTileFacts {
             tile,
             tile_of_ipu: tile % profile.ipus.tiles_per_ipu,

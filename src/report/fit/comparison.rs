@@ -29,21 +29,26 @@ impl FitComparison {
     /// # Errors
     /// When the prediction has no split, or a split without stages.
     pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, FitComparisonError> {
-        let split = prediction.split.as_ref();
-        let split = split.ok_or(FitComparisonError::NoSplit)?;
+        let split = prediction
+            .split
+            .as_ref()
+            .ok_or(FitComparisonError::NoSplit)?;
         if split.stages.is_empty() {
             return Err(FitComparisonError::NoStages);
         }
         let ipus = fit.of_replica();
         let matched = MatchedStages::new(&split.stages, ipus);
-        let pipeline = prediction.pipeline.as_ref();
-        let adds_accumulators = pipeline.is_some_and(|own| !own.recording.accumulates);
+        let adds_accumulators = prediction
+            .pipeline
+            .as_ref()
+            .is_some_and(|own| !own.recording.accumulates);
         // Only these parts are distinguished from other variables on both sides: accumulators that
         // the profile of one IPU has are among its variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
-        let pairs = matched.pairs.iter();
-        let stages: Vec<_> = pairs
+        let stages: Vec<_> = matched
+            .pairs
+            .iter()
             .map(|(stage, ipu)| StageComparison::new(stage, ipu, shared))
             .collect();
         let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
@@ -102,13 +107,14 @@ impl StageComparison {
     /// Returns each kind of contents of the fullest tile, in the order of [`TileParts::named`].
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartComparison> {
         let recorded = self.recorded_parts.named();
-        let parts = self.predicted_parts.named().into_iter().zip(recorded);
-        parts.map(|((name, predicted), (_, recorded))| PartComparison {
-            name,
-            predicted,
-            recorded,
-            difference: free_bytes(recorded, predicted),
-        })
+        self.predicted_parts.named().into_iter().zip(recorded).map(
+            |((name, predicted), (_, recorded))| PartComparison {
+                name,
+                predicted,
+                recorded,
+                difference: free_bytes(recorded, predicted),
+            },
+        )
     }
 
     /// Returns the kind of contents that contributes most to `difference`: of the kinds whose
@@ -131,8 +137,12 @@ fn common(stage: &Stage, ipu: &IpuFit) -> usize {
 }
 
 fn named_layers(ipu: &IpuFit) -> Vec<&str> {
-    let layers = ipu.layers.iter().flatten().flatten();
-    layers.map(String::as_str).collect()
+    ipu.layers
+        .iter()
+        .flatten()
+        .flatten()
+        .map(String::as_str)
+        .collect()
 }
 
 /// The stages of a prediction, in order, each with the IPU that runs it. Stages for which no IPU is
@@ -148,13 +158,17 @@ impl<'a> MatchedStages<'a> {
     /// only In or Out, are matched with the remaining IPUs in order.
     fn new(stages: &'a [Stage], ipus: &'a [IpuFit]) -> Self {
         let mut left: Vec<&IpuFit> = ipus.iter().collect();
-        let by_layers = stages.iter().map(|stage| {
-            let common = |&place: &usize| common(stage, left[place]);
-            let best = (0..left.len()).rev().max_by_key(common);
-            best.filter(|place| common(place) > 0)
-                .map(|place| left.remove(place))
-        });
-        let by_layers: Vec<Option<&IpuFit>> = by_layers.collect();
+        let by_layers: Vec<Option<&IpuFit>> = stages
+            .iter()
+            .map(|stage| {
+                let common = |&place: &usize| common(stage, left[place]);
+                (0..left.len())
+                    .rev()
+                    .max_by_key(common)
+                    .filter(|place| common(place) > 0)
+                    .map(|place| left.remove(place))
+            })
+            .collect();
         let by = match by_layers.iter().any(Option::is_some) {
             true => MatchedBy::Layers,
             false => MatchedBy::Order,
@@ -183,8 +197,12 @@ fn cut_elsewhere(
         recorded.sort_unstable();
         matched.by == MatchedBy::Layers && predicted != recorded
     };
-    let differing = matched.pairs.iter().filter(differs);
-    let stages: Vec<u32> = differing.map(|(stage, _)| stage.stage).collect();
+    let stages: Vec<u32> = matched
+        .pairs
+        .iter()
+        .filter(differs)
+        .map(|(stage, _)| stage.stage)
+        .collect();
     let has_other_count = ipus.len() != split.stages.len();
     (has_other_count || !stages.is_empty()).then(|| CutElsewhere {
         ipus: has_other_count.then_some(ipus.len() as u32),

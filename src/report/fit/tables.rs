@@ -50,8 +50,9 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
 /// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
 /// they hold.
 pub fn ipus(report: &Report) -> Table {
-    let tiles = all_ipus(report).map(|ipu| &ipu.fullest_tile);
-    let bars = tiles.map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
+    let bars = all_ipus(report)
+        .map(|ipu| &ipu.fullest_tile)
+        .map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
          tile)",
@@ -63,8 +64,10 @@ pub fn ipus(report: &Report) -> Table {
 /// Makes the table of categories: for each IPU, a row for each category with bytes on it.
 pub fn categories(report: &Report) -> Table {
     let used = all_ipus(report).flat_map(|ipu| {
-        let used = ipu.categories.iter().filter(|own| own.all_tiles > 0);
-        used.map(|category| (ipu.ipu, category))
+        ipu.categories
+            .iter()
+            .filter(|own| own.all_tiles > 0)
+            .map(|category| (ipu.ipu, category))
     });
     table!("fit-categories", used, |(ipu, category)| {
         Count "IPU": ipu,

@@ -80,15 +80,21 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
 /// Writes the verdict, why nothing fits, the table of the split or the compilation, and the
 /// warnings as plain text, for a browser that runs no scripts.
 fn without_scripts(report: &Report) -> String {
-    let tables = report.tables(Format::Table).into_iter();
-    let tables = tables.map(|table| terminal::for_people(&table, &TextStyle::default()));
+    let tables = report
+        .tables(Format::Table)
+        .into_iter()
+        .map(|table| terminal::for_people(&table, &TextStyle::default()));
     let refusal = report.refusal.iter().map(|refusal| {
-        let reason = Sentence::from(sentences::why_none_fits(refusal)).capital();
-        reason.plain(Units::Bytes, report.pseudo_layers)
+        Sentence::from(sentences::why_none_fits(refusal))
+            .capital()
+            .plain(Units::Bytes, report.pseudo_layers)
     });
-    let head = [report.heading()].into_iter();
-    let lines = head.chain(refusal).chain(tables);
-    let lines: Vec<String> = lines.chain(report.warnings_for_people()).collect();
+    let lines: Vec<String> = [report.heading()]
+        .into_iter()
+        .chain(refusal)
+        .chain(tables)
+        .chain(report.warnings_for_people())
+        .collect();
     lines.join("\n")
 }
 
@@ -119,8 +125,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     // The bytes of each layer at each step, except on the fullest tile.
     |report| {
         let steps = report.live_steps.iter_mut();
-        let others = steps.flat_map(|steps| &mut steps.others);
-        others.for_each(|tile| tile.layers.clear());
+        steps
+            .flat_map(|steps| &mut steps.others)
+            .for_each(|tile| tile.layers.clear());
     },
     // The variables at each step, except on the fullest tile.
     |report| {
@@ -129,8 +136,12 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     },
     // Half of the ranges of layers whose bytes the reader sees when cuts are moved.
     |report| {
-        let starts = report.stages().iter().map(|stage| stage.positions.start);
-        let cuts: Vec<u32> = starts.skip(1).collect();
+        let cuts: Vec<u32> = report
+            .stages()
+            .iter()
+            .map(|stage| stage.positions.start)
+            .skip(1)
+            .collect();
         if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
             report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &cuts);
         }

@@ -38,9 +38,12 @@ pub fn explain(report: &Report) -> Vec<String> {
 
 fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let full = &stage.fullest_tile;
-    let parts = full.parts.named().into_iter();
-    let parts = parts.filter(|&(_, bytes)| bytes > 0);
-    let parts = parts.map(|(part, bytes)| format!("{part} {}", Bytes(bytes)));
+    let parts = full
+        .parts
+        .named()
+        .into_iter()
+        .filter(|&(_, bytes)| bytes > 0)
+        .map(|(part, bytes)| format!("{part} {}", Bytes(bytes)));
     let mut lines = vec![
         format!(
             "stage {}, layer{} {}: tile {}{} is fullest with {}, {} of the limit",
@@ -124,9 +127,12 @@ fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String>
 /// Says how many predicted bytes are for accumulators that the profile lacks, since it was recorded
 /// without gradient accumulation; `None` if there are none.
 fn accumulation(report: &Report) -> Option<String> {
-    let stages = report.stages().iter();
-    let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
-    let (bytes, stage) = accumulators.max().filter(|&(bytes, _)| bytes > 0)?;
+    let (bytes, stage) = report
+        .stages()
+        .iter()
+        .map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage))
+        .max()
+        .filter(|&(bytes, _)| bytes > 0)?;
     Some(format!(
         "the profile has no gradient accumulators: {} are added for them on the fullest tile of \
          stage {stage}; record with gradient accumulation for the exact bytes",
@@ -211,8 +217,9 @@ const MAX_TIED: usize = 5;
 /// others.
 pub fn tied_weights(report: &Report) -> Vec<String> {
     let all = &report.tied_weights;
-    let named = all.iter().take(MAX_TIED);
-    let mut lines: Vec<_> = named
+    let mut lines: Vec<_> = all
+        .iter()
+        .take(MAX_TIED)
         .map(|weight| tied_weight(weight, report.pseudo_layers))
         .collect();
     if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {

@@ -29,8 +29,10 @@ pub fn why_none_fits(refusal: &Refusal) -> String {
 pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
-    let kept = refusal.kept_together.iter();
-    let kept = kept.map(|constraint| format!("kept together by {}", name(constraint)));
+    let kept = refusal
+        .kept_together
+        .iter()
+        .map(|constraint| format!("kept together by {}", name(constraint)));
     let cuts = Some(&refusal.cuts_before).filter(|cuts| !cuts.is_empty());
     let cuts = cuts.map(|cuts| format!("a cut is required before each of {}", layers(cuts)));
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
@@ -135,15 +137,21 @@ pub fn missing_memory(report: &Report) -> Option<String> {
 /// Lists changes of the model that free memory on the tile that exceeds its limit most. Empty if a
 /// split fits.
 pub fn advice(report: &Report) -> Vec<String> {
-    let all = report.refusal.iter().flat_map(|refusal| &refusal.advice);
-    all.map(frees).collect()
+    report
+        .refusal
+        .iter()
+        .flat_map(|refusal| &refusal.advice)
+        .map(frees)
+        .collect()
 }
 
 /// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
 /// says how to see them.
 fn largest(report: &Report, refusal: &Refusal) -> String {
-    let all = refusal.largest_variables.iter();
-    let all = all.map(|own| format!("{} {}", name(&own.name), Amount(own.bytes)));
+    let all = refusal
+        .largest_variables
+        .iter()
+        .map(|own| format!("{} {}", name(&own.name), Amount(own.bytes)));
     match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),

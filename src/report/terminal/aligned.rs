@@ -49,8 +49,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let chosen = rows.clone().at(&kept);
     let mut table = plain_table(&chosen, units);
     wrap_layers(&mut table, &chosen, room);
-    let left_out = (0..widths.len()).filter(|place| !kept.contains(place));
-    let left_out: Vec<_> = left_out
+    let left_out: Vec<_> = (0..widths.len())
+        .filter(|place| !kept.contains(place))
         .map(|place| displayed(&rows.columns[place].name))
         .collect();
     if left_out.is_empty() {
@@ -81,15 +81,15 @@ fn wrap_layers(table: &mut Table, rows: &Rows, room: usize) {
 
 /// Returns the highest number of bytes in any cell of the table.
 fn most_bytes(rows: &Rows) -> u64 {
-    let cells = rows
-        .rows
+    rows.rows
         .iter()
-        .flat_map(|row| rows.columns.iter().zip(&row.cells));
-    let bytes = cells.filter_map(|(column, cell)| match (column.kind, cell) {
-        (Kind::Bytes, Cell::Number(bytes)) => u64::try_from(*bytes).ok(),
-        _ => None,
-    });
-    bytes.max().unwrap_or(0)
+        .flat_map(|row| rows.columns.iter().zip(&row.cells))
+        .filter_map(|(column, cell)| match (column.kind, cell) {
+            (Kind::Bytes, Cell::Number(bytes)) => u64::try_from(*bytes).ok(),
+            _ => None,
+        })
+        .max()
+        .unwrap_or(0)
 }
 
 /// Writes a table with amounts in the unit that suits `limit`, in bytes. On a terminal with room

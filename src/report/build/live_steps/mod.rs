@@ -116,8 +116,10 @@ impl ChosenSteps<'_> {
             }
         }
         let highest = |category: &CategoryAtSteps| category.bytes.iter().max().copied();
-        let names_and_sums = categories.iter().cloned().zip(by_category);
-        let mut categories: Vec<_> = names_and_sums
+        let mut categories: Vec<_> = categories
+            .iter()
+            .cloned()
+            .zip(by_category)
             .map(|(name, sums)| CategoryAtSteps {
                 name,
                 bytes: sums.by_step(),
@@ -144,8 +146,11 @@ impl ChosenSteps<'_> {
     /// Returns a listed variable with its name and the chosen steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
         let inputs = self.model.inputs;
-        let spans = self.model.spans(variable, &self.steps).into_iter();
-        let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
+        let steps = self
+            .model
+            .spans(variable, &self.steps)
+            .into_iter()
+            .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
             variable: inputs.live_variable(&names.of(variable)),
             is_always_live: inputs.model.classes.is_always_live(variable.class),
@@ -157,8 +162,12 @@ impl ChosenSteps<'_> {
     /// none.
     fn operation(&self, program: &StepProgram) -> Option<String> {
         let operations = &self.model.inputs.model.operations;
-        let operation = operations.get(program.operation? as usize)?;
-        Some(operation.name.to_string())
+        Some(
+            operations
+                .get(program.operation? as usize)?
+                .name
+                .to_string(),
+        )
     }
 }
 
@@ -251,8 +260,10 @@ impl<'a> FullestTileOfModel<'a> {
                 // Counted apart, so that they do not displace variables that come and go.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
-                let steps = spans.into_iter().flat_map(|(from, to)| from..to);
-                steps.for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
+                spans
+                    .into_iter()
+                    .flat_map(|(from, to)| from..to)
+                    .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
             }
             for &layer in self.inputs.memory.layers_of(variable.set) {
                 count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);

@@ -39,11 +39,13 @@ impl BytesBySteps {
 
     pub fn by_step(mut self) -> Vec<u64> {
         self.0.pop();
-        let sums = self.0.into_iter().scan(0u64, |sum, change| {
-            *sum = sum.wrapping_add(change);
-            Some(*sum)
-        });
-        sums.collect()
+        self.0
+            .into_iter()
+            .scan(0u64, |sum, change| {
+                *sum = sum.wrapping_add(change);
+                Some(*sum)
+            })
+            .collect()
     }
 }
 
