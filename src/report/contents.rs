@@ -170,14 +170,16 @@ impl Report {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
         let has_verdict = of_search || self.fit.is_some();
         let [profile, debug] = self.displayed_files();
-        let doubt = |found: &Contradiction| {
-            let file = match found.witness {
-                Witness::DebugContexts => &debug,
-                _ => &profile,
-            };
-            (file.clone(), found.warning(has_verdict))
-        };
-        self.contradictions.iter().map(doubt).collect()
+        self.contradictions
+            .iter()
+            .map(|found| {
+                let file = match found.witness {
+                    Witness::DebugContexts => &debug,
+                    _ => &profile,
+                };
+                (file.clone(), found.warning(has_verdict))
+            })
+            .collect()
     }
 
     /// Returns the free bytes on which the verdicts of the split, the sweep, the plan and the

@@ -66,8 +66,10 @@ pub fn placed<'a, T: 'a>(
     list: &str,
     items: impl IntoIterator<Item = &'a T>,
 ) -> impl Iterator<Item = (String, &'a T)> {
-    let placed = move |(place, item)| (format!("{list}/{place}"), item);
-    items.into_iter().enumerate().map(placed)
+    items
+        .into_iter()
+        .enumerate()
+        .map(move |(place, item)| (format!("{list}/{place}"), item))
 }
 
 impl Table {

@@ -94,21 +94,20 @@ pub struct Configuration {
 /// Writes the split in all forms of `--emit`; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
-    let configuration = |&form: &EmitForm| {
-        let written = emit(form, report, MODEL);
-        let lines = most_stages.map(|most| lines(form, report, most));
-        Configuration {
-            form: form.name(),
-            text: written.text,
-            notes: written.notes,
-            lines: lines.unwrap_or_default(),
-        }
-    };
     report
         .split
         .iter()
         .flat_map(|_| EmitForm::value_variants())
-        .map(configuration)
+        .map(|&form| {
+            let written = emit(form, report, MODEL);
+            let lines = most_stages.map(|most| lines(form, report, most));
+            Configuration {
+                form: form.name(),
+                text: written.text,
+                notes: written.notes,
+                lines: lines.unwrap_or_default(),
+            }
+        })
         .collect()
 }
 

@@ -27,11 +27,13 @@ impl PseudoLayers {
     /// first position, which people read as `In` or `None`; if In and Out are one position, Out has
     /// an entry of its own.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
-        let name = |layer| match (layer, self) {
-            (&None, PseudoLayers::OutWithIn) => "In",
-            (layer, _) => self.name_of(layer),
-        };
-        layers.iter().map(name).collect()
+        layers
+            .iter()
+            .map(|layer| match (layer, self) {
+                (&None, PseudoLayers::OutWithIn) => "In",
+                (layer, _) => self.name_of(layer),
+            })
+            .collect()
     }
 
     /// Returns the name of one position inside a sentence: `layer 3` for a layer, `In` for In.
@@ -103,11 +105,13 @@ fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -
         let (first, last) = (shown(names[0]), shown(names[names.len() - 1]));
         return format!("{first} {ellipsis} {last} ({})", names.len());
     }
-    let run = |(first, last): (&str, Option<u64>)| match last {
-        Some(last) => format!("{}-{last}", shown(first)),
-        None => shown(first),
-    };
-    runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
+    runs.into_iter()
+        .map(|(first, last)| match last {
+            Some(last) => format!("{}-{last}", shown(first)),
+            None => shown(first),
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Finds runs of at least three names whose numbers at the end are consecutive and whose text

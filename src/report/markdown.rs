@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::phrases::{Phrase, Sentence};
 use super::section_blocks::Block;
 use super::sections::blocks;
-use super::table::{Column, Form, Table};
+use super::table::{Form, Table};
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};
 
@@ -69,8 +69,10 @@ fn footer(report: &Report) -> String {
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let names = table.columns.iter().map(|column| column.name.to_string());
-    let rule = |column: &Column| if column.is_number() { "---:" } else { "---" }.to_string();
-    let rules = table.columns.iter().map(rule);
+    let rules = table
+        .columns
+        .iter()
+        .map(|column| if column.is_number() { "---:" } else { "---" }.to_string());
     let mut text = format!("\n{}{}", line(names.collect()), line(rules.collect()));
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| {
@@ -88,21 +90,20 @@ fn table(table: &Table) -> String {
 
 /// Writes a sentence in Markdown, with a capital letter at its start.
 fn formatted(report: &Report, sentence: &Sentence) -> String {
-    let phrase = |phrase: &Phrase| match phrase {
-        Phrase::Text(text) => text.clone(),
-        Phrase::Amount(bytes) => format!("{} bytes", grouped(*bytes)),
-        Phrase::Bytes(number) | Phrase::Count(number) => grouped(*number),
-        Phrase::Name(name) | Phrase::Code(name) => markdown(&displayed(name)),
-        Phrase::List(list) => markdown(list),
-        Phrase::Layers(layers) => markdown(&report.pseudo_layers.displayed_list(layers)),
-        Phrase::Stages(stages) => markdown(&report.pseudo_layers.displayed_stages(stages)),
-    };
     sentence
         .clone()
         .capital()
         .phrases
         .iter()
-        .map(phrase)
+        .map(|phrase| match phrase {
+            Phrase::Text(text) => text.clone(),
+            Phrase::Amount(bytes) => format!("{} bytes", grouped(*bytes)),
+            Phrase::Bytes(number) | Phrase::Count(number) => grouped(*number),
+            Phrase::Name(name) | Phrase::Code(name) => markdown(&displayed(name)),
+            Phrase::List(list) => markdown(list),
+            Phrase::Layers(layers) => markdown(&report.pseudo_layers.displayed_list(layers)),
+            Phrase::Stages(stages) => markdown(&report.pseudo_layers.displayed_stages(stages)),
+        })
         .collect()
 }
 

@@ -127,17 +127,19 @@ impl Sentence {
     /// Writes the sentence for a terminal, with amounts in `units`, and with control characters in
     /// names escaped.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        let phrase = |phrase: &Phrase| match phrase {
-            Phrase::Text(text) => text.clone(),
-            Phrase::Amount(bytes) => units.amount(*bytes),
-            Phrase::Bytes(bytes) => units.short(*bytes),
-            Phrase::Count(count) => grouped(*count),
-            Phrase::Name(name) | Phrase::Code(name) => printable(name),
-            Phrase::List(list) => list.clone(),
-            Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
-            Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
-        };
-        self.phrases.iter().map(phrase).collect()
+        self.phrases
+            .iter()
+            .map(|phrase| match phrase {
+                Phrase::Text(text) => text.clone(),
+                Phrase::Amount(bytes) => units.amount(*bytes),
+                Phrase::Bytes(bytes) => units.short(*bytes),
+                Phrase::Count(count) => grouped(*count),
+                Phrase::Name(name) | Phrase::Code(name) => printable(name),
+                Phrase::List(list) => list.clone(),
+                Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
+                Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
+            })
+            .collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::build::{Inputs, MAX_NUMBERS};
 use super::{Band, CoverageFacts, Detail};
-use crate::memory::{LayerSpan, Parts};
+use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
 use crate::time::narrow;
@@ -226,7 +226,6 @@ impl RecordedMemory {
         let by_tile = |bytes: fn(&RecordedTile) -> u64| tiles.iter().map(bytes).collect();
         let total: Vec<u64> = by_tile(|tile| tile.total);
         let fullest = first_highest(&total);
-        let category = |category| CategoryBytes::new(category, 0..usize::MAX, fullest);
         let tile_map = || TileMap::new(tiles, categories, of_tiles, MAX_NUMBERS);
         Self {
             limit,
@@ -238,7 +237,10 @@ impl RecordedMemory {
                 always_live: by_tile(|tile| tile.always_live),
                 not_always_live: by_tile(|tile| tile.not_always_live),
             }),
-            categories: categories.iter().map(category).collect(),
+            categories: categories
+                .iter()
+                .map(|category| CategoryBytes::new(category, 0..usize::MAX, fullest))
+                .collect(),
             coverage: None,
             tile_map: (detail >= Detail::Page).then(tile_map).flatten(),
         }
@@ -285,12 +287,15 @@ impl Inputs<'_> {
     }
 
     pub(super) fn bands(&self) -> Vec<Band> {
-        let band = |span: LayerSpan| Band {
-            layer: self.name(span.layer as usize),
-            from: span.from,
-            to: span.to,
-        };
-        self.memory.layer_spans().into_iter().map(band).collect()
+        self.memory
+            .layer_spans()
+            .into_iter()
+            .map(|span| Band {
+                layer: self.name(span.layer as usize),
+                from: span.from,
+                to: span.to,
+            })
+            .collect()
     }
 
     /// Returns the cycles of each layer and of each stage of the split; `None` if the profile has

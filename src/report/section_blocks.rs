@@ -150,11 +150,12 @@ pub fn parts(report: &Report, form: Form) -> Vec<Block> {
 pub fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let sentence = sentences::recommended(report).into_iter();
-    let block = |sentence: String| match form {
-        Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
-        _ => Block::Line(format!("recommended: {sentence}").into()),
-    };
-    sentence.map(block).collect()
+    sentence
+        .map(|sentence| match form {
+            Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
+            _ => Block::Line(format!("recommended: {sentence}").into()),
+        })
+        .collect()
 }
 
 /// Makes the section of the configurations of `--plan`: sentences, and their table; empty if the

@@ -107,14 +107,13 @@ impl Section {
         if !self.is_in(form) {
             return Vec::new();
         }
-        let shown = |block| match block {
-            Block::Table(table) if table.rows.is_empty() && DOCUMENTS.contains(&form) => None,
-            Block::Table(table) => Some(Block::Table(table.shown_in(form))),
-            block => Some(block),
-        };
         (self.blocks)(report, form)
             .into_iter()
-            .filter_map(shown)
+            .filter_map(|block| match block {
+                Block::Table(table) if table.rows.is_empty() && DOCUMENTS.contains(&form) => None,
+                Block::Table(table) => Some(Block::Table(table.shown_in(form))),
+                block => Some(block),
+            })
             .collect()
     }
 }
@@ -133,12 +132,14 @@ pub struct SectionData {
 
 /// Returns all sections of the report that have content for the page, in order.
 pub fn for_page(report: &Report) -> Vec<SectionData> {
-    let data = |section: &Section| SectionData {
-        id: section.id,
-        title: section.title,
-        blocks: section.blocks(report, Form::Page),
-    };
-    let mut sections: Vec<_> = SECTIONS.iter().map(data).collect();
+    let mut sections: Vec<_> = SECTIONS
+        .iter()
+        .map(|section| SectionData {
+            id: section.id,
+            title: section.title,
+            blocks: section.blocks(report, Form::Page),
+        })
+        .collect();
     sections.retain(|section| !section.blocks.is_empty());
     sections
 }

@@ -15,7 +15,7 @@ pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_non
 
 use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas};
 use super::step::three_digits;
-use super::{BestSplit, CoverageFacts, LayerMemory, PlanFacts, Proof, Report, Split};
+use super::{BestSplit, CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
@@ -139,18 +139,21 @@ pub fn too_large(report: &Report) -> Vec<String> {
     let Some(split) = &report.split else {
         return Vec::new();
     };
-    let sentence = |layer: &LayerMemory| {
-        let meaning = report.pseudo_layers.meaning(&layer.name);
-        format!(
-            "{}{} by itself needs {} on tile {}, {} over the limit",
-            name(capital(&report.pseudo_layers.in_sentence(&layer.name))),
-            meaning.map_or(String::new(), |meaning| format!(" ({meaning})")),
-            Amount(layer.fullest_tile_bytes),
-            layer.fullest_tile,
-            Bytes(layer.fullest_tile_bytes.saturating_sub(split.limit))
-        )
-    };
-    split.too_large.iter().map(sentence).collect()
+    split
+        .too_large
+        .iter()
+        .map(|layer| {
+            let meaning = report.pseudo_layers.meaning(&layer.name);
+            format!(
+                "{}{} by itself needs {} on tile {}, {} over the limit",
+                name(capital(&report.pseudo_layers.in_sentence(&layer.name))),
+                meaning.map_or(String::new(), |meaning| format!(" ({meaning})")),
+                Amount(layer.fullest_tile_bytes),
+                layer.fullest_tile,
+                Bytes(layer.fullest_tile_bytes.saturating_sub(split.limit))
+            )
+        })
+        .collect()
 }
 
 /// Says how much of the recorded bytes of the fullest tile the model attributes to layers, to other

@@ -132,8 +132,10 @@ pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 /// Returns the index of the stage with the most cycles for a micro-batch by `times`; the first one
 /// of a tie. `stages` has the positions of each stage.
 fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
-    let cycles = |&stage: &usize| times.cycles(&stages[stage], stages.len() - 1 - stage);
-    (0..stages.len()).rev().max_by_key(cycles).unwrap_or(0)
+    (0..stages.len())
+        .rev()
+        .max_by_key(|&stage| times.cycles(&stages[stage], stages.len() - 1 - stage))
+        .unwrap_or(0)
 }
 
 /// Formats a number with three significant digits and at most three decimals. Numbers from 100 on

@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::section_blocks::Block;
 use super::sections::blocks;
-use super::table::{Column, Form, Row, Table};
+use super::table::{Column, Form, Table};
 use super::terminal::{TextStyle, for_people};
 use super::{LayerNames, Report};
 use crate::escape;
@@ -56,11 +56,17 @@ impl Table {
     /// Writes the table as a JSON array with one object for each row, whose keys are the names of
     /// the columns in lower case with underscores.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
-        let value = |(column, cell): (&Column, &Cell)| (column.key(), self.value(column, cell));
-        let object = |row: &Row| -> serde_json::Map<String, Value> {
-            self.columns.iter().zip(&row.cells).map(value).collect()
-        };
-        let rows: Vec<_> = self.rows.iter().map(object).collect();
+        let rows: Vec<_> = self
+            .rows
+            .iter()
+            .map(|row| -> serde_json::Map<String, Value> {
+                self.columns
+                    .iter()
+                    .zip(&row.cells)
+                    .map(|(column, cell)| (column.key(), self.value(column, cell)))
+                    .collect()
+            })
+            .collect();
         let text = escape::json(serde_json::to_string_pretty(&rows)?);
         writeln!(out, "{text}")
     }

@@ -97,9 +97,8 @@ impl WhatIf {
     /// boundary at its end, and the number of stages after it. `boundaries` is the number of
     /// boundaries.
     fn ranges(&self, boundaries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-        let ends = move |start| (start + 1..boundaries).map(move |end| (start, end));
         (0..boundaries)
-            .flat_map(ends)
+            .flat_map(move |start| (start + 1..boundaries).map(move |end| (start, end)))
             .flat_map(move |(start, end)| {
                 let after = self.after(boundaries, end);
                 after.map(move |after| (start, end, after))
@@ -114,10 +113,11 @@ impl WhatIf {
         boundaries: &[u32],
         bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
     ) -> Option<Vec<u64>> {
-        let bytes = |(start, end, after): (usize, usize, usize)| {
-            bytes_of(*boundaries.get(start)?, *boundaries.get(end)?, after)
-        };
-        self.ranges(boundaries.len()).map(bytes).collect()
+        self.ranges(boundaries.len())
+            .map(|(start, end, after)| {
+                bytes_of(*boundaries.get(start)?, *boundaries.get(end)?, after)
+            })
+            .collect()
     }
 
     /// Fills in the bytes of all ranges between `all` boundaries (positions, ascending), and the

@@ -140,19 +140,22 @@ impl Inputs<'_> {
     /// without a split, with no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let positions = &self.placement.positions;
-        let with_stages = |tie: &WeightTie| {
-            let is_in = |range: &Range<usize>| {
-                let mut places = tie.places.iter();
-                places.any(|&place| range.contains(&positions.of_place(place)))
-            };
-            let users = (0..)
-                .zip(self.stages())
-                .filter_map(|(stage, range)| is_in(range).then_some(stage));
-            WeightTie {
-                stages: users.collect(),
-                ..tie.clone()
-            }
-        };
-        self.placement.ties.iter().map(with_stages).collect()
+        self.placement
+            .ties
+            .iter()
+            .map(|tie| {
+                let is_in = |range: &Range<usize>| {
+                    let mut places = tie.places.iter();
+                    places.any(|&place| range.contains(&positions.of_place(place)))
+                };
+                let users = (0..)
+                    .zip(self.stages())
+                    .filter_map(|(stage, range)| is_in(range).then_some(stage));
+                WeightTie {
+                    stages: users.collect(),
+                    ..tie.clone()
+                }
+            })
+            .collect()
     }
 }

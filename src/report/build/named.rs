@@ -90,8 +90,12 @@ impl Inputs<'_> {
             .chain(on_tiles.iter().flatten());
         let names = lookup.names(listed)?;
 
-        let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
-        let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
+        let named = |listed: &Vec<TileVariable>| {
+            listed
+                .iter()
+                .map(|variable| self.live_variable(&names.of(variable)))
+                .collect()
+        };
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: named(&listed),
             ..live
@@ -172,15 +176,17 @@ impl Inputs<'_> {
         lists: &TileLists<'_>,
         (place, range): &ListedPlace<'_>,
     ) -> (PeakVariables, Vec<TileVariable>) {
-        let is_live = |variable: &TileVariable| match range {
-            None => self.model.classes.is_live(variable.class, place.step),
-            Some(range) => {
-                let is_code = CodeKind::of_category(lookup.category_of(variable)).is_some();
-                let kind = (variable.class, variable.set);
-                self.memory.is_live_in(range, kind, (place.step, is_code))
-            }
-        };
-        let mut live: Vec<_> = lists.of(place.tile).filter(is_live).collect();
+        let mut live: Vec<_> = lists
+            .of(place.tile)
+            .filter(|variable| match range {
+                None => self.model.classes.is_live(variable.class, place.step),
+                Some(range) => {
+                    let is_code = CodeKind::of_category(lookup.category_of(variable)).is_some();
+                    let kind = (variable.class, variable.set);
+                    self.memory.is_live_in(range, kind, (place.step, is_code))
+                }
+            })
+            .collect();
         let sums = PeakVariables {
             tile: place.tile,
             step: place.step,
@@ -204,12 +210,11 @@ impl Inputs<'_> {
             .map(|(stage, (_, computed))| {
                 let copies = self.memory.copies(stage);
                 let has_copies = copies.is_some_and(|(copies, _)| copies > 0);
-                let is_stashed = |variable: &TileVariable| {
-                    has_copies && self.memory.is_stashed(stage, variable.class, variable.set)
-                };
                 lists
                     .of(computed.max_tile() as u32)
-                    .filter(is_stashed)
+                    .filter(|variable| {
+                        has_copies && self.memory.is_stashed(stage, variable.class, variable.set)
+                    })
                     .take(MAX_STASHED)
                     .collect()
             })

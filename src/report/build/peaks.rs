@@ -107,15 +107,16 @@ impl Peaks {
 /// bytes of variables; the first one of a tie.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
-    let sum = |tile| {
-        variables
-            .on_tile(tile)
-            .map(|item| u64::from(item.bytes))
-            .sum()
-    };
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
     let bytes: Vec<u64> = match recorded.len() {
-        0 => (0..variables.tiles()).map(sum).collect(),
+        0 => (0..variables.tiles())
+            .map(|tile| {
+                variables
+                    .on_tile(tile)
+                    .map(|item| u64::from(item.bytes))
+                    .sum()
+            })
+            .collect(),
         _ => recorded.collect(),
     };
     first_highest(&bytes).unwrap_or(0)

@@ -131,30 +131,29 @@ impl Inputs<'_> {
     /// always-live variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let has_moves = search.costs.has_all() && self.is_full();
-        let cut = |(number, sides): (usize, &[Range<usize>])| {
-            let boundary = sides[0].end;
-            let crosses = |layers: &[u32]| {
-                let is_before = |&layer: &u32| (layer as usize) < boundary;
-                layers.iter().any(is_before) && !layers.iter().all(is_before)
-            };
-            let crossing = shared.iter().filter(|(layers, _)| crosses(layers));
-            Cut {
-                stage: number as u32 + 1,
-                layer_from: self.name(boundary),
-                bytes: search.costs.question.cut_bytes[boundary - 1],
-                duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: match has_moves {
-                    true => self.moves(search, number, sides),
-                    false => Vec::new(),
-                },
-            }
-        };
         search
             .shown
             .stages
             .windows(2)
             .enumerate()
-            .map(cut)
+            .map(|(number, sides)| {
+                let boundary = sides[0].end;
+                let crosses = |layers: &[u32]| {
+                    let is_before = |&layer: &u32| (layer as usize) < boundary;
+                    layers.iter().any(is_before) && !layers.iter().all(is_before)
+                };
+                let crossing = shared.iter().filter(|(layers, _)| crosses(layers));
+                Cut {
+                    stage: number as u32 + 1,
+                    layer_from: self.name(boundary),
+                    bytes: search.costs.question.cut_bytes[boundary - 1],
+                    duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
+                    moves: match has_moves {
+                        true => self.moves(search, number, sides),
+                        false => Vec::new(),
+                    },
+                }
+            })
             .collect()
     }
 

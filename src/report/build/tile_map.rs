@@ -73,14 +73,16 @@ impl TileVariables {
     /// Returns the variables to list for each of `tiles`, in their order: at most 10 with bytes on
     /// the tile, the largest first. `lists` has the variables of the tiles.
     pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
-        let largest = |&tile: &u32| {
-            lists
-                .of(tile)
-                .take(MAX_VARIABLES)
-                .filter(|variable| variable.bytes > 0)
-                .collect()
-        };
-        tiles.iter().map(largest).collect()
+        tiles
+            .iter()
+            .map(|&tile| {
+                lists
+                    .of(tile)
+                    .take(MAX_VARIABLES)
+                    .filter(|variable| variable.bytes > 0)
+                    .collect()
+            })
+            .collect()
     }
 
     /// Adds names and categories to the variables in `found`, which has a list for each of `tiles`.

@@ -85,8 +85,7 @@ impl<'a> Comparison<'a> {
     /// report without a split.
     fn fits(&self) -> [Option<bool>; 2] {
         self.reports
-            .map(|report| report.split.as_ref())
-            .map(|split| split.map(|split| split.fits))
+            .map(|report| report.split.as_ref().map(|split| split.fits))
     }
 
     /// Returns whether the split fitted before and does not fit now. An earlier report without a
@@ -134,23 +133,17 @@ fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
         fullest_tile: layer.fullest_tile_bytes,
         total: Some(layer.total),
     };
-    let mut left: Vec<ComparedBytes> = earlier
-        .layers
-        .iter()
-        .map(|layer| memory(earlier, layer))
-        .collect();
-    let mut changes: Vec<BytesChange> = later
-        .layers
-        .iter()
-        .map(|layer| {
-            let now = memory(later, layer);
-            let place = left.iter().position(|before| before.layers == now.layers);
-            BytesChange {
-                before: place.map(|place| left.remove(place)),
-                now: Some(now),
-            }
-        })
-        .collect();
+    let left = earlier.layers.iter().map(|layer| memory(earlier, layer));
+    let mut left: Vec<ComparedBytes> = left.collect();
+    let mut changes = Vec::new();
+    for layer in &later.layers {
+        let now = memory(later, layer);
+        let place = left.iter().position(|before| before.layers == now.layers);
+        changes.push(BytesChange {
+            before: place.map(|place| left.remove(place)),
+            now: Some(now),
+        });
+    }
     changes.extend(left.into_iter().map(|before| BytesChange {
         before: Some(before),
         now: None,

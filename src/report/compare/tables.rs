@@ -44,10 +44,11 @@ impl Comparison<'_> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
         let mut changes = self.stages.iter();
-        let is_changed = |change: &BytesChange| change.before != change.now;
-        stages
-            .rows
-            .retain(|_| changes.next().is_some_and(is_changed));
+        stages.rows.retain(|_| {
+            changes
+                .next()
+                .is_some_and(|change| change.before != change.now)
+        });
         [verdict, stages, layers]
             .into_iter()
             .filter(|table| !table.rows.is_empty())
@@ -58,13 +59,15 @@ impl Comparison<'_> {
     /// its limit and its peak.
     pub(super) fn verdict_table(&self) -> Table {
         let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
-        let hidden = 2 * usize::from(!self.reports.iter().any(has_step));
-        let numbers = &VERDICT[..VERDICT.len() - hidden];
-        let cell = |report: &Report, cell: NumberOfSplit| {
-            let split = report.split.as_ref();
-            split.map_or(Cell::Empty, |split| cell(report, split))
+        let count = match self.reports.iter().any(has_step) {
+            true => VERDICT.len(),
+            false => VERDICT.len() - 2,
         };
-        table!("compare-verdict", numbers, |(name, number)| {
+        let cell = |report: &Report, number: NumberOfSplit| {
+            let split = report.split.as_ref();
+            split.map(|split| number(report, split))
+        };
+        table!("compare-verdict", &VERDICT[..count], |(name, number)| {
             Text "Of the split": *name,
             Text "Before": cell(self.reports[0], *number),
             Text "Now": cell(self.reports[1], *number),
@@ -114,8 +117,10 @@ impl Comparison<'_> {
             [_, Some(false)] => (Severity::Bad, "it does not fit"),
         };
         let verdict = look.toned(tone, verdict);
-        let splits = self.reports.map(|report| report.split.as_ref());
-        let tiles = match splits.map(|split| split.map(Split::peak)) {
+        let tiles = match self
+            .reports
+            .map(|report| report.split.as_ref().map(Split::peak))
+        {
             [Some(before), Some(now)] => format!(
                 "; the fullest tile had {} and has {}",
                 look.units.amount(before),
@@ -135,14 +140,15 @@ impl Comparison<'_> {
         let Some((layer, growth)) = self.grown().max_by_key(|&(_, growth)| growth) else {
             return "no layer grew".to_string();
         };
-        let amount = |bytes: i128| look.units.amount(u64::try_from(bytes).unwrap_or(0));
-        let by = if growth.fullest_tile > 0 {
-            format!("{} on its fullest tile", amount(growth.fullest_tile))
-        } else {
-            format!("{} over all tiles", amount(growth.total))
+        let (bytes, tiles) = match growth.fullest_tile {
+            bytes @ 1.. => (bytes, "on its fullest tile"),
+            _ => (growth.total, "over all tiles"),
         };
-        let name = printable(layer);
-        format!("layers that grew: {count}, most of all {name} by {by}")
+        format!(
+            "layers that grew: {count}, most of all {} by {} {tiles}",
+            printable(layer),
+            look.units.amount(u64::try_from(bytes).unwrap_or(0))
+        )
     }
 }
 

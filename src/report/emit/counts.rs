@@ -124,14 +124,16 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
             .count()
             > 1
     };
-    let unique = |first| {
-        if is_shared(short(first)) {
-            *first
-        } else {
-            short(first)
-        }
-    };
-    firsts.iter().map(unique).collect()
+    firsts
+        .iter()
+        .map(|first| {
+            if is_shared(short(first)) {
+                *first
+            } else {
+                short(first)
+            }
+        })
+        .collect()
 }
 
 /// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
@@ -155,11 +157,12 @@ pub fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<Strin
 impl FormSource<'_> {
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub fn is_vit(self) -> bool {
-        let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
-        self.split
-            .modules
-            .iter()
-            .any(|calls| calls.begin.as_deref().is_some_and(is_vit))
+        self.split.modules.iter().any(|calls| {
+            calls
+                .begin
+                .as_deref()
+                .is_some_and(|module| module.split(['.', '/']).any(|part| part == "vit"))
+        })
     }
 }
 

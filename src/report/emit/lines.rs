@@ -240,16 +240,19 @@ impl Line {
 impl Line {
     /// Returns, for each stage of the split, the items at its positions that are not empty.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
-        let of_stage = |stage: &crate::report::Stage| {
-            stage
-                .positions
-                .clone()
-                .filter_map(|position| self.items.get(position as usize))
-                .map(String::as_str)
-                .filter(|item| !item.is_empty())
-                .collect()
-        };
-        split.stages.iter().map(of_stage).collect()
+        split
+            .stages
+            .iter()
+            .map(|stage| {
+                stage
+                    .positions
+                    .clone()
+                    .filter_map(|position| self.items.get(position as usize))
+                    .map(String::as_str)
+                    .filter(|item| !item.is_empty())
+                    .collect()
+            })
+            .collect()
     }
 }
 

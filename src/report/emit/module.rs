@@ -54,9 +54,10 @@ fn is_index(part: &str) -> bool {
 /// Returns whether `part` is a Python name. Only ASCII is allowed, since Python reads some other
 /// letters as different ones.
 fn is_name(part: &str) -> bool {
-    let allowed = |c: char| c == '_' || c.is_ascii_alphanumeric();
     let starts = part.starts_with(|c: char| !c.is_ascii_digit());
-    starts && part.chars().all(allowed) && !KEYWORDS.contains(&part)
+    starts
+        && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+        && !KEYWORDS.contains(&part)
 }
 
 #[cfg(test)]

@@ -92,7 +92,6 @@ impl FitInputs<'_> {
         let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
-        let category = |category| CategoryBytes::new(category, range.clone(), tile);
         let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
         IpuFit {
             ipu,
@@ -102,7 +101,11 @@ impl FitInputs<'_> {
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
             tiles: Fullness::of(totals(), limit),
-            categories: profile.categories.iter().map(category).collect(),
+            categories: profile
+                .categories
+                .iter()
+                .map(|category| CategoryBytes::new(category, range.clone(), tile))
+                .collect(),
             fullest_tile,
             named: named.map(|sums| NamedBytes::new(sums.named[place])),
             curve: self.curve(ipu),

@@ -7,7 +7,7 @@ use crate::report::phrases::{
     Amount, Bytes, Count, Phrase, at_step, in_parentheses, layers, name, with_commas,
 };
 use crate::report::{
-    CategorySum, Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
+    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
 };
 use crate::wording::{counted, displayed, listed, share};
 
@@ -143,11 +143,14 @@ fn accumulation(report: &Report) -> Option<String> {
 fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
-        let category = |own: &CategorySum| format!("{} {}", name(&own.name), Bytes(own.bytes));
-        let categories = with_commas(live.categories.iter().map(category));
+        let categories = with_commas(
+            live.categories
+                .iter()
+                .map(|own| format!("{} {}", name(&own.name), Bytes(own.bytes))),
+        );
         lines.push(format!("  live then by category: {categories}"));
     }
-    let variable = |variable: &LiveVariable| {
+    lines.extend(live.largest.iter().take(VARIABLES).map(|variable| {
         format!(
             "    {} {} ({}, {})",
             Amount(variable.bytes),
@@ -155,8 +158,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
             name(&variable.category),
             users(variable, pseudo_layers).unwrap_or("no layer".to_string())
         )
-    };
-    lines.extend(live.largest.iter().take(VARIABLES).map(variable));
+    }));
     lines
 }
 
@@ -202,11 +204,10 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
         "{} {share} variables that are always live; a cut between them doubles these:",
         Count(groups.len() as u64)
     )];
-    let group = |own: &SharedVariables| {
+    lines.extend(groups.iter().take(GROUPS).map(|own| {
         let layers = layers(&own.layers);
         format!("  {} of layers {layers}", Amount(own.bytes))
-    };
-    lines.extend(groups.iter().take(GROUPS).map(group));
+    }));
     lines
 }
 

@@ -184,11 +184,14 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
 
 /// Returns, for a split that fits, a line about the best split in each other pipeline.
 pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
-    let line = |other: &BestSplit| match other.fits {
-        true => needing(other, ""),
-        false => other_split(other),
-    };
-    facts.alternatives.iter().map(line).collect()
+    facts
+        .alternatives
+        .iter()
+        .map(|other| match other.fits {
+            true => needing(other, ""),
+            false => other_split(other),
+        })
+        .collect()
 }
 
 /// Says that replicas of a smaller pipeline are faster, and how many bytes of gradients they

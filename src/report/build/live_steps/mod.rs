@@ -67,7 +67,6 @@ impl ChosenSteps<'_> {
     /// [`listed`](Self::listed).
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
-        let moving = |&step: &u32| self.model.curves.all_tiles.moving(step);
         let mut room = MAX_SUMS;
         let mut tiles = self.tiles.iter().map(|(tile, listed)| {
             let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
@@ -81,7 +80,11 @@ impl ChosenSteps<'_> {
         LiveSteps {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
-            not_always_live: self.steps.iter().map(moving).collect(),
+            not_always_live: self
+                .steps
+                .iter()
+                .map(|&step| self.model.curves.all_tiles.moving(step))
+                .collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
             others: tiles.collect(),
