@@ -108,7 +108,6 @@ impl Inputs<'_> {
             .map(ToString::to_string)
             .filter(|word| !word.is_empty())
             .collect();
-        let stages = plan.stages().iter().cloned();
         BestSplit {
             ipus: best.all_ipus() as u32,
             replicas: best.replicas as u64,
@@ -125,7 +124,12 @@ impl Inputs<'_> {
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_claim(claim),
             lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
-            stages: stages.map(|stage| positions.layer_names(stage)).collect(),
+            stages: plan
+                .stages()
+                .iter()
+                .cloned()
+                .map(|stage| positions.layer_names(stage))
+                .collect(),
             hint: hint(best.ipus, score.stages),
             options: options.join(" "),
             command: (self.command)(&claim.change),

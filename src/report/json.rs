@@ -1,6 +1,6 @@
 //! The stages, and the whole report, as JSON.
 
-use super::emit::{EmitForm, Line, MODEL, emit, lines};
+use super::emit::{Configuration, EmitForm, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
 use super::{LayerNames, Report, Split};
 use crate::escape::json;
@@ -75,40 +75,15 @@ struct Document<'a> {
     configuration: Vec<Configuration>,
 }
 
-/// The split in one form of `--emit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Configuration {
-    /// The form, as `--emit` names it, such as `poptorch`.
-    pub form: String,
-    /// The text to paste into the user's code or configuration.
-    pub text: String,
-    /// Notes for the user, if the form has no comments; otherwise they are comments in `text`, and
-    /// this is empty.
-    pub notes: String,
-    /// The lines of this form for all splits that the reader can try on the page, with the
-    /// conditions under which a split has them; empty if the page cannot try other splits.
-    pub lines: Vec<Line>,
-}
-
 /// Writes the split in all forms of `--emit`; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
-    report
-        .split
-        .iter()
-        .flat_map(|_| EmitForm::value_variants())
-        .map(|&form| {
-            let written = emit(form, report, MODEL);
-            let lines = most_stages.map(|most| lines(form, report, most));
-            Configuration {
-                form: form.name(),
-                text: written.text,
-                notes: written.notes,
-                lines: lines.unwrap_or_default(),
-            }
-        })
-        .collect()
+    let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
+    let configuration = |&form: &EmitForm| Configuration {
+        lines: most_stages.map_or(Vec::new(), |most| lines(form, report, most)),
+        ..emit(form, report, MODEL)
+    };
+    forms.map(configuration).collect()
 }
 
 /// Writes the whole report as a JSON document.

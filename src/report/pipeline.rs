@@ -180,17 +180,18 @@ impl Inputs<'_> {
             .rev()
             .max_by_key(|(_, tile)| tile.bytes)?;
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
-        let weights = fullest
-            .update
-            .into_iter()
-            .flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,
             at_least: fullest.at_least,
             in_passes,
             taken: fullest.taken,
-            weights: weights.map(str::to_string).collect(),
+            weights: fullest
+                .update
+                .into_iter()
+                .flat_map(|update| self.memory.weights_of_update(update))
+                .map(str::to_string)
+                .collect(),
             decides: fullest.bytes > in_passes,
         })
     }

@@ -88,9 +88,6 @@ impl StepFacts {
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
-        let samples = options
-            .micro_batch
-            .map(|samples| samples as f64 * step.micro_batches as f64 * replicas as f64);
         let seconds = nanoseconds
             .map(|time| time / 1e9)
             .filter(|&time| time > 0.0);
@@ -111,7 +108,11 @@ impl StepFacts {
             slowest_stage: slowest(times, stages) as u32,
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time / 1e6),
-            samples_per_second: samples.zip(seconds).map(|(a, b)| a / b),
+            samples_per_second: options
+                .micro_batch
+                .map(|samples| samples as f64 * step.micro_batches as f64 * replicas as f64)
+                .zip(seconds)
+                .map(|(a, b)| a / b),
         }
     }
 

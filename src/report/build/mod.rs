@@ -148,11 +148,11 @@ impl Inputs<'_> {
                     let mut places = tie.places.iter();
                     places.any(|&place| range.contains(&positions.of_place(place)))
                 };
-                let users = (0..)
-                    .zip(self.stages())
-                    .filter_map(|(stage, range)| is_in(range).then_some(stage));
                 WeightTie {
-                    stages: users.collect(),
+                    stages: (0..)
+                        .zip(self.stages())
+                        .filter_map(|(stage, range)| is_in(range).then_some(stage))
+                        .collect(),
                     ..tie.clone()
                 }
             })

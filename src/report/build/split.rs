@@ -22,7 +22,6 @@ impl Inputs<'_> {
                 let limit = search.costs.limit_of(number);
                 self.stage(number, &placed, memory, limit, named)
             });
-        let too_large = shown.too_large.iter();
         Split {
             fits: shown.fits,
             limit: request.highest_limit(),
@@ -34,7 +33,9 @@ impl Inputs<'_> {
             modules: self.layering.module_calls(self.model),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
-            too_large: too_large
+            too_large: shown
+                .too_large
+                .iter()
                 .map(|(position, memory)| self.layer(*position, memory))
                 .collect(),
         }
@@ -114,14 +115,17 @@ impl Inputs<'_> {
     /// its own.
     pub(in crate::report) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
         let parts = memory.sums();
-        let module = self.placement.positions.module(position);
         LayerMemory {
             name: self.name(position),
             total: parts.total(),
             parts,
             fullest_tile: memory.max_tile() as u32,
             fullest_tile_bytes: memory.max_tile_bytes(),
-            module: module.map(str::to_string),
+            module: self
+                .placement
+                .positions
+                .module(position)
+                .map(str::to_string),
         }
     }
 
@@ -142,12 +146,15 @@ impl Inputs<'_> {
                     let is_before = |&layer: &u32| (layer as usize) < boundary;
                     layers.iter().any(is_before) && !layers.iter().all(is_before)
                 };
-                let crossing = shared.iter().filter(|(layers, _)| crosses(layers));
                 Cut {
                     stage: number as u32 + 1,
                     layer_from: self.name(boundary),
                     bytes: search.costs.question.cut_bytes[boundary - 1],
-                    duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
+                    duplicated: shared
+                        .iter()
+                        .filter(|(layers, _)| crosses(layers))
+                        .map(|&(_, bytes)| bytes)
+                        .sum(),
                     moves: match has_moves {
                         true => self.moves(search, number, sides),
                         false => Vec::new(),

@@ -62,15 +62,12 @@ pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<S
         items[layers_of[0].0 as usize] = item.to_string();
         others.retain(|other| layers_of.iter().all(|(_, name)| name != other));
         for &(position, name) in &layers_of[1..] {
-            let name = printable(name);
-            notes.begin(
-                (position, true),
-                &format!(
-                    "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside \
-                     one, at {name}. Give --emit poptorch, or --together to keep the block in one \
-                     stage."
-                ),
+            let warning = format!(
+                "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside one, at \
+                 {}. Give --emit poptorch, or --together to keep the block in one stage.",
+                printable(name)
             );
+            notes.begin(position, true, &warning);
         }
     }
     if !others.is_empty() {
@@ -116,24 +113,15 @@ fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_
 /// number, or all of it if several blocks have the same beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
-    let is_shared = |name| {
-        firsts
-            .iter()
-            .map(short)
-            .filter(|&other| other == name)
-            .count()
-            > 1
+    let unique = |first| {
+        let alike = firsts.iter().filter(|other| short(other) == short(first));
+        if alike.count() > 1 {
+            *first
+        } else {
+            short(first)
+        }
     };
-    firsts
-        .iter()
-        .map(|first| {
-            if is_shared(short(first)) {
-                *first
-            } else {
-                short(first)
-            }
-        })
-        .collect()
+    firsts.iter().map(unique).collect()
 }
 
 /// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
@@ -146,8 +134,8 @@ pub fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<Strin
     match (source.report.pseudo_layers, items.last_mut()) {
         // Operations after the layers run in the stage of the last layer.
         (PseudoLayers::NoneFirst, Some(last)) => {
-            let before = if last.is_empty() { "" } else { ", " };
-            last.push_str(&format!("{before}{OUT}"));
+            *last += if last.is_empty() { "" } else { ", " };
+            *last += OUT;
         }
         _ => items.push(OUT.to_string()),
     }
@@ -157,42 +145,45 @@ pub fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<Strin
 impl FormSource<'_> {
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub fn is_vit(self) -> bool {
-        self.split.modules.iter().any(|calls| {
-            calls
-                .begin
-                .as_deref()
-                .is_some_and(|module| module.split(['.', '/']).any(|part| part == "vit"))
-        })
+        let mut begins = self
+            .split
+            .modules
+            .iter()
+            .filter_map(|own| own.begin.as_ref());
+        begins.any(|module| has_part(module, "vit"))
     }
+}
+
+/// Returns whether a name has `part` between its dots and slashes.
+fn has_part(name: &str, part: &str) -> bool {
+    name.split(['.', '/']).any(|own| own == part)
 }
 
 /// Adds `notes` on text generation, which compiles the encoder and the decoder separately, so that
 /// no stage may contain layers of both. No notes for models without an encoder and a decoder.
 pub fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
-    let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
-    let layers: Vec<(u32, &str)> = source.layers().collect();
-    let encoder = layers.iter().rfind(|(_, name)| is_of("encoder", name));
-    let decoder = layers.iter().find(|(_, name)| is_of("decoder", name));
-    let (Some(&(last, _)), Some(&(first, name))) = (encoder, decoder) else {
+    let of = |part| {
+        source
+            .layers()
+            .filter(move |(_, name)| has_part(name, part))
+    };
+    let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
+    else {
         return;
     };
     if first < last {
         return;
     }
-    notes.at(
-        last,
-        &format!(
-            "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its last \
-             layer is on IPU {STAGE}."
-        ),
+    let note = format!(
+        "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its \
+         last layer is on IPU {STAGE}."
     );
-    notes.begin(
-        (first, false),
-        &format!(
-            "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
-            printable(name)
-        ),
+    notes.at(last, &note);
+    let warning = format!(
+        "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
+        printable(name)
     );
+    notes.begin(first, false, &warning);
 }
 
 #[cfg(test)]

@@ -42,25 +42,17 @@ impl<'a> FormSource<'a> {
 
     /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
     pub fn out(self) -> Option<u32> {
-        self.split
-            .stages
-            .last()?
-            .positions
-            .end
-            .checked_sub(1)
-            .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
+        let last = self.split.stages.last()?.positions.end.checked_sub(1);
+        last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
     /// Returns the modules that a position of the layer order calls. `framework` is the one that
     /// the form is for; `None` if another one recorded the profile, since its names are no module
     /// names in this form, or if the position does not exist.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
-        let facts = self.report.pipeline.as_ref();
-        let is_known = facts.is_none_or(|facts| facts.recording.framework == framework);
-        self.split
-            .modules
-            .get(position as usize)
-            .filter(|_| is_known)
+        let is_known = self.report.framework().is_none_or(|own| own == framework);
+        let calls = self.split.modules.get(position as usize);
+        calls.filter(|_| is_known)
     }
 
     /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)
@@ -79,9 +71,7 @@ impl<'a> FormSource<'a> {
     /// unknown, for inference, and without a pipeline.
     pub fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
-        facts
-            .filter(|facts| facts.trains())
-            .map(|facts| facts.pipeline)
+        Some(facts.filter(|facts| facts.trains())?.pipeline)
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
@@ -95,10 +85,10 @@ impl<'a> FormSource<'a> {
             Schedule::None => Schedule::Popart,
             schedule => schedule,
         };
-        let step = self.report.step.as_ref();
-        let wanted = step
-            .filter(|step| !step.micro_batches_by_default)
-            .map_or(USUAL_MICRO_BATCHES, |step| step.micro_batches);
+        let wanted = match &self.report.step {
+            Some(step) if !step.micro_batches_by_default => step.micro_batches,
+            _ => USUAL_MICRO_BATCHES,
+        };
         let least = schedule.least_accumulation(self.forward_stages(stages)) as u64;
         Some(schedule.accumulation(least, wanted))
     }
@@ -111,18 +101,14 @@ impl<'a> FormSource<'a> {
 
     /// Returns the number of replicas that share optimizer state, at least 1. 1 for inference.
     pub fn replicas(self) -> u64 {
-        self.training()
-            .map_or(1, |training| training.replicas.max(1))
+        self.training().map_or(1, |own| own.replicas.max(1))
     }
 
     /// Returns the layers whose outputs the pipeline keeps as checkpoints for recomputation.
     pub fn checkpoints(self) -> Checkpoints {
-        match self
-            .training()
-            .map(|training| (training.recompute, training.schedule))
-        {
-            Some((Recompute::Layer, _)) => Checkpoints::Layers,
-            Some((Recompute::Stage, Schedule::Sequential)) => Checkpoints::Stages,
+        match self.training().map(|own| own.recompute) {
+            Some(Recompute::Layer) => Checkpoints::Layers,
+            Some(Recompute::Stage) if self.is_sequential() => Checkpoints::Stages,
             _ => Checkpoints::None,
         }
     }

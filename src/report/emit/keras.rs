@@ -17,8 +17,7 @@ impl<'a> FormSource<'a> {
 
     /// Returns whether the profile was recorded with TensorFlow.
     pub fn is_keras(self) -> bool {
-        let facts = self.report.pipeline.as_ref();
-        facts.is_some_and(|facts| facts.recording.framework == Framework::Tensorflow)
+        self.report.framework() == Some(Framework::Tensorflow)
     }
 
     /// Returns the first Keras layer that a position of the layer order calls and no earlier
@@ -41,50 +40,48 @@ impl<'a> FormSource<'a> {
 /// Adds to `text` the dictionary `pipeline_stages`, which has the stage of each Keras layer, and to
 /// `notes` warnings of Keras layers that are unknown or run in several stages.
 pub fn stages(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let known: &dyn Fn(u32) -> Vec<String> = match source.has_keras_names() {
-        true => &|place| source.keras_layers(place).to_vec(),
-        false => &|_| Vec::new(),
+    let has_names = source.has_keras_names();
+    let known = |place| match has_names {
+        true => source.keras_layers(place),
+        false => &[],
     };
     let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
     let unknown = |place| format!("WARNING: the Keras layers of {place} are unknown.");
-    let before = known(0);
-    if let (Some((first, _)), []) = (source.layers().next(), before.as_slice()) {
-        notes.begin((first, true), &unknown("In"));
+    if let (Some((first, _)), []) = (source.layers().next(), known(0)) {
+        notes.begin(first, true, &unknown("In"));
     }
-    let mut places = vec![(0, before)];
+    let mut calls: Vec<(u32, &str)> = known(0).iter().map(|name| (0, &**name)).collect();
     for (position, layer) in source.layers() {
-        let names = known(position);
-        let is_known = !names.is_empty();
-        places.push((position, if is_known { names } else { vec![layer.into()] }));
+        match known(position) {
+            [] => calls.push((position, layer)),
+            names => calls.extend(names.iter().map(|name| (position, &**name))),
+        }
     }
     let after = known(source.place_of_out());
-    match (source.out(), after.is_empty()) {
-        (Some(out), true) => notes.begin((out, true), &unknown("Out")),
-        (Some(out), false) => places.push((out, after.clone())),
-        (None, true) => notes.if_out_returns(&unknown("Out")),
-        (None, false) => {}
+    match source.out() {
+        Some(out) if after.is_empty() => notes.begin(out, true, &unknown("Out")),
+        Some(out) => calls.extend(after.iter().map(|name| (out, &**name))),
+        None if after.is_empty() => notes.if_out_returns(&unknown("Out")),
+        None => {}
     }
     text.add("pipeline_stages = {");
-    let mut seen: Vec<String> = Vec::new();
-    for (position, names) in places {
-        for name in names {
-            if seen.contains(&name) {
-                let name = printable(&name);
-                notes.begin(
-                    (position, true),
-                    &format!(
-                        "WARNING: Keras layer {name} also runs in stages before {STAGE}, but can \
-                         have only one stage. Call its parts inside keras.ipu.PipelineStage(...)."
-                    ),
-                );
-                continue;
-            }
-            text.at(position, &entry(&name, STAGE));
+    let mut seen = Vec::new();
+    for (position, name) in calls {
+        if seen.contains(&name) {
+            let warning = format!(
+                "WARNING: Keras layer {} also runs in stages before {STAGE}, but can have only one \
+                 stage. Call its parts inside keras.ipu.PipelineStage(...).",
+                printable(name)
+            );
+            notes.begin(position, true, &warning);
+        } else {
+            text.at(position, &entry(name, STAGE));
             seen.push(name);
         }
     }
     let is_apart = source.report.pseudo_layers == PseudoLayers::OutWithIn;
-    for name in after.iter().filter(|name| is_apart && !seen.contains(name)) {
+    let is_missing = |name: &&String| is_apart && !seen.contains(&name.as_str());
+    for name in after.iter().filter(is_missing) {
         text.by_stages(|stages| {
             let last = source.forward_stages(stages).saturating_sub(1);
             Some(entry(name, &last.to_string()))

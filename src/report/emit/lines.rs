@@ -89,19 +89,13 @@ impl<'a> Lines<'a> {
         self.push(text, Some(position), None, None);
     }
 
-    /// Returns whether [`begin`](Self::begin) adds a line for these arguments. If the lines are for
-    /// every split, it always does; if they are for one split, only if `begins` is right about this
-    /// split: whether a stage other than the first begins at the position.
-    pub fn wants(&self, (position, begins): (u32, bool)) -> bool {
-        let source = self.source;
-        source.most_stages.is_some() || source.split.begins_at(position) == begins
-    }
-
     /// Adds a line for splits in which a stage other than the first begins at a position (`begins`
-    /// is true), or for splits in which none begins there. [`STAGE`] in `text` stands for the stage
+    /// is true), or for splits in which none begins there. If the lines are for one split, nothing
+    /// is added unless `begins` is right about this split. [`STAGE`] in `text` stands for the stage
     /// of the position.
-    pub fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
-        if self.wants((position, begins)) {
+    pub fn begin(&mut self, position: u32, begins: bool, text: &str) {
+        let source = self.source;
+        if source.most_stages.is_some() || source.split.begins_at(position) == begins {
             self.push(text, Some(position), Some(begins), None);
         }
     }
@@ -235,9 +229,6 @@ impl Line {
             }
         }
     }
-}
-
-impl Line {
     /// Returns, for each stage of the split, the items at its positions that are not empty.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split

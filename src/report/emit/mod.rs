@@ -32,25 +32,33 @@ pub use module::module_name;
 use super::Report;
 use form_source::FormSource;
 use lines::Lines;
+use serde::Serialize;
 
 /// The name of the model in the user's code unless `--module-root` gives another one.
 pub const MODEL: &str = "model";
 
-/// A split written as configuration. Each line ends with a line feed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Emitted {
-    /// The text to paste. If the form has comments, notes for the user are comments at its
-    /// beginning.
+/// The split in one form of `--emit`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Configuration {
+    /// The form, as `--emit` names it, such as `poptorch`.
+    pub form: String,
+    /// The text to paste into the user's code or configuration.
     pub text: String,
-    /// Notes for the user if the form has no comments; otherwise empty.
+    /// Notes for the user, if the form has no comments; otherwise they are comments in `text`, and
+    /// this is empty.
     pub notes: String,
+    /// The lines of this form for all splits that the reader can try on the page, with the
+    /// conditions under which a split has them; empty if the page cannot try other splits.
+    pub lines: Vec<Line>,
 }
 
-/// Writes the split of a report in a form. Empty if the report has no split, and only notes if the
+/// Writes the split of a report in a form, each line with a line feed at its end, but not the lines
+/// for all splits. Empty if the report has no split, and only notes if the
 /// split leaves layers out. `root` is the name of the model in the user's code.
-pub fn emit(form: EmitForm, report: &Report, root: &str) -> Emitted {
+pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     let Some(split) = &report.split else {
-        return Emitted::default();
+        return Configuration::default();
     };
     let source = FormSource {
         report,
@@ -67,9 +75,11 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Emitted {
             .map(|line| line + "\n")
             .collect()
     };
-    Emitted {
+    Configuration {
+        form: form.name(),
         text: text(false),
         notes: text(true),
+        lines: Vec::new(),
     }
 }
 

@@ -10,11 +10,16 @@ use crate::model::Framework;
 /// Adds to `text` the entries of `pipeline_splits`: for each IPU except the first, the module at
 /// which it begins.
 pub fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
-    for (position, layer) in source.layers() {
-        text.begin((position, true), &entry(module(source, position), layer));
-    }
-    if let Some(out) = source.out() {
-        text.begin((out, true), &entry(module(source, out), "Out"));
+    let out = source.out().map(|out| (out, "Out"));
+    for (position, name) in source.layers().chain(out) {
+        let entry = match module(source, position) {
+            Some(module) => format!("- {}", quoted(&module)),
+            None => format!(
+                "- {}  # write its first module",
+                quoted(&format!("<{name}>"))
+            ),
+        };
+        text.begin(position, true, &entry);
     }
 }
 
@@ -25,21 +30,6 @@ fn module(source: FormSource<'_>, position: u32) -> Option<String> {
     if source.is_keras() {
         return source.keras_begin(position).cloned();
     }
-    Some(
-        source
-            .calls(position, Framework::Poptorch)?
-            .leaf
-            .as_ref()?
-            .replace('.', "/"),
-    )
-}
-
-fn entry(module: Option<String>, name: &str) -> String {
-    match module {
-        Some(module) => format!("- {}", quoted(&module)),
-        None => format!(
-            "- {}  # write its first module",
-            quoted(&format!("<{name}>"))
-        ),
-    }
+    let calls = source.calls(position, Framework::Poptorch)?;
+    Some(calls.leaf.as_ref()?.replace('.', "/"))
 }

@@ -10,13 +10,11 @@ use crate::escape::printable;
 /// pipeline stage of each layer.
 pub fn layers(source: FormSource<'_>, text: &mut Lines<'_>) {
     for (position, layer) in source.layers() {
-        let layer = printable(layer);
-        text.at(
-            position,
-            &format!(
-                "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
-                 ...  # layer {layer}"
-            ),
+        let line = format!(
+            "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
+             ...  # layer {}",
+            printable(layer)
         );
+        text.at(position, &line);
     }
 }

@@ -26,9 +26,7 @@ impl<'a> FormSource<'a> {
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
-        None => {
-            format!("poptorch.BeginBlock(..., ipu_id={ipu})  # replace ... with {what}")
-        }
+        None => format!("poptorch.BeginBlock(..., ipu_id={ipu})  # replace ... with {what}"),
     }
 }
 
@@ -36,11 +34,8 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 /// `notes` warnings of stages that begin with operations outside modules.
 pub fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let known = |position| {
-        source
-            .torch_calls(position)?
-            .begin
-            .as_deref()
-            .map(|path| source.expression(path))
+        let begin = source.torch_calls(position)?.begin.as_deref()?;
+        Some(source.expression(begin))
     };
     let of_layer = |(position, layer): (u32, &str), ipu: &str| {
         let what = format!("the module of layer {}", printable(layer));
@@ -50,22 +45,18 @@ pub fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_
     // 0.
     match (known(0), source.layers().next()) {
         (Some(before), _) => text.add(block(Some(before), "", "0")),
-        (None, Some(first)) if text.wants((first.0, false)) => {
-            text.begin((first.0, false), &of_layer(first, "0"));
-        }
-        _ => {}
+        (None, Some(first)) => text.begin(first.0, false, &of_layer(first, "0")),
+        (None, None) => {}
     }
     for layer in source.layers() {
-        if text.wants((layer.0, true)) {
-            text.begin((layer.0, true), &of_layer(layer, STAGE));
-            functional(source, layer.0, notes);
-        }
+        text.begin(layer.0, true, &of_layer(layer, STAGE));
+        functional(source, layer.0, notes);
     }
     let after = known(source.place_of_out());
     let what = "the first module of Out, such as the head";
     if let Some(out) = source.out() {
         functional(source, out, notes);
-        text.begin((out, true), &block(after, what, STAGE));
+        text.begin(out, true, &block(after, what, STAGE));
     } else {
         text.if_out_returns(&block(after, what, "0"));
     }
@@ -78,10 +69,10 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
     let Some(calls) = source.torch_calls(position) else {
         return;
     };
-    let inside = calls
-        .inside
-        .as_deref()
-        .map_or(source.root.into(), |path| source.expression(path));
+    let inside = match &calls.inside {
+        Some(path) => source.expression(path),
+        None => source.root.to_string(),
+    };
     let instead = format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
     let text = match (&calls.begin, calls.operations_before) {
         (Some(_), 0) => return,
@@ -96,7 +87,7 @@ fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
              Instead of the block, {instead}."
         ),
     };
-    notes.begin((position, true), &text);
+    notes.begin(position, true, &text);
 }
 
 /// Adds to `text` Python code that makes checkpoints of the layers' outputs, so that recomputation
@@ -108,7 +99,7 @@ pub fn checkpoints(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lin
         return;
     }
     let add = |lines: &mut Lines<'_>, position: u32, line: &str| match checkpoints {
-        Checkpoints::Stages => lines.begin((position + 1, true), line),
+        Checkpoints::Stages => lines.begin(position + 1, true, line),
         _ => lines.add(line),
     };
     let mut lines = Lines::new(source, None);

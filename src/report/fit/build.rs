@@ -89,14 +89,15 @@ impl FitInputs<'_> {
             .clone()
             .filter(|&tile| self.is_over(tile, limit))
             .count() as u32;
-        let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
-        let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
         IpuFit {
             ipu,
             fits: tiles_over == 0,
-            layers: layers.map(|names| names.map(|name| Some(name.into())).collect()),
+            layers: self
+                .layers
+                .map(|layers| layers.names_on(ipu).into_iter())
+                .map(|names| names.map(|name| Some(name.into())).collect()),
             total: totals().sum(),
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
@@ -107,7 +108,11 @@ impl FitInputs<'_> {
                 .map(|category| CategoryBytes::new(category, range.clone(), tile))
                 .collect(),
             fullest_tile,
-            named: named.map(|sums| NamedBytes::new(sums.named[place])),
+            named: profile
+                .variables
+                .as_ref()
+                .filter(|sums| sums.has_names)
+                .map(|sums| NamedBytes::new(sums.named[place])),
             curve: self.curve(ipu),
             cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }
@@ -158,7 +163,6 @@ impl FitInputs<'_> {
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;
-        let tiles = profile.tiles[profile.ipus.tiles(ipu)].iter();
         let mut points = live.ipus[ipu as usize].clone();
         // A curve begins at step 0, but recorded points begin at the first change.
         if points.first().is_some_and(|&(step, _)| step > 0) {
@@ -167,7 +171,10 @@ impl FitInputs<'_> {
         let curve = LiveCurve {
             window: (0, live.steps.saturating_sub(1)),
             fixed: 0,
-            always_live: tiles.map(|tile| tile.always_live).sum(),
+            always_live: profile.tiles[profile.ipus.tiles(ipu)]
+                .iter()
+                .map(|tile| tile.always_live)
+                .sum(),
             points,
         };
         let max_points = MAX_POINTS / profile.ipus.count.max(1) as usize;

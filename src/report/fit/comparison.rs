@@ -52,13 +52,16 @@ impl FitComparison {
             .map(|(stage, ipu)| StageComparison::new(stage, ipu, shared))
             .collect();
         let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
-        let reserve = stages.iter().map(|stage| stage.reserve).max();
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
             matched_by: matched.by,
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
-            reserve: reserve.filter(|_| cut_elsewhere.is_none()),
+            reserve: stages
+                .iter()
+                .map(|stage| stage.reserve)
+                .max()
+                .filter(|_| cut_elsewhere.is_none()),
             cut_elsewhere,
             stages,
         })

@@ -130,7 +130,6 @@ impl ChosenSteps<'_> {
             .filter(|category| highest(category) > Some(0))
             .collect();
         categories.sort_by_key(|category| Reverse(highest(category)));
-        let layers = by_layer.into_iter().enumerate();
         let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
             name: inputs.name(position),
             bytes: sums.by_step(),
@@ -141,7 +140,7 @@ impl ChosenSteps<'_> {
             bytes: bytes.by_step(),
             always_live,
             categories,
-            layers: layers.map(layer).collect(),
+            layers: by_layer.into_iter().enumerate().map(layer).collect(),
             variables: listed.iter().map(|own| self.variable(own, names)).collect(),
         }
     }
