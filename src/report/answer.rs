@@ -8,7 +8,7 @@ use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use serde::{Deserialize, Serialize};
 
 /// The proof that the split is the best.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
@@ -104,7 +104,7 @@ pub struct GivenSplit {
 
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
 /// with any of these layers needs a copy of the variables.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharedVariables {
     /// The names of the layers that use the variables, in order.

@@ -6,7 +6,7 @@ use crate::wording::{displayed, grouped_signed, share};
 use serde::Serialize;
 
 /// The value of one cell of a table, which people and programs read in different forms.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {

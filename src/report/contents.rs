@@ -18,7 +18,7 @@ use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DocumentFormat {
     /// A report of PopLiner: `popliner-report`.

@@ -14,7 +14,7 @@ use std::fmt;
 pub(super) use Phrase::{Amount, Bytes, Count};
 
 /// A sentence as a list of phrases, each of which an output form writes in its own way.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Sentence {
@@ -22,7 +22,7 @@ pub struct Sentence {
 }
 
 /// A phrase of a sentence: text of this program, or a value that is put in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phrase {

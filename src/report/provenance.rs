@@ -38,7 +38,7 @@ pub struct Provenance {
 }
 
 /// The paths of the files that a run read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Files {
     /// The path of the profile, or of the saved model.
@@ -51,7 +51,7 @@ pub struct Files {
 }
 
 /// The IPU that the model was compiled for, as the profile describes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
@@ -65,7 +65,7 @@ pub struct TargetFacts {
 }
 
 /// An option of Poplar that was set to another value than its default.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildOption {
     /// The options that this one belongs to: `compilation` or `target`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The memory that the compiler recorded in the profile, and the limit that it is compared with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
@@ -31,7 +31,7 @@ pub struct RecordedMemory {
 
 /// The bytes that the compiler counted on each tile (table `memory_by_tile`). Lists have one entry
 /// for each tile.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileTotals {
     /// The tile with the most bytes in use; the first one of a tie.
@@ -50,7 +50,7 @@ pub struct TileTotals {
 
 /// The recorded bytes of one category of lowered variables. Variables that share memory at
 /// different steps all count, so the categories of a tile can add up to more than its total.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
@@ -64,7 +64,7 @@ pub struct CategoryBytes {
 }
 
 /// The recorded bytes of each tile by category and by variable, for the map of tiles on a page.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileMap {
     /// The categories that have bytes on any tile, most bytes first.
@@ -78,7 +78,7 @@ pub struct TileMap {
 }
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileCategory {
     /// The name of the category in the profile, such as `vertexCode`.
@@ -92,7 +92,7 @@ pub struct TileCategory {
 }
 
 /// The largest variables on each of the fullest tiles, with their names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the variables listed for each tile.
@@ -121,7 +121,7 @@ pub struct VariableKind {
 }
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
@@ -163,7 +163,7 @@ pub struct Execution {
 }
 
 /// The origin of the cycles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {

@@ -23,7 +23,7 @@ pub struct Section {
 }
 
 /// The parts of a terminal's output, which a run prints at different times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ScreenPart {
     /// The sentence that says whether the model fits.
     Verdict,
@@ -119,7 +119,7 @@ impl Section {
 }
 
 /// A section of a report as data, for the page and for other readers of the JSON form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionData {
     /// The name of the section in one word, such as `tied-weights`.

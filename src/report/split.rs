@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A split of the model into pipeline stages, and whether it fits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Split {
     /// Whether every stage is within its limit, every layer is in a stage, all constraints hold,
@@ -39,7 +39,7 @@ pub struct Split {
 }
 
 /// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
     /// The number of the stage, from 0, which is also the number of its IPU.
@@ -78,7 +78,7 @@ pub struct Stage {
 }
 
 /// The fullest tile of a stage; of several equally full tiles, the first one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FullestTile {
     /// The number of the tile, from 0.
@@ -102,7 +102,7 @@ pub struct FullestTile {
 }
 
 /// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fullness {
     /// The lowest number of bytes that at least half of the tiles do not exceed.
@@ -115,7 +115,7 @@ pub struct Fullness {
 }
 
 /// The number of tiles whose bytes are in one range of a histogram.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// The lowest number of bytes that counts in this range of the histogram.
@@ -127,7 +127,7 @@ pub struct Bucket {
 }
 
 /// The boundary between two consecutive stages of a split.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cut {
     /// The number of the stage that begins after the cut.
@@ -147,7 +147,7 @@ pub struct Cut {
 }
 
 /// The effect on memory of moving one layer across a cut.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
     /// The name of the moved layer; two names if In and Out are one position.

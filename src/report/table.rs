@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
     /// The name of the column.
@@ -46,7 +46,7 @@ pub struct Column {
 
 /// The forms of output and the values with which a column is shown. People read all forms except
 /// CSV, which programs read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
     /// Show the column in every form, whatever its values are.
     Always,
@@ -65,7 +65,7 @@ pub enum When {
 }
 
 /// A form of output that shows tables and sections of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
     /// Text on a terminal, which has short lines.
     Terminal,
@@ -78,7 +78,7 @@ pub enum Form {
 }
 
 /// A bar that a terminal draws beside a row of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowBar {
     /// The bytes that the bar shows.
     pub bytes: u64,
@@ -87,7 +87,7 @@ pub struct RowBar {
 }
 
 /// The kind of value in the cells of a column, which determines how they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -110,7 +110,7 @@ pub enum Kind {
 }
 
 /// A row of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if

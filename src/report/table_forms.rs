@@ -12,7 +12,7 @@ use serde_json::{Number, Value};
 use std::io::{self, Write};
 
 /// The format in which results are written (`--format`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, ValueEnum)]
 pub enum Format {
     /// Aligned columns on a terminal; otherwise JSON for --solve and TSV for tables.
     #[default]

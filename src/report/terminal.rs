@@ -67,7 +67,7 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
 }
 
 /// How text for people is written: units, colours and width.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TextStyle {
     /// The units in which amounts of memory are written.
     pub units: Units,
@@ -79,7 +79,7 @@ pub struct TextStyle {
 }
 
 /// The properties of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Screen {
     /// The width of the terminal in columns.
     pub width: usize,
@@ -90,7 +90,7 @@ pub struct Screen {
 }
 
 /// The severity of a text, which its colour expresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Severity {
     /// A good result, shown in green.
     Good,

@@ -12,7 +12,7 @@ use std::ops::{Range, RangeInclusive};
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the
 /// best split for each number of IPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
@@ -53,7 +53,7 @@ pub struct WhatIf {
 }
 
 /// The best split on a number of IPUs, by its cuts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitCuts {
     /// The number of IPUs that the split may use.
@@ -65,7 +65,7 @@ pub struct SplitCuts {
 }
 
 /// A constraint on the split that the page can check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedConstraint {
     /// The name of the constraint, for the message that a split breaks it.

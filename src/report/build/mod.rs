@@ -47,7 +47,7 @@ pub struct Inputs<'a> {
 }
 
 /// How much a report has beside the split. More detail takes more time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// The report has only the split, its proof or refusal, and the recorded memory.
     Split,

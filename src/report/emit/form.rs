@@ -4,7 +4,7 @@ use crate::model::Framework;
 use clap::ValueEnum;
 
 /// The form in which a split is written as configuration (`--emit`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub enum EmitForm {
     /// How many layers each IPU gets, as YAML for Graphcore's examples.
     Examples,

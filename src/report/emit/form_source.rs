@@ -7,7 +7,7 @@ use crate::report::{Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 
 /// The layers whose outputs are kept as checkpoints, from which recomputation starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Checkpoints {
     None,
     /// Every layer is a checkpoint.

@@ -6,7 +6,7 @@ use crate::search::free_bytes;
 use thiserror::Error;
 
 /// The reason why a report cannot be compared with a recorded compilation.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error, PartialEq)]
 pub enum FitComparisonError {
     /// The report that should predict the stages has no split.
     #[error(
@@ -75,7 +75,7 @@ impl FitComparison {
 }
 
 /// One kind of contents of a stage's fullest tile, as predicted and as recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PartComparison {
     /// The name of the kind of contents, such as `vertex code`.
     pub name: &'static str,

@@ -22,7 +22,7 @@ use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames};
 use serde::{Deserialize, Serialize};
 
 /// Whether a recorded compilation fits, IPU by IPU.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fit {
     /// Whether every tile of every IPU fits.
@@ -58,7 +58,7 @@ pub struct Fit {
 // same types where a prediction and a compilation have the same kind of data: `Fullness`, `Curve`
 // and `TileParts`. The tiles share only five numbers, and a struct of these with its constructor
 // takes as many lines as it saves; as a field it would also move the places of the columns in JSON.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IpuFit {
     /// The number of the IPU, from 0.
@@ -92,7 +92,7 @@ pub struct IpuFit {
 }
 
 /// The fullest tile of an IPU, as the compiler recorded it; the first one of a tie.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedTileFacts {
     /// The number of the tile, counted across all IPUs.
@@ -125,7 +125,7 @@ pub struct RecordedTileFacts {
 
 /// Bytes of an IPU's variables that a pipeline adds, recognized by their names and summed over
 /// tiles. All of them count, whether they are live at the same time or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
     /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
@@ -159,7 +159,7 @@ impl Fit {
 }
 
 /// The comparison of the predicted stages of a pipeline with its recorded compilation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
     /// The path of the profile that the prediction was made from, as that run named it.
@@ -181,7 +181,7 @@ pub struct FitComparison {
 }
 
 /// How the stages of a prediction were matched with IPUs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
@@ -194,7 +194,7 @@ pub enum MatchedBy {
 }
 
 /// Evidence that a compilation was cut at other layers than the prediction.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
@@ -206,7 +206,7 @@ pub struct CutElsewhere {
 }
 
 /// The predicted and the recorded bytes of one stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageComparison {
     /// The number of the predicted stage.
@@ -242,7 +242,7 @@ pub struct StageComparison {
 }
 
 /// Bytes of a tile by what they hold, as far as both a prediction and a profile show it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileParts {
     /// Bytes of data variables that are live at the peak, with variables of the run-time and of
