@@ -1,20 +1,16 @@
 //! The contents of a [`Report`], and whether it may have a verdict.
 
-use super::answer::{GivenSplit, Proof, Refusal, SharedVariables};
-use super::fit::{Fit, FitComparison};
-use super::liveness::{LiveSteps, Liveness};
-use super::pipeline::PipelineFacts;
-use super::plan::{PlanFacts, Sweep};
-use super::provenance::Provenance;
-use super::recorded::{Execution, LayerMemory, RecordedMemory};
-use super::split::{Cut, Split, Stage};
-use super::step::StepFacts;
-use super::what_if::WhatIf;
+use super::{
+    Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
+    PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, SharedVariables, Split,
+    Stage, StepFacts, Sweep, WhatIf,
+};
 use crate::escape::printable;
 use crate::message::FileWarnings;
 use crate::model::{Framework, PseudoLayers, WeightTie};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
+use crate::wording::displayed;
 use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
@@ -148,12 +144,9 @@ impl Report {
     pub(super) fn warnings_for_people(&self) -> Vec<String> {
         let about_verdict = self.contradictions.len().min(self.warnings.len());
         let (about_verdict, others) = self.warnings.split_at(about_verdict);
-        let others = others.iter().map(|text| crate::wording::displayed(text));
-        about_verdict
-            .iter()
-            .map(|text| printable(text))
-            .chain(others)
-            .collect()
+        let about_verdict = about_verdict.iter().map(|text| printable(text));
+        let others = others.iter().map(|text| displayed(text));
+        about_verdict.chain(others).collect()
     }
 
     /// Returns the paths of the profile and of the debug file, as messages name them; twice that of
@@ -212,10 +205,8 @@ impl Report {
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
-        let doubts = self
-            .doubts()
-            .into_iter()
-            .map(|(_, warning)| warning.to_string());
+        let doubts = self.doubts().into_iter();
+        let doubts = doubts.map(|(_, warning)| warning.to_string());
         self.warnings = doubts.chain(self.warnings).collect();
         if self.has_verdict() {
             return self;

@@ -204,7 +204,7 @@ pub struct VariableAtSteps {
 /// Thins a curve of (step, bytes) points to about `max_points` points, and returns the indices of
 /// the points to keep, ascending. The curve is cut into pieces with equal numbers of points; the
 /// first, the lowest, the highest and the last point of each piece stay, so that no peak is lost.
-pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
+pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     if points.len() <= max_points {
         return (0..points.len()).collect();
     }

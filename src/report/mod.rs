@@ -58,31 +58,22 @@ pub use build::{Detail, Inputs, Peaks};
 use contents::NO_VERDICT;
 pub use contents::{DocumentFormat, Report, VERSION};
 pub use diagnosis::tables as diagnosis;
-pub use fit::{
-    CutElsewhere, Fit, FitComparison, FitComparisonError, FitInputs, IpuFit, MatchedBy, NamedBytes,
-    PartComparison, RecordedTileFacts, StageComparison, TileParts,
-};
+pub use fit::*;
 pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};
-pub use liveness::{
-    Band, CategoryAtSteps, CategorySum, Curve, LayerAtSteps, LiveSteps, LiveVariable, Liveness,
-    Peak, PeakVariables, TileAtSteps, VariableAtSteps,
-};
+pub use liveness::*;
 pub use markdown::text as markdown;
-pub use pipeline::{PipelineFacts, StagePipeline, StageUpdate};
-pub use plan::{PlanFacts, Sweep};
-pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
-pub use recorded::{
-    CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
-    StageCycles, TileCategory, TileMap, TileTotals, TileVariables, VariableKind,
-};
+pub use pipeline::*;
+pub use plan::*;
+pub use provenance::*;
+pub use recorded::*;
 pub use sections::{ScreenPart, Section};
-pub use split::{Bucket, Cut, FullestTile, Fullness, Move, Split, Stage};
+pub use split::*;
 pub use step::StepFacts;
 pub use table::{Form, Table};
 pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
-pub use what_if::{CheckedConstraint, SplitCuts, WhatIf};
+pub use what_if::*;
 
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};

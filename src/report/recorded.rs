@@ -349,12 +349,12 @@ impl Inputs<'_> {
 }
 
 /// Returns the sum of the numbers, or `u64::MAX` if it overflows, as in a damaged report.
-pub fn sum(numbers: &[u64]) -> u64 {
+pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// Returns the index of the highest number; the first one of a tie. `None` without numbers.
-pub fn first_highest(bytes: &[u64]) -> Option<u32> {
+pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     let highest = bytes.iter().max()?;
     let place = bytes.iter().position(|bytes| bytes == highest)?;
     Some(place as u32)

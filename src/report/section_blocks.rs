@@ -41,10 +41,7 @@ pub fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
 
 /// Makes a block of a table if `is_there`; none otherwise.
 pub fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
-    is_there
-        .then(|| Block::Table(table()))
-        .into_iter()
-        .collect()
+    Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
 
 /// Makes the section that says whether the model or the compilation fits, which stage or IPU is
@@ -72,18 +69,15 @@ pub fn verdict(report: &Report, _: Form) -> Vec<Block> {
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
 pub fn step(report: &Report, _: Form) -> Vec<Block> {
-    let split = report.split.as_ref();
-    let fullest = split
-        .filter(|split| split.fits && split.stages.len() > 1)
-        .and_then(|split| split.nearest_to_limit());
-    let is_full =
-        fullest.and_then(|stage| nearly_full(stage.fullest_tile.bytes, stage.fullest_tile.limit));
-    let memory = sentences::most_memory(report).into_iter().chain(is_full);
-    lines(
-        memory
-            .chain(sentences::step(report))
-            .chain(sentences::fewer_ipus(report)),
-    )
+    let pipelined = report
+        .fitting_split()
+        .filter(|split| split.stages.len() > 1);
+    let fullest = pipelined.and_then(|split| Some(&split.nearest_to_limit()?.fullest_tile));
+    let mut text = Vec::from_iter(sentences::most_memory(report));
+    text.extend(fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit)));
+    text.extend(sentences::step(report));
+    text.extend(sentences::fewer_ipus(report));
+    lines(text)
 }
 
 /// Makes the section that compares the split of the user (`--splits`) with the best split;
@@ -99,10 +93,10 @@ pub fn given(report: &Report, form: Form) -> Vec<Block> {
 /// Makes the section that says why nothing fits and what would help. Leaves out the reasons if
 /// layers are too large by themselves, since the verdict names these layers.
 pub fn refusal(report: &Report, _: Form) -> Vec<Block> {
-    let Some(refusal) = &report.refusal else {
-        return Vec::new();
-    };
     let mut blocks = Vec::new();
+    let Some(refusal) = &report.refusal else {
+        return blocks;
+    };
     if report.split.iter().all(|split| split.too_large.is_empty()) {
         blocks.extend(each(Block::Paragraph, [sentences::why_none_fits(refusal)]));
         blocks.extend(each(Block::Under, sentences::obstacles(refusal)));
@@ -120,19 +114,21 @@ pub fn refusal(report: &Report, _: Form) -> Vec<Block> {
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
 /// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
 fn shows_differences(report: &Report, form: Form) -> bool {
-    report
-        .comparison()
-        .map(|comparison| &comparison.cut_elsewhere)
-        .is_some_and(|cut| form == Form::Csv || cut.is_none())
+    let comparison = report.comparison();
+    comparison.is_some_and(|own| form == Form::Csv || own.cut_elsewhere.is_none())
 }
 
 pub fn prediction(report: &Report, form: Form) -> Vec<Block> {
-    let label = report
+    let label = Block::Label("Compared with the prediction");
+    let table = table_if(shows_differences(report, form), || {
+        fit_tables::stages(report)
+    });
+    report
         .comparison()
-        .map(|_| Block::Label("Compared with the prediction"));
-    let has_table = shows_differences(report, form);
-    let table = table_if(has_table, || fit_tables::stages(report));
-    label.into_iter().chain(table).collect()
+        .map(|_| label)
+        .into_iter()
+        .chain(table)
+        .collect()
 }
 
 /// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.
@@ -149,23 +145,20 @@ pub fn parts(report: &Report, form: Form) -> Vec<Block> {
 /// line elsewhere. Empty if none is recommended.
 pub fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
-    let sentence = sentences::recommended(report).into_iter();
-    sentence
-        .map(|sentence| match form {
-            Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
-            _ => Block::Line(format!("recommended: {sentence}").into()),
-        })
-        .collect()
+    Vec::from_iter(sentences::recommended(report).map(|sentence| match form {
+        Form::Terminal => Block::Verdict(fits, Some(sentence.into())),
+        _ => Block::Line(format!("recommended: {sentence}").into()),
+    }))
 }
 
 /// Makes the section of the configurations of `--plan`: sentences, and their table; empty if the
 /// report has no plan. A terminal has the table on standard output, so it is left out there.
 pub fn plan(report: &Report, form: Form) -> Vec<Block> {
-    let table = table_if(form != Form::Terminal, || tables::plan_table(report));
-    lines(sentences::plan(report))
-        .into_iter()
-        .chain(table)
-        .collect()
+    let mut blocks = lines(sentences::plan(report));
+    blocks.extend(table_if(form != Form::Terminal, || {
+        tables::plan_table(report)
+    }));
+    blocks
 }
 
 /// Makes the table of layers. Markdown has only the largest layers. Empty for a recorded
@@ -179,11 +172,8 @@ pub fn layers(report: &Report, form: Form) -> Vec<Block> {
 }
 
 pub fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let known = report
-        .memory
-        .coverage
-        .iter()
-        .filter(|coverage| coverage.recorded > 0);
+    let coverage = report.memory.coverage.iter();
+    let known = coverage.filter(|coverage| coverage.recorded > 0);
     each(Block::Paragraph, known.map(sentences::coverage))
 }
 
@@ -192,7 +182,7 @@ pub fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
     let warnings = warnings
         .into_iter()
-        .map(|warning| Phrase::List(warning).to_string());
+        .map(|own| Phrase::List(own).to_string());
     label.into_iter().chain(lines(warnings)).collect()
 }
 

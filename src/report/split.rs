@@ -211,7 +211,7 @@ const BUCKETS: u64 = 20;
 
 /// Counts tiles by their bytes, which are in ascending order, in the ranges that
 /// [`Fullness::histogram`] describes.
-pub fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
+pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let mut buckets: Vec<Bucket> = (0..BUCKETS)
         .take_while(|number| number * width < limit)

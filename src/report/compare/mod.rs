@@ -50,17 +50,6 @@ pub struct ComparedBytes {
     pub total: Option<u64>,
 }
 
-/// By how many bytes a layer grew, below 0 if it shrank. Growths are ordered by the bytes on the
-/// fullest tile, then by the bytes over all tiles.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Growth {
-    /// Bytes of the layer on its fullest tile in the later report, less its bytes in the earlier
-    /// one.
-    pub fullest_tile: i128,
-    /// Bytes of the layer over all tiles in the later report, less its bytes in the earlier one.
-    pub total: i128,
-}
-
 impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
     /// number.
@@ -96,12 +85,15 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the layers of both reports that need more bytes than before on their fullest tile or
-    /// over all tiles, each with its name.
-    pub fn grown(&self) -> impl Iterator<Item = (&str, Growth)> {
+    /// over all tiles, each with its name and its growth.
+    fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers.iter().filter_map(|layer| {
             let growth = layer.growth()?;
             let name = &layer.now.as_ref()?.layers;
-            (growth.fullest_tile > 0 || growth.total > 0).then_some((&**name, growth))
+            growth
+                .iter()
+                .any(|&bytes| bytes > 0)
+                .then_some((&**name, growth))
         })
     }
 }
@@ -113,12 +105,11 @@ impl BytesChange {
         [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
     }
 
-    /// Returns the growth of a layer; `None` for a new or removed layer, and for a stage.
-    pub fn growth(&self) -> Option<Growth> {
-        Some(Growth {
-            fullest_tile: more(self.both(|memory| Some(memory.fullest_tile)))?,
-            total: more(self.both(|memory| memory.total))?,
-        })
+    /// Returns by how many bytes a layer grew on its fullest tile, and over all tiles, below 0 if it
+    /// shrank; `None` for a new or removed layer, and for a stage.
+    fn growth(&self) -> Option<[i128; 2]> {
+        let on_tile = more(self.both(|memory| Some(memory.fullest_tile)))?;
+        Some([on_tile, more(self.both(|memory| memory.total))?])
     }
 }
 
@@ -152,21 +143,22 @@ fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
 }
 
 fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
-    let [before, now] = reports.map(|report| {
-        report
-            .stages()
-            .iter()
-            .map(|stage| ComparedBytes {
-                layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
-                fullest_tile: stage.fullest_tile.bytes,
-                total: None,
-            })
-            .collect::<Vec<_>>()
-    });
-    (0..before.len().max(now.len()))
+    let stage = |report: &Report, number: usize| {
+        let stage = report.stages().get(number)?;
+        Some(ComparedBytes {
+            layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
+            fullest_tile: stage.fullest_tile.bytes,
+            total: None,
+        })
+    };
+    let count = reports
+        .map(|report| report.stages().len())
+        .into_iter()
+        .max();
+    (0..count.unwrap_or(0))
         .map(|number| BytesChange {
-            before: before.get(number).cloned(),
-            now: now.get(number).cloned(),
+            before: stage(reports[0], number),
+            now: stage(reports[1], number),
         })
         .collect()
 }
@@ -182,17 +174,13 @@ fn around(pseudo_layers: PseudoLayers) -> &'static str {
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
     let facts = |report: &Report| {
+        let tiles = report.provenance.target.tiles.to_string();
+        let around = around(report.pseudo_layers).to_string();
         [
             ("the memory model", report.provenance.memory_model.clone()),
-            (
-                "what is before and after the layers",
-                around(report.pseudo_layers).to_string(),
-            ),
+            ("what is before and after the layers", around),
             ("the limit of a tile", report.memory.limit.to_string()),
-            (
-                "the number of tiles",
-                report.provenance.target.tiles.to_string(),
-            ),
+            ("the number of tiles", tiles),
         ]
     };
     let warning = |text| Warning::new(format!("compared with another report: {text}"));

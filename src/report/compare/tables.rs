@@ -1,6 +1,6 @@
 //! The comparison of two reports as tables, and in one line.
 
-use super::{BytesChange, ComparedBytes, Comparison, Growth, more};
+use super::{BytesChange, ComparedBytes, Comparison, more};
 use crate::report::cell::Cell;
 use crate::report::fields::table;
 use crate::report::table::Table;
@@ -137,12 +137,13 @@ impl Comparison<'_> {
 
     fn growth(&self, look: &TextStyle) -> String {
         let count = self.grown().count();
-        let Some((layer, growth)) = self.grown().max_by_key(|&(_, growth)| growth) else {
+        let most = self.grown().max_by_key(|&(_, growth)| growth);
+        let Some((layer, [on_tile, total])) = most else {
             return "no layer grew".to_string();
         };
-        let (bytes, tiles) = match growth.fullest_tile {
-            bytes @ 1.. => (bytes, "on its fullest tile"),
-            _ => (growth.total, "over all tiles"),
+        let (bytes, tiles) = match on_tile {
+            1.. => (on_tile, "on its fullest tile"),
+            _ => (total, "over all tiles"),
         };
         format!(
             "layers that grew: {count}, most of all {} by {} {tiles}",
@@ -156,7 +157,7 @@ fn kind(layer: &BytesChange) -> &'static str {
     match (&layer.before, layer.growth()) {
         (None, _) => "new",
         (_, None) => "gone",
-        (_, Some(growth)) if growth > Growth::default() => "grew",
+        (_, Some(growth)) if growth > [0; 2] => "grew",
         _ => "shrank",
     }
 }

@@ -271,8 +271,8 @@ pub struct TileParts {
 /// The profile's category of code for exchanges with the host. This code belongs to no operation
 /// and grows in a compilation for several IPUs, as does that for exchanges between IPUs
 /// ([`GLOBAL_EXCHANGE`]).
-pub const HOST_EXCHANGE: &str = "hostExchangeCode";
-pub const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
+pub(super) const HOST_EXCHANGE: &str = "hostExchangeCode";
+pub(super) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
     /// Returns the name that tables show for each kind of contents, and its bytes, in the order of
