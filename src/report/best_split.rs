@@ -94,7 +94,6 @@ impl Inputs<'_> {
     /// Describes the answer to a changed request, without comparing it with that of the run.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
-        let positions = costs.memory.positions();
         let (plan, score) = (&best.solution.plan, &best.solution.score);
         let free = best
             .peaks
@@ -128,7 +127,7 @@ impl Inputs<'_> {
                 .stages()
                 .iter()
                 .cloned()
-                .map(|stage| positions.layer_names(stage))
+                .map(|stage| costs.memory.positions().layer_names(stage))
                 .collect(),
             hint: hint(best.ipus, score.stages),
             options: options.join(" "),

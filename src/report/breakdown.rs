@@ -150,10 +150,13 @@ fn listed_layers(
     memory: &MemoryModel<'_>,
     parts: &[Parts],
 ) -> Table {
-    let rows = rows(model, layering, parts);
     let name = |operation: usize| &*model.operations[operation].name;
-    let as_stages = memory.single_layers();
-    let layers = layering.names.iter().zip(rows).zip(&as_stages).skip(1);
+    let layers = layering
+        .names
+        .iter()
+        .zip(rows(model, layering, parts))
+        .zip(memory.single_layers())
+        .skip(1);
     table!("list-layers", layers, |((layer, row), memory)| {
         Text "Layer": layer.as_str(),
         Count "Operations": row.operations,

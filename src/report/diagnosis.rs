@@ -145,8 +145,7 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 /// Makes a table with a row for each category at the memory peak `peak`: the recorded bytes, and
 /// the bytes that layers, other operations and every stage explain by the rules of `memory`.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
-    let categories = memory.coverage_by_category(peak);
-    table!("diagnose-coverage", categories, |(category, coverage)| {
+    table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
         Text "Category": category,
         Bytes "Recorded": coverage.recorded,
         Bytes "Layers": coverage.layers,

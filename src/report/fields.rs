@@ -81,8 +81,10 @@ impl Table {
         report: &Report,
         items: impl Iterator<Item = (String, &'a T)>,
     ) -> Self {
-        let columns = fields.iter().map(|field| field.column.clone());
-        let mut table = Self::new(name, columns.collect());
+        let mut table = Self::new(
+            name,
+            fields.iter().map(|field| field.column.clone()).collect(),
+        );
         table.pseudo_layers = report.pseudo_layers;
         for (place, (at, item)) in items.enumerate() {
             let cells = fields.iter().map(|field| (field.cell)(item, report, place));

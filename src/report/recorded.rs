@@ -226,7 +226,6 @@ impl RecordedMemory {
         let by_tile = |bytes: fn(&RecordedTile) -> u64| tiles.iter().map(bytes).collect();
         let total: Vec<u64> = by_tile(|tile| tile.total);
         let fullest = first_highest(&total);
-        let tile_map = || TileMap::new(tiles, categories, of_tiles, MAX_NUMBERS);
         Self {
             limit,
             tiles: fullest.map(|fullest| TileTotals {
@@ -242,7 +241,10 @@ impl RecordedMemory {
                 .map(|category| CategoryBytes::new(category, 0..usize::MAX, fullest))
                 .collect(),
             coverage: None,
-            tile_map: (detail >= Detail::Page).then(tile_map).flatten(),
+            tile_map: match detail {
+                Detail::Page => TileMap::new(tiles, categories, of_tiles, MAX_NUMBERS),
+                _ => None,
+            },
         }
     }
 }
@@ -316,8 +318,8 @@ impl Inputs<'_> {
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
         let times = self.search.and_then(|search| search.costs.times.as_ref());
         let stages = self.stages().iter().enumerate().map(|(stage, range)| {
-            let after = self.stages().len() - 1 - stage;
-            let passes = times.and_then(|times| times.stage(range, after));
+            let passes =
+                times.and_then(|times| times.stage(range, self.stages().len() - 1 - stage));
             let of_micro_batch = passes.map(|pass| narrow(pass.of_micro_batch()));
             StageCycles {
                 stage: stage as u32,

@@ -50,14 +50,18 @@ pub fn verdict(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(fit) = &report.fit {
         let fits = report.has_verdict().then_some(fit.fits);
-        let sentence = fits.map(|_| of_fit::verdict(fit).into());
-        blocks.push(Block::Verdict(fits, sentence));
+        blocks.push(Block::Verdict(
+            fits,
+            fits.map(|_| of_fit::verdict(fit).into()),
+        ));
         blocks.extend(lines(of_fit::lines(fit)));
     }
     if let Some(split) = &report.split {
         let fits = report.has_verdict().then_some(split.fits);
-        let sentence = sentences::split(report, split, fits);
-        blocks.push(Block::Verdict(fits, Some(sentence.into())));
+        blocks.push(Block::Verdict(
+            fits,
+            Some(sentences::split(report, split, fits).into()),
+        ));
         if fits == Some(false) {
             blocks.extend(each(Block::Under, sentences::missing_memory(report)));
             blocks.extend(each(Block::Under, sentences::too_large(report)));
@@ -86,8 +90,10 @@ pub fn step(report: &Report, _: Form) -> Vec<Block> {
 pub fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
-    let all = sentences::given(report).into_iter().chain(breaks);
-    each(Block::Paragraph, all)
+    each(
+        Block::Paragraph,
+        sentences::given(report).into_iter().chain(breaks),
+    )
 }
 
 /// Makes the section that says why nothing fits and what would help. Leaves out the reasons if

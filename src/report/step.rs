@@ -74,8 +74,13 @@ impl StepFacts {
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (costs, best) = (&claim.costs, &claim.best);
         let (times, step) = (costs.times.as_deref()?, best.solution.score.step?);
-        let stages = best.solution.plan.stages();
-        Some(Self::of(costs, step, times, stages, best.replicas))
+        Some(Self::of(
+            costs,
+            step,
+            times,
+            best.solution.plan.stages(),
+            best.replicas,
+        ))
     }
 
     fn of(
@@ -126,8 +131,9 @@ impl StepFacts {
 /// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks like the
 /// limit.
 pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
-    let clock = u128::from(clock_hertz.max(1));
-    cycles.saturating_mul(1_000_000_000).div_ceil(clock)
+    cycles
+        .saturating_mul(1_000_000_000)
+        .div_ceil(u128::from(clock_hertz.max(1)))
 }
 
 /// Returns the index of the stage with the most cycles for a micro-batch by `times`; the first one

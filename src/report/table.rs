@@ -176,8 +176,10 @@ impl Table {
     /// Adds a row with a cell for each column, in order. `at` is the row's place in the JSON form
     /// (`Row::at`), or empty.
     pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
-        let at = at.into();
-        self.rows.push(Row { at, cells });
+        self.rows.push(Row {
+            at: at.into(),
+            cells,
+        });
     }
 
     /// Removes the columns with these names, if there are any.

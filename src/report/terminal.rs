@@ -39,8 +39,8 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
 /// documents show. All amounts have the one unit that suits the report's limit.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
-    let units = look.units.for_bytes(limit);
-    let part = |sentence: Sentence| sentence.plain(units, report.pseudo_layers);
+    let part =
+        |sentence: Sentence| sentence.plain(look.units.for_bytes(limit), report.pseudo_layers);
     match block {
         Block::Verdict(fits, sentence) => Some(verdict(look, fits, sentence.map(part))),
         Block::Line(sentence) | Block::Paragraph(sentence) => Some(part(sentence.capital())),

@@ -139,8 +139,9 @@ impl WhatIf {
             .iter()
             .map(|best_split| &best_split.cuts[..])
             .collect();
-        let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
-        let boundaries = chosen(all, split, &best, fits)?;
+        let boundaries = chosen(all, split, &best, |boundaries| {
+            self.numbers(boundaries) <= max_numbers
+        })?;
         let bytes = self.bytes_between(&boundaries, bytes_of)?;
         let cut_bytes: Option<Vec<u64>> = boundaries
             .get(1..boundaries.len().checked_sub(1)?)?
@@ -176,8 +177,9 @@ impl WhatIf {
             .collect();
         let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
         let cut_bytes_of = |at: u32| {
-            let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
-            self.cut_bytes.get(place).copied()
+            self.cut_bytes
+                .get(self.boundaries.binary_search(&at).ok()?.checked_sub(1)?)
+                .copied()
         };
         self.clone()
             .between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
@@ -247,8 +249,10 @@ impl Inputs<'_> {
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
-            let place = (at as usize).checked_sub(1)?;
-            question.cut_bytes.get(place).copied()
+            question
+                .cut_bytes
+                .get((at as usize).checked_sub(1)?)
+                .copied()
         };
         let positions = costs.layers() as u32;
         let all: Vec<u32> = (0..positions)

@@ -68,7 +68,6 @@ impl Report {
         // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;
-        let memory = inputs.recorded(named.of_tiles.take());
         let report = Self {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
@@ -78,7 +77,10 @@ impl Report {
             execution: inputs.execution(),
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
             contradictions: inputs.model.contradictions.clone(),
-            ..Self::of_memory(memory, inputs.provenance.clone())
+            ..Self::of_memory(
+                inputs.recorded(named.of_tiles.take()),
+                inputs.provenance.clone(),
+            )
         };
         let report = match inputs.search {
             Some(search) => report.with_search(&inputs, search, &named),
@@ -139,14 +141,13 @@ impl Inputs<'_> {
     /// Returns the weights that several layers use, each with the stages of the split that use it;
     /// without a split, with no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
-        let positions = &self.placement.positions;
         self.placement
             .ties
             .iter()
             .map(|tie| {
                 let is_in = |range: &Range<usize>| {
                     let mut places = tie.places.iter();
-                    places.any(|&place| range.contains(&positions.of_place(place)))
+                    places.any(|&place| range.contains(&self.placement.positions.of_place(place)))
                 };
                 WeightTie {
                     stages: (0..)

@@ -74,8 +74,12 @@ impl Inputs<'_> {
             .map(|(place, _)| place.tile)
             .chain(whole.iter().flat_map(|whole| whole.tiles.iter().copied()));
         let largest = tiles.iter().map(|&tile| (tile, MAX_OF_TILE));
-        let wanted = entirely.map(|tile| (tile, usize::MAX)).chain(largest);
-        let lists = lookup.on_tiles(&wanted.collect::<Vec<_>>());
+        let lists = lookup.on_tiles(
+            &entirely
+                .map(|tile| (tile, usize::MAX))
+                .chain(largest)
+                .collect::<Vec<_>>(),
+        );
 
         let live: Vec<_> = places
             .par_iter()
@@ -182,8 +186,11 @@ impl Inputs<'_> {
                 None => self.model.classes.is_live(variable.class, place.step),
                 Some(range) => {
                     let is_code = CodeKind::of_category(lookup.category_of(variable)).is_some();
-                    let kind = (variable.class, variable.set);
-                    self.memory.is_live_in(range, kind, (place.step, is_code))
+                    self.memory.is_live_in(
+                        range,
+                        (variable.class, variable.set),
+                        (place.step, is_code),
+                    )
                 }
             })
             .collect();
@@ -222,12 +229,12 @@ impl Inputs<'_> {
     }
 
     pub(super) fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {
-        let layers = self.memory.layers_of(variable.set).iter();
+        let layers = self.memory.layers_of(variable.set);
         LiveVariable {
             name: variable.name.to_string(),
             category: variable.category.to_string(),
             bytes: u64::from(variable.bytes),
-            layers: self.names(layers.map(|&layer| layer as usize)),
+            layers: self.names(layers.iter().map(|&layer| layer as usize)),
         }
     }
 }

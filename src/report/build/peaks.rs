@@ -57,8 +57,10 @@ impl Peaks {
     /// has no steps or only the split was requested.
     pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
         let (tile, curves) = self.whole.as_ref()?;
-        let step = curves.on_tile.peak().1;
-        Some(LivePlace { tile: *tile, step })
+        Some(LivePlace {
+            tile: *tile,
+            step: curves.on_tile.peak().1,
+        })
     }
 
     /// Returns the curves of the whole model and its fullest tile, for the choice of steps that a

@@ -19,8 +19,13 @@ impl Inputs<'_> {
             .zip(&shown.memory)
             .enumerate()
             .map(|(number, (placed, memory))| {
-                let limit = search.costs.limit_of(number);
-                self.stage(number, &placed, memory, limit, named)
+                self.stage(
+                    number,
+                    &placed,
+                    memory,
+                    search.costs.limit_of(number),
+                    named,
+                )
             });
         Split {
             fits: shown.fits,
@@ -54,7 +59,6 @@ impl Inputs<'_> {
         let positions = &self.placement.positions;
         let parts = memory.sums();
         let tiles = 0..memory.tiles.len();
-        let stashed = named.stashed.get(number).cloned();
         Stage {
             stage: number as u32,
             layer_from: self.name(range.start),
@@ -71,7 +75,11 @@ impl Inputs<'_> {
             tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
             all_tiles_curve,
             fullest_tile_curve,
-            pipeline: self.stage_pipeline(placed, memory, stashed.unwrap_or_default()),
+            pipeline: self.stage_pipeline(
+                placed,
+                memory,
+                named.stashed.get(number).cloned().unwrap_or_default(),
+            ),
             peak_variables: named.at_peaks_of_stages.get(number).cloned().flatten(),
         }
     }

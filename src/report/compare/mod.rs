@@ -89,11 +89,10 @@ impl<'a> Comparison<'a> {
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers.iter().filter_map(|layer| {
             let growth = layer.growth()?;
-            let name = &layer.now.as_ref()?.layers;
             growth
                 .iter()
                 .any(|&bytes| bytes > 0)
-                .then_some((&**name, growth))
+                .then_some((&*layer.now.as_ref()?.layers, growth))
         })
     }
 }

@@ -91,11 +91,10 @@ impl Comparison<'_> {
     fn layer_table(&self) -> Table {
         let changed = self.layers.iter().filter(|layer| layer.before != layer.now);
         table!("compare-layers", changed, |layer|
-            let either = layer.now.as_ref().or(layer.before.as_ref());
             let tile = layer.both(|memory| Some(memory.fullest_tile));
             let total = layer.both(|memory| memory.total);
         {
-            Text "Layer": either.map(|memory| &memory.layers),
+            Text "Layer": layer.now.as_ref().or(layer.before.as_ref()).map(|memory| &memory.layers),
             Text "Change": kind(layer),
             Bytes "Peak memory before": tile[0],
             Bytes "Peak memory now": tile[1],

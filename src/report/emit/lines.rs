@@ -118,8 +118,7 @@ impl<'a> Lines<'a> {
                 .unwrap_or(from);
             if let Some(line) = line {
                 let range = (first, last) != (from, to) || self.source.most_stages.is_none();
-                let stages = range.then_some((from as u32, to as u32));
-                self.push(&line, None, None, stages);
+                self.push(&line, None, None, range.then_some((from as u32, to as u32)));
             }
             from = to + 1;
         }

@@ -54,8 +54,7 @@ fn is_index(part: &str) -> bool {
 /// Returns whether `part` is a Python name. Only ASCII is allowed, since Python reads some other
 /// letters as different ones.
 fn is_name(part: &str) -> bool {
-    let starts = part.starts_with(|c: char| !c.is_ascii_digit());
-    starts
+    part.starts_with(|c: char| !c.is_ascii_digit())
         && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
         && !KEYWORDS.contains(&part)
 }

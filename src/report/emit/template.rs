@@ -142,14 +142,11 @@ impl FormSource<'_> {
                 .least_accumulation(forward_stages)
                 .to_string(),
             "steps" => self.accumulation(stages)?.to_string(),
-            "ipus" => {
-                let returns = self.out_returns(stages).then_some(0);
-                (0..stages)
-                    .chain(returns)
-                    .map(|ipu| ipu.to_string())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            }
+            "ipus" => (0..stages)
+                .chain(self.out_returns(stages).then_some(0))
+                .map(|ipu| ipu.to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
             "replicas" => self.replicas().to_string(),
             "schedule" => self.training()?.schedule.to_string(),
             "strategy" if self.is_sequential() => "ShardedExecution".to_string(),

@@ -71,8 +71,8 @@ impl FitInputs<'_> {
     /// overflowed. An overflow does not count if `limit` exceeds the target's memory.
     fn is_over(&self, tile: usize, limit: u64) -> bool {
         let profile = self.profile;
-        let counts = limit <= profile.target.bytes_per_tile;
-        profile.tiles[tile].total > limit || (counts && profile.overflowed(tile) > 0)
+        profile.tiles[tile].total > limit
+            || (limit <= profile.target.bytes_per_tile && profile.overflowed(tile) > 0)
     }
 
     fn ipu(&self, ipu: u32) -> IpuFit {
@@ -177,8 +177,10 @@ impl FitInputs<'_> {
                 .sum(),
             points,
         };
-        let max_points = MAX_POINTS / profile.ipus.count.max(1) as usize;
-        Some(Curve::new(&curve, max_points))
+        Some(Curve::new(
+            &curve,
+            MAX_POINTS / profile.ipus.count.max(1) as usize,
+        ))
     }
 }
 

@@ -42,9 +42,11 @@ const SCRIPT: &str = scripts!(
 
 /// Returns the page that shows a report, as one HTML document.
 pub fn text(report: &Report) -> String {
-    let title = report.heading();
-    let data = within(report, MAX_DATA);
-    document(&title, &without_scripts(report), &data)
+    document(
+        &report.heading(),
+        &without_scripts(report),
+        &within(report, MAX_DATA),
+    )
 }
 
 /// Returns the page without a report, which opens reports that the reader chooses.
@@ -141,8 +143,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     },
     // The largest variables of a tile, except on the 200 fullest tiles.
     |report| {
-        let variables = report.memory.tile_map.as_mut();
-        if let Some(lists) = variables.and_then(|map| map.variables.as_mut()) {
+        if let Some(map) = &mut report.memory.tile_map
+            && let Some(lists) = &mut map.variables
+        {
             lists.tiles.truncate(200);
             lists.largest.truncate(200);
         }

@@ -211,10 +211,10 @@ impl<'a> FullestTileOfModel<'a> {
     /// low points of the curve of the fullest tile.
     fn steps(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
-        let stages = self.inputs.peaks.stages.iter();
+        let stages = self.inputs.peaks.stages.iter().flatten();
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
             .into_iter()
-            .chain(stages.flatten().map(|stage| &stage.on_tile))
+            .chain(stages.map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
             .collect();
         if let Some(first) = self.inputs.model.backward_start {
@@ -223,10 +223,13 @@ impl<'a> FullestTileOfModel<'a> {
         let spans = self.inputs.memory.layer_spans();
         // Take only some spans, so that half of the steps are left for extremes of the curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
-        let spans = spans.iter().step_by(every);
-        chosen.extend(spans.flat_map(|span| [span.from, span.to]));
-        let left = max_steps.saturating_sub(chosen.len());
-        for place in thin(&on_tile.points, left) {
+        chosen.extend(
+            spans
+                .iter()
+                .step_by(every)
+                .flat_map(|span| [span.from, span.to]),
+        );
+        for place in thin(&on_tile.points, max_steps.saturating_sub(chosen.len())) {
             if chosen.len() < max_steps {
                 chosen.insert(on_tile.points[place].0);
             }
