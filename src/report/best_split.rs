@@ -3,6 +3,7 @@
 
 use super::LayerNames;
 use super::build::Inputs;
+use super::phrases::join;
 
 use super::step::StepFacts;
 use crate::memory::{Recompute, Schedule, StageMemory, StatePlace};
@@ -101,12 +102,7 @@ impl Inputs<'_> {
             .enumerate()
             .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
         let (free, fullest_stage) = free.min().unwrap_or((0, 0));
-        let options: Vec<String> = claim
-            .change
-            .iter()
-            .map(ToString::to_string)
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = claim.change.iter().map(ToString::to_string);
         BestSplit {
             ipus: best.all_ipus() as u32,
             replicas: best.replicas as u64,
@@ -130,7 +126,7 @@ impl Inputs<'_> {
                 .map(|stage| costs.memory.positions().layer_names(stage))
                 .collect(),
             hint: hint(best.ipus, score.stages),
-            options: options.join(" "),
+            options: join(words.filter(|word| !word.is_empty()), " "),
             command: (self.command)(&claim.change),
             ..BestSplit::default()
         }

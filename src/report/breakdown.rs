@@ -3,6 +3,7 @@
 
 use super::cell::Cell;
 use super::fields::table;
+use super::phrases::join;
 use super::table::Table;
 use crate::memory::{MemoryModel, Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};
@@ -39,10 +40,10 @@ pub fn operations(
         Text "By": placed.map(|operation| operation.reason.to_string()),
         Text "Pass": operation.pass.to_string(),
     });
-    if !is_classic {
-        return table;
+    match is_classic {
+        true => table.without(&["Counts in", "By", "Pass"]),
+        false => table,
     }
-    table.without(&["Counts in", "By", "Pass"])
 }
 
 /// Returns the names of the positions of the layer order (In, the layers, Out) in which an
@@ -53,12 +54,11 @@ fn places(placement: &Placement, operation: usize) -> String {
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
         return "every stage".to_string();
     }
-    placement
-        .places_of(operation)
-        .iter()
-        .map(|&place| placement.positions.name(place as usize).to_string())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let places = placement.places_of(operation).iter();
+    join(
+        places.map(|&place| placement.positions.name(place as usize)),
+        " ",
+    )
 }
 
 /// Makes the table of the bytes of layers, by what they hold: a row for each position of the layer

@@ -1,6 +1,7 @@
 //! A cell of a table, as people and as programs read it.
 
 use super::LayerNames;
+use super::phrases::join;
 use crate::model::PseudoLayers;
 use crate::wording::{displayed, grouped_signed, share};
 use serde::Serialize;
@@ -84,7 +85,7 @@ impl Cell {
         match self {
             Cell::Text(text) => displayed(text),
             Cell::Number(number) => grouped_signed(*number),
-            Cell::Layer(layer) => order.displayed(layer),
+            Cell::Layer(layer) => displayed(order.name_of(layer)),
             Cell::Layers(layers) => order.displayed_list(layers),
             Cell::Stages(stages) => order.displayed_stages(stages),
             other => other.plain(order),
@@ -102,7 +103,7 @@ impl Cell {
             Cell::Number(number) => number.to_string(),
             Cell::Layer(layer) => order.name_of(layer).to_string(),
             Cell::Layers(layers) => names(layers),
-            Cell::Stages(stages) => stages.iter().map(names).collect::<Vec<_>>().join(" | "),
+            Cell::Stages(stages) => join(stages.iter().map(names), " | "),
             Cell::Share(part, whole) => share(*part, *whole),
         }
     }

@@ -14,7 +14,13 @@ const MISSING_SHOWN: usize = 10;
 /// with only those that have a layer.
 const VARIABLES_SHOWN: usize = 20;
 
-const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
+/// Returns what `of` makes of all operations, then of those with a layer, each with the name of
+/// these operations.
+fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
+    let both = [(Explaining::All, "all"), (Explaining::Layered, "layered")].into_iter();
+    both.flat_map(|(which, name)| of(which).into_iter().map(move |own| (name, own)))
+        .collect()
+}
 
 const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::OnTileExecute, "OnTileExecute"),
@@ -39,7 +45,6 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
 /// The programs of one kind, and which of them belong to none of the chosen operations: all
 /// operations, or only those with a layer.
 struct ProgramsOfKind<'a> {
-    operations: &'static str,
     kind: &'static str,
     all: usize,
     missing: Vec<&'a OwnedProgram>,
@@ -47,26 +52,28 @@ struct ProgramsOfKind<'a> {
 
 /// Returns the programs of each kind (execution and exchange), first as all operations explain
 /// them, then as operations with a layer do.
-fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<ProgramsOfKind<'a>> {
-    BOTH.into_iter()
-        .flat_map(|both| KINDS.map(|kind| (both, kind)))
-        .map(|((explaining, operations), (kind, name))| {
+fn by_kind<'a>(
+    model: &'a Model,
+    memory: &MemoryModel<'_>,
+) -> Vec<(&'static str, ProgramsOfKind<'a>)> {
+    both(|explaining| {
+        let programs = |(kind, name)| {
             let of_kind = model.programs.iter().filter(|program| program.kind == kind);
             let (explained, missing): (Vec<_>, Vec<_>) =
                 of_kind.partition(|program| memory.explains_program(explaining, program));
             ProgramsOfKind {
-                operations,
                 kind: name,
                 all: explained.len() + missing.len(),
                 missing,
             }
-        })
-        .collect()
+        };
+        KINDS.map(programs).into()
+    })
 }
 
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    table!("diagnose-programs", by_kind(model, memory), |programs| {
-        Text "Operations": programs.operations,
+    table!("diagnose-programs", by_kind(model, memory), |(operations, programs)| {
+        Text "Operations": operations,
         Text "Kind": programs.kind,
         Count "In an operation": programs.all - programs.missing.len(),
         Count "In none": programs.missing.len(),
@@ -74,16 +81,19 @@ fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
 }
 
 fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let largest = by_kind(model, memory).into_iter().flat_map(|mut programs| {
-        programs
-            .missing
-            .sort_by_key(|program| Reverse(program.bytes));
-        programs.missing.truncate(MISSING_SHOWN);
-        programs
-            .missing
-            .into_iter()
-            .map(move |program| (programs.operations, programs.kind, program))
-    });
+    let by_kind = by_kind(model, memory).into_iter();
+    let largest = by_kind.flat_map(
+        |(
+            operations,
+            ProgramsOfKind {
+                kind, mut missing, ..
+            },
+        )| {
+            missing.sort_by_key(|program| Reverse(program.bytes));
+            let largest = missing.into_iter().take(MISSING_SHOWN);
+            largest.map(move |program| (operations, kind, program))
+        },
+    );
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         Text "Operations": operations,
         Text "Kind": kind,
@@ -94,12 +104,7 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
 }
 
 fn code(memory: &MemoryModel<'_>) -> Table {
-    let categories = BOTH.into_iter().flat_map(|(explaining, operations)| {
-        memory
-            .code_categories(explaining)
-            .into_iter()
-            .map(move |category| (operations, category))
-    });
+    let categories = both(|explaining| memory.code_categories(explaining));
     table!("diagnose-code", categories, |(operations, category)| {
         Text "Operations": operations,
         Text "Category": category.name,
@@ -113,9 +118,8 @@ fn code(memory: &MemoryModel<'_>) -> Table {
 }
 
 fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
-    table!("diagnose-memory-peak", BOTH, |(explaining, operations)|
-        let predicted = memory.predicted_at(explaining, peak);
-    {
+    let predicted = both(|explaining| vec![memory.predicted_at(explaining, peak)]);
+    table!("diagnose-memory-peak", predicted, |(operations, predicted)| {
         Text "Operations": operations,
         Count "Tile": peak.tile,
         Count "Step": peak.step,
@@ -127,12 +131,12 @@ fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 }
 
 fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
-    let unexplained = BOTH.into_iter().flat_map(|(explaining, operations)| {
-        peak.variables
-            .iter()
-            .filter(move |v| !memory.explains_variable(explaining, v))
+    let unexplained = both(|explaining| {
+        let variables = peak.variables.iter();
+        variables
+            .filter(|variable| !memory.explains_variable(explaining, variable))
             .take(VARIABLES_SHOWN)
-            .map(move |variable| (operations, variable))
+            .collect()
     });
     table!("diagnose-variables", unexplained, |(operations, variable)| {
         Text "Operations": operations,

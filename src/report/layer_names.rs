@@ -3,6 +3,7 @@
 //! depending on [`PseudoLayers`].
 
 use super::LayerNames;
+use super::phrases::join;
 use crate::escape::printable;
 use crate::model::PseudoLayers;
 use crate::wording::displayed;
@@ -55,12 +56,6 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the name of one position of the layer order for a document (Markdown or a page), cut
-    /// to a readable length.
-    pub(super) fn displayed(self, layer: &Option<String>) -> String {
-        displayed(self.name_of(layer))
-    }
-
     /// Returns the names of the layers of a stage for a document. Long names are cut, and a list of
     /// more than 8 is shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
@@ -70,7 +65,7 @@ impl PseudoLayers {
     /// Returns the names of the layers of each stage for a document, such as `[ In 0 1 | 2 3 Out
     /// ]`.
     pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
-        in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
+        in_brackets(stages, |layers| self.displayed_list(layers))
     }
 
     /// Returns the names of the layers of a stage for a terminal. Long names stay whole, but a list
@@ -82,14 +77,14 @@ impl PseudoLayers {
     /// Returns the names of the layers of each stage for a terminal, such as `[ In 0 1 | 2 3 Out
     /// ]`.
     pub(super) fn plain_stages(self, stages: &[LayerNames]) -> String {
-        in_brackets(stages.iter().map(|layers| self.plain_list(layers)))
+        in_brackets(stages, |layers| self.plain_list(layers))
     }
 }
 
-/// Joins the texts of the stages of a split to one text, such as `[ In 0 | 1 Out ]`.
-fn in_brackets(stages: impl Iterator<Item = String>) -> String {
-    let stages: Vec<String> = stages.collect();
-    format!("[ {} ]", stages.join(" | "))
+/// Joins the layers of each stage of a split, which `list` writes, to one text, such as `[ In 0 | 1
+/// Out ]`.
+fn in_brackets(stages: &[LayerNames], list: impl Fn(&LayerNames) -> String) -> String {
+    format!("[ {} ]", join(stages.iter().map(list), " | "))
 }
 
 /// Joins the names of the layers of a stage, each as `shown` writes it, with spaces between. If
@@ -98,34 +93,31 @@ fn in_brackets(stages: impl Iterator<Item = String>) -> String {
 fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {
-        return names.into_iter().map(shown).collect::<Vec<_>>().join(" ");
+        return join(names.into_iter().map(shown), " ");
     }
     let runs = runs(&names);
     if runs.len() > MAX {
         let (first, last) = (shown(names[0]), shown(names[names.len() - 1]));
         return format!("{first} {ellipsis} {last} ({})", names.len());
     }
-    runs.into_iter()
-        .map(|(first, last)| match last {
-            Some(last) => format!("{}-{last}", shown(first)),
-            None => shown(first),
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+    let runs = runs.into_iter().map(|(first, last)| match last {
+        Some(last) => format!("{}-{last}", shown(first)),
+        None => shown(first),
+    });
+    join(runs, " ")
 }
 
 /// Finds runs of at least three names whose numbers at the end are consecutive and whose text
 /// before them is the same. Returns such a run as its first name and its last number, and any other
 /// name with `None`.
 fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
-    let follows = |pair: [&str; 2]| match pair.map(numbered) {
-        [Some((prefix, number)), Some((other, next))] => {
-            prefix == other && number.checked_add(1) == Some(next)
-        }
-        _ => false,
-    };
     names
-        .chunk_by(|first, second| follows([first, second]))
+        .chunk_by(|first, second| match (numbered(first), numbered(second)) {
+            (Some((prefix, number)), Some((other, next))) => {
+                prefix == other && number.checked_add(1) == Some(next)
+            }
+            _ => false,
+        })
         .flat_map(|run| match run {
             [first, _, .., last] => vec![(*first, numbered(last).map(|(_, number)| number))],
             few => few.iter().map(|name| (*name, None)).collect(),

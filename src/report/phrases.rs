@@ -101,10 +101,15 @@ pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
 }
 
-/// Joins phrases or sentences into one text, with commas between.
-pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
+/// Joins phrases, sentences or names into one text, with `between` between them.
+pub fn join(all: impl Iterator<Item = impl fmt::Display>, between: &str) -> String {
     let all: Vec<String> = all.map(|one| one.to_string()).collect();
-    all.join(", ")
+    all.join(between)
+}
+
+/// Joins phrases, sentences or names into one text, with commas between.
+pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
+    join(all, ", ")
 }
 
 /// Returns `text` followed by `names`, each as a [`Phrase::Code`], with commas between; `None` if

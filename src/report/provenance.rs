@@ -91,16 +91,16 @@ impl Provenance {
     /// Collects the origin of a report from the target, from how the profile was made, and from the
     /// files. The arguments, the memory model and the regex are still missing.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
-        let chosen = [
+        let lists = [
             ("compilation", &made.compilation_options),
             ("target", &made.target_options),
-        ]
-        .into_iter()
-        .flat_map(|(of, list)| list.iter().map(move |chosen| (of, chosen)));
-        let options = chosen.map(|(of, chosen)| BuildOption {
-            of: of.to_string(),
-            name: chosen.name.clone(),
-            value: chosen.value.clone(),
+        ];
+        let options = lists.into_iter().flat_map(|(of, list)| {
+            list.iter().map(|chosen| BuildOption {
+                of: of.to_string(),
+                name: chosen.name.clone(),
+                value: chosen.value.clone(),
+            })
         });
         Self {
             popliner: env!("CARGO_PKG_VERSION").to_string(),

@@ -275,10 +275,9 @@ pub fn tried(report: &Report) -> Option<String> {
         numbers => listed(&Vec::from_iter(numbers.iter().map(u32::to_string))),
     };
     let tried = |name: fn(&Pipeline) -> String| {
-        let mut names: Vec<String> = plan.pipelines_tried.iter().map(name).collect();
         let mut seen = FxHashSet::default();
-        names.retain(|name| seen.insert(name.clone()));
-        names.join(", ")
+        let names = plan.pipelines_tried.iter().map(name);
+        with_commas(names.filter(|name| seen.insert(name.clone())))
     };
     Some(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}",

@@ -1,6 +1,7 @@
 //! The table that every form shows: typed columns, and rows.
 
 use super::cell::Cell;
+use super::phrases::join;
 use crate::model::PseudoLayers;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -128,10 +129,8 @@ impl Column {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
             Cow::Owned(name) => return name.clone(),
         };
-        name.filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect::<Vec<_>>()
-            .join("_")
+        let words = name.filter(|word| !word.is_empty());
+        join(words.map(str::to_lowercase), "_")
     }
 
     /// Makes a column that every form shows. `at` is the place of its values in the JSON form

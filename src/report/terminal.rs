@@ -4,7 +4,7 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::phrases::Sentence;
+use super::phrases::{Sentence, join};
 use super::section_blocks::Block;
 use super::sections::{ScreenPart, Section, blocks};
 use super::table::Form;
@@ -28,11 +28,8 @@ pub fn sections<'a>(
 /// Writes the sections that belong to these parts of a terminal's output, in the order of a report.
 /// The last line has no line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
-    let lines: Vec<String> = sections(report, look, |section| parts.contains(&section.part))
-        .into_iter()
-        .map(|(_, line)| line)
-        .collect();
-    lines.join("\n")
+    let wanted = sections(report, look, |section| parts.contains(&section.part));
+    join(wanted.into_iter().map(|(_, line)| line), "\n")
 }
 
 /// Writes a sentence or table of a section for a terminal; `None` for a heading, which only
@@ -127,10 +124,7 @@ impl TextStyle {
     /// unknown, `text` stays as it is.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
-            Some(width) => {
-                let lines: Vec<String> = text.split('\n').map(|l| broken(l, width)).collect();
-                lines.join("\n")
-            }
+            Some(width) => join(text.split('\n').map(|line| broken(line, width)), "\n"),
             None => text.to_string(),
         }
     }

@@ -6,6 +6,7 @@ use super::build::Inputs;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::{Constraint, Rule};
 use crate::time::{PositionCycles, StageTimes};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
@@ -93,16 +94,16 @@ impl WhatIf {
             .sum()
     }
 
-    /// Returns, for each entry of `bytes`, the index of the boundary at its start, the index of the
-    /// boundary at its end, and the number of stages after it. `boundaries` is the number of
-    /// boundaries.
-    fn ranges(&self, boundaries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-        (0..boundaries)
-            .flat_map(move |start| (start + 1..boundaries).map(move |end| (start, end)))
-            .flat_map(move |(start, end)| {
-                let after = self.after(boundaries, end);
-                after.map(move |after| (start, end, after))
+    /// Returns, for each entry of `bytes` with these `boundaries`, the position of its start and of
+    /// its end, exclusive, and the number of stages after it.
+    fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
+        let places = 0..boundaries.len();
+        places.clone().flat_map(move |start| {
+            places.clone().skip(start + 1).flat_map(move |end| {
+                let after = self.after(boundaries.len(), end);
+                after.map(move |after| (boundaries[start], boundaries[end], after))
             })
+        })
     }
 
     /// Returns the entries of `bytes` for these boundaries, which are positions. `bytes_of` returns
@@ -113,10 +114,8 @@ impl WhatIf {
         boundaries: &[u32],
         bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
     ) -> Option<Vec<u64>> {
-        self.ranges(boundaries.len())
-            .map(|(start, end, after)| {
-                bytes_of(*boundaries.get(start)?, *boundaries.get(end)?, after)
-            })
+        self.ranges(boundaries)
+            .map(|(start, end, after)| bytes_of(start, end, after))
             .collect()
     }
 
@@ -134,14 +133,8 @@ impl WhatIf {
         bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
         cut_bytes_of: impl Fn(u32) -> Option<u64>,
     ) -> Option<Self> {
-        let best: Vec<&[u32]> = self
-            .best
-            .iter()
-            .map(|best_split| &best_split.cuts[..])
-            .collect();
-        let boundaries = chosen(all, split, &best, |boundaries| {
-            self.numbers(boundaries) <= max_numbers
-        })?;
+        let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
+        let boundaries = chosen(all, split, &self.best, fits)?;
         let bytes = self.bytes_between(&boundaries, bytes_of)?;
         let cut_bytes: Option<Vec<u64>> = boundaries
             .get(1..boundaries.len().checked_sub(1)?)?
@@ -150,10 +143,8 @@ impl WhatIf {
             .collect();
         let mut best = self.best;
         best.retain(|best_split| {
-            best_split
-                .cuts
-                .iter()
-                .all(|cut| boundaries.binary_search(cut).is_ok())
+            let mut cuts = best_split.cuts.iter();
+            cuts.all(|cut| boundaries.binary_search(cut).is_ok())
         });
         Some(Self {
             bytes,
@@ -167,19 +158,12 @@ impl WhatIf {
     /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
     /// begin with the cuts `split`; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let bytes_by_range: std::collections::HashMap<_, _> = self
-            .ranges(self.boundaries.len())
-            .zip(&self.bytes)
-            .filter_map(|((start, end, after), &bytes)| {
-                let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
-                Some(((*start, *end, after), bytes))
-            })
-            .collect();
+        let ranges = self.ranges(&self.boundaries);
+        let bytes_by_range: FxHashMap<_, _> = ranges.zip(self.bytes.iter().copied()).collect();
         let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
         let cut_bytes_of = |at: u32| {
-            self.cut_bytes
-                .get(self.boundaries.binary_search(&at).ok()?.checked_sub(1)?)
-                .copied()
+            let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
+            self.cut_bytes.get(place).copied()
         };
         self.clone()
             .between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
@@ -193,7 +177,7 @@ impl WhatIf {
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
-    best: &[&[u32]],
+    best: &[SplitCuts],
     fits: impl Fn(usize) -> bool,
 ) -> Option<Vec<u32>> {
     /// Upper bound on the distance of a kept boundary from the nearest cut, in positions.
@@ -201,15 +185,10 @@ fn chosen(
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
     }
-    let mut kept: BTreeSet<u32> = boundaries
-        .first()
-        .into_iter()
-        .chain(boundaries.last())
-        .chain(split)
-        .copied()
-        .collect();
+    let ends = boundaries.first().into_iter().chain(boundaries.last());
+    let mut kept: BTreeSet<u32> = ends.chain(split).copied().collect();
     let of_split = kept.clone();
-    kept.extend(best.iter().copied().flatten());
+    kept.extend(best.iter().flat_map(|best_split| &best_split.cuts));
     let within = |cuts: &BTreeSet<u32>| near_cuts(boundaries, cuts, FAR, &fits);
     within(&kept).or_else(|| within(&of_split))
 }
@@ -231,7 +210,6 @@ impl Inputs<'_> {
         {
             return None;
         }
-        let cuts = stages[1..].iter().map(|stage| stage.start as u32);
         let best = best(search);
         let max_stages = best
             .iter()
@@ -249,10 +227,8 @@ impl Inputs<'_> {
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
-            question
-                .cut_bytes
-                .get((at as usize).checked_sub(1)?)
-                .copied()
+            let place = (at as usize).checked_sub(1)?;
+            question.cut_bytes.get(place).copied()
         };
         let positions = costs.layers() as u32;
         let all: Vec<u32> = (0..positions)
@@ -261,7 +237,7 @@ impl Inputs<'_> {
             .collect();
         without_numbers.between(
             &all,
-            &cuts.collect::<Vec<u32>>(),
+            &cuts(stages),
             MAX_NUMBERS,
             |start, end, after| costs.peak(start as usize..end as usize, after),
             cut_bytes_of,
@@ -272,31 +248,24 @@ impl Inputs<'_> {
 /// Returns the best split for each number of IPUs that was tried, in the pipeline of the report's
 /// split; if none was tried, only the best split of the run, and none if the user gave the split.
 fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
-    let shown = SplitCuts {
-        ipus: search.costs.ipus as u32,
-        fits: search.shown.fits,
-        cuts: cuts(&search.shown.stages),
+    let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
+        ipus: ipus as u32,
+        fits,
+        cuts: cuts(stages),
     };
+    let shown = split(search.costs.ipus, search.shown.fits, &search.shown.stages);
     let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
-    search
-        .by_ipus
-        .iter()
-        .map(|best| SplitCuts {
-            ipus: best.ipus as u32,
-            fits: best.fits,
-            cuts: cuts(best.solution.plan.stages()),
-        })
+    let tried = search.by_ipus.iter();
+    tried
+        .map(|best| split(best.ipus, best.fits, best.solution.plan.stages()))
         .chain(is_best.then_some(shown))
         .collect()
 }
 
 /// Returns the first position of each stage but stage 0.
 fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
-    stages
-        .iter()
-        .skip(1)
-        .map(|stage| stage.start as u32)
-        .collect()
+    let later = stages.iter().skip(1);
+    later.map(|stage| stage.start as u32).collect()
 }
 
 fn checked(constraint: &Constraint) -> CheckedConstraint {

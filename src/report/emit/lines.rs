@@ -3,7 +3,7 @@
 
 use super::form_source::FormSource;
 use crate::escape::printable;
-use crate::report::phrases::Sentence;
+use crate::report::phrases::{Sentence, join, with_commas};
 use crate::report::sentences;
 use crate::report::{Split, Units};
 use crate::wording::grouped;
@@ -105,10 +105,8 @@ impl<'a> Lines<'a> {
     /// equal text share a line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();
-        let (first, last) = self
-            .source
-            .most_stages
-            .map_or((stages, stages), |most| (1, most));
+        let most_stages = self.source.most_stages;
+        let (first, last) = most_stages.map_or((stages, stages), |most| (1, most));
         let mut from = first;
         while from <= last {
             let line = text(from);
@@ -117,7 +115,7 @@ impl<'a> Lines<'a> {
                 .last()
                 .unwrap_or(from);
             if let Some(line) = line {
-                let range = (first, last) != (from, to) || self.source.most_stages.is_none();
+                let range = (first, last) != (from, to) || most_stages.is_none();
                 self.push(&line, None, None, range.then_some((from as u32, to as u32)));
             }
             from = to + 1;
@@ -182,51 +180,36 @@ impl Line {
     fn put_in(&self, slot: &str, source: FormSource<'_>) -> Option<String> {
         let FormSource { report, split, .. } = source;
         let stages = split.stages.len();
-        match slot {
-            "stage" => Some(split.stage_of(self.position?).to_string()),
-            "stages" => Some(stages.to_string()),
-            "last-stage" => Some(stages.saturating_sub(1).to_string()),
-            "fullest" => Some(grouped(split.peak())),
-            "counts" | "numbers" => {
-                let counts: Vec<String> = self
-                    .lists(split)
-                    .into_iter()
-                    .map(|items| items.len().to_string())
-                    .collect();
-                Some(counts.join(if slot == "counts" { ", " } else { " " }))
-            }
+        let counts = || self.lists(split).into_iter().map(|items| items.len());
+        Some(match slot {
+            "stage" => split.stage_of(self.position?).to_string(),
+            "stages" => stages.to_string(),
+            "last-stage" => stages.saturating_sub(1).to_string(),
+            "fullest" => grouped(split.peak()),
+            "counts" => with_commas(counts()),
+            "numbers" => join(counts(), " "),
             "lists" => {
                 let mut lists = self.lists(split);
                 let rest = split.stages.last().map_or(0, |stage| stage.positions.end);
-                let rest = self
-                    .items
-                    .get(rest as usize..)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(String::as_str);
+                let rest = self.items.get(rest as usize..).unwrap_or_default();
+                let rest = rest.iter().map(String::as_str);
                 match lists.last_mut() {
                     Some(last) if stages == 1 => last.extend(rest),
                     _ if rest.len() > 0 => lists.push(rest.collect()),
                     _ => {}
                 }
-                Some(
-                    lists
-                        .iter()
-                        .map(|items| format!("[{}]", items.join(", ")))
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                )
+                with_commas(lists.iter().map(|items| format!("[{}]", items.join(", "))))
             }
-            "free" => {
-                let free = (split.max_stages as usize).saturating_sub(stages);
-                (free > 0).then(|| free.to_string())
-            }
+            "free" => match (split.max_stages as usize).saturating_sub(stages) {
+                0 => return None,
+                free => free.to_string(),
+            },
+            _ if split.fits => return None,
             _ => {
-                let shortfall = Sentence::from(sentences::shortfall(report, split))
-                    .plain(Units::Bytes, report.pseudo_layers);
-                (!split.fits).then(|| printable(&shortfall))
+                let sentence = Sentence::from(sentences::shortfall(report, split));
+                printable(&sentence.plain(Units::Bytes, report.pseudo_layers))
             }
-        }
+        })
     }
     /// Returns, for each stage of the split, the items at its positions that are not empty.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {

@@ -10,7 +10,7 @@ use super::lines::Lines;
 use super::{counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
-use crate::report::phrases::Sentence;
+use crate::report::phrases::{Sentence, with_commas};
 use crate::report::{NO_VERDICT, Units, sentences};
 use crate::wording::grouped;
 
@@ -50,12 +50,10 @@ pub fn write<'a>(
                 (notes.items, text.items) = (items.clone(), items);
             }
             (None, note) => {
-                let lines = if note.is_some() {
-                    &mut *notes
-                } else {
-                    &mut *text
+                let (lines, line) = match note {
+                    Some(note) => (&mut *notes, note),
+                    None => (&mut *text, line),
                 };
-                let line = note.unwrap_or(line);
                 lines.by_stages(|stages| {
                     hold(stages).then(|| source.filled(line, stages)).flatten()
                 });
@@ -86,8 +84,7 @@ impl FormSource<'_> {
     fn condition(self, name: &str, stages: usize) -> Option<bool> {
         let (training, order) = (self.training(), self.report.pseudo_layers);
         let pipeline = self.report.pipeline.as_ref();
-        let state = training.map(|training| training.state);
-        let recompute = training.map_or(Recompute::None, |training| training.recompute);
+
         Some(match name {
             "several" => stages > 1,
             "power-of-two" => stages.is_power_of_two(),
@@ -102,13 +99,13 @@ impl FormSource<'_> {
             "training" => training.is_some(),
             "sequential" => self.is_sequential(),
             "popart" | "tf-grouped" | "tf-interleaved" => {
-                training.is_some_and(|training| training.schedule.to_string() == name)
+                training.is_some_and(|own| own.schedule.to_string() == name)
             }
-            "recomputes" => recompute != Recompute::None,
+            "recomputes" => training.is_some_and(|own| own.recompute != Recompute::None),
             "layer-checkpoints" => self.checkpoints() == Checkpoints::Layers,
             "stage-checkpoints" => self.checkpoints() == Checkpoints::Stages,
-            "off-chip" => state.is_some_and(|state| state.is_off_chip()),
-            "sharded" => state.is_some_and(|state| state.is_sharded()),
+            "off-chip" => training.is_some_and(|own| own.state.is_off_chip()),
+            "sharded" => training.is_some_and(|own| own.state.is_sharded()),
             "replicated" => self.replicas() > 1,
             "verdict" => self.report.has_verdict(),
             "unplaced" => !self.split.unplaced.is_empty(),
@@ -142,11 +139,7 @@ impl FormSource<'_> {
                 .least_accumulation(forward_stages)
                 .to_string(),
             "steps" => self.accumulation(stages)?.to_string(),
-            "ipus" => (0..stages)
-                .chain(self.out_returns(stages).then_some(0))
-                .map(|ipu| ipu.to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
+            "ipus" => with_commas((0..stages).chain(self.out_returns(stages).then_some(0))),
             "replicas" => self.replicas().to_string(),
             "schedule" => self.training()?.schedule.to_string(),
             "strategy" if self.is_sequential() => "ShardedExecution".to_string(),
