@@ -8,7 +8,7 @@ use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use serde::{Deserialize, Serialize};
 
 /// The proof that the split is the best.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
@@ -26,7 +26,7 @@ pub struct Proof {
 }
 
 /// Why no split fits, and what would help.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// The kind of reason: a range of layers that is too large, too few IPUs, pins or limits, or
@@ -92,7 +92,7 @@ pub struct RelaxationFacts {
 }
 
 /// The comparison of a split that the user gave with the best split.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GivenSplit {
     /// The constraints that the given split breaks, as the options that the user typed, and the
@@ -104,7 +104,7 @@ pub struct GivenSplit {
 
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
 /// with any of these layers needs a copy of the variables.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharedVariables {
     /// The names of the layers that use the variables, in order.

@@ -1,11 +1,8 @@
 //! The answer to a changed request: a row of a sweep or a plan, or another split that is compared
 //! with the shown one.
 
-use super::LayerNames;
-use super::build::Inputs;
-use super::phrases::join;
+use super::{Inputs, LayerNames, StepFacts, join};
 
-use super::step::StepFacts;
 use crate::memory::{Recompute, Schedule, StageMemory, StatePlace};
 use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;

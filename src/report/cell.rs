@@ -1,7 +1,6 @@
 //! A cell of a table, as people and as programs read it.
 
-use super::LayerNames;
-use super::phrases::join;
+use super::{LayerNames, join};
 use crate::model::PseudoLayers;
 use crate::wording::{displayed, grouped_signed, share};
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! Tables of the diagnosis: how much of the recorded memory the operations explain, with all
 //! operations and with layered operations only.
 
+use super::Table;
 use super::fields::table;
-use super::table::Table;
 use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;

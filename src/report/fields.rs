@@ -2,9 +2,8 @@
 //! shows some of them. If a cell is a field of the row, its place in the JSON form is the path of
 //! that field, which the compiler checks.
 
-use super::Report;
-use super::cell::Cell;
 use super::table::{Column, Table};
+use super::{Cell, Report};
 
 /// A column of a table, with the function that makes its cells from items of type `T`, one for each
 /// row.

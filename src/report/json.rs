@@ -126,8 +126,7 @@ impl Layout {
     const DEEPEST: usize = 3;
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
-        writeln!(out)?;
-        (0..self.depth).try_for_each(|_| out.write_all(b"  "))
+        write!(out, "\n{}", "  ".repeat(self.depth))
     }
 }
 
@@ -139,13 +138,14 @@ impl Formatter for Layout {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        match (first, self.depth > Self::DEEPEST) {
-            (true, true) => return Ok(()),
-            (false, true) => return out.write_all(b", "),
-            (true, false) => {}
-            (false, false) => out.write_all(b",")?,
+        if !first {
+            out.write_all(b",")?;
         }
-        self.line(out)
+        match self.depth > Self::DEEPEST {
+            false => self.line(out),
+            true if first => Ok(()),
+            true => out.write_all(b" "),
+        }
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
@@ -166,10 +166,10 @@ impl Formatter for Layout {
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if first {
-            return Ok(());
+        match first {
+            true => Ok(()),
+            false => out.write_all(b", "),
         }
-        out.write_all(b", ")
     }
 }
 

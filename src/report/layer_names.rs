@@ -2,8 +2,7 @@
 //! for the first position and `"Out"` for the last one; people read `In`, `Out` or `None`,
 //! depending on [`PseudoLayers`].
 
-use super::LayerNames;
-use super::phrases::join;
+use super::{LayerNames, join};
 use crate::escape::printable;
 use crate::model::PseudoLayers;
 use crate::wording::displayed;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The live bytes of the whole model at each step of the program. All lowered variables count, with
 /// or without an operation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Liveness {
     /// Number of liveness steps of the program.
@@ -30,7 +30,7 @@ pub struct Liveness {
 /// Live bytes as a function of the step, of a stage or of the whole model. The bytes at a step are
 /// `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or before the
 /// step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
     /// The first step that the curve covers.
@@ -52,7 +52,7 @@ pub struct Curve {
 }
 
 /// The highest point of a curve of live bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
     /// The step with the most bytes; the first one of a tie.
@@ -62,7 +62,7 @@ pub struct Peak {
 }
 
 /// Consecutive steps of the program that run one layer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Band {
     /// The name of the layer whose operations run at these steps; `Out` after the layers; `null`
@@ -93,7 +93,7 @@ pub struct PeakVariables {
 }
 
 /// One lowered variable with its name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveVariable {
     /// The name of the variable, such as `weights#0`.
@@ -108,7 +108,7 @@ pub struct LiveVariable {
 }
 
 /// The bytes of all live variables of one category.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategorySum {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
@@ -119,7 +119,7 @@ pub struct CategorySum {
 
 /// The variables that are live at chosen steps of the program, on some tiles, for the charts of a
 /// page. Unless stated otherwise, lists have one entry for each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveSteps {
     /// The chosen steps, ascending: the steps of peaks, of the ends of layers and stages, of the
@@ -167,7 +167,7 @@ pub struct TileAtSteps {
 }
 
 /// The live bytes of one category of variables on a tile, at each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryAtSteps {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
@@ -177,7 +177,7 @@ pub struct CategoryAtSteps {
 }
 
 /// The live bytes of one layer on a tile, at each chosen step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerAtSteps {
     /// The name of the layer; `null` for the first pseudo-layer.
@@ -187,7 +187,7 @@ pub struct LayerAtSteps {
 }
 
 /// A lowered variable of a tile, and the chosen steps at which it is live.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableAtSteps {
     /// The name, the category, the size and the layers of the variable.

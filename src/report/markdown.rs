@@ -1,11 +1,7 @@
 //! The report as Markdown, for a pull request or an issue.
 
-use super::Report;
-use super::cell::Cell;
-use super::phrases::{Phrase, Sentence};
-use super::section_blocks::Block;
 use super::sections::blocks;
-use super::table::{Form, Table};
+use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};
 

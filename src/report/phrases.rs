@@ -14,7 +14,7 @@ use std::fmt;
 pub(super) use Phrase::{Amount, Bytes, Count};
 
 /// A sentence as a list of phrases, each of which an output form writes in its own way.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Sentence {

@@ -1,8 +1,6 @@
 //! The pipeline of the stages, and the memory that the model would need in other pipelines.
 
-use super::build::Inputs;
-use super::recorded::sum;
-use super::{BestSplit, LiveVariable};
+use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
 use crate::search::{SearchResult, Solver};
@@ -86,7 +84,7 @@ impl PipelineFacts {
 }
 
 /// The bytes that a pipeline adds to one stage of the split.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage. Out counts as one if it runs on
@@ -106,7 +104,7 @@ pub struct StagePipeline {
 
 /// The bytes of a stage during the weight update, on the tile with the most bytes, in the update of
 /// the weights that need the most there.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the update.

@@ -1,8 +1,7 @@
 //! The best split for each number of IPUs, and whole configurations: the number of IPUs, the
 //! pipeline, and the split.
 
-use super::best_split::BestSplit;
-use super::build::Inputs;
+use super::{BestSplit, Inputs};
 use crate::memory::Pipeline;
 use crate::search::{Claim, SearchResult};
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of each.
 /// No other configuration is better than one of them in IPUs, time and memory at once, but some
 /// that differ little from one of them are left out.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
     /// Number of available IPUs, over all replicas.
@@ -33,7 +32,7 @@ impl PlanFacts {
 }
 
 /// The answer for each number of IPUs (`--sweep`).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.

@@ -31,7 +31,7 @@ pub struct RecordedMemory {
 
 /// The bytes that the compiler counted on each tile (table `memory_by_tile`). Lists have one entry
 /// for each tile.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileTotals {
     /// The tile with the most bytes in use; the first one of a tie.
@@ -50,7 +50,7 @@ pub struct TileTotals {
 
 /// The recorded bytes of one category of lowered variables. Variables that share memory at
 /// different steps all count, so the categories of a tile can add up to more than its total.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
@@ -78,7 +78,7 @@ pub struct TileMap {
 }
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileCategory {
     /// The name of the category in the profile, such as `vertexCode`.
@@ -92,7 +92,7 @@ pub struct TileCategory {
 }
 
 /// The largest variables on each of the fullest tiles, with their names.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the variables listed for each tile.
@@ -109,7 +109,7 @@ pub struct TileVariables {
 }
 
 /// The properties that variables on several tiles have in common.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableKind {
     /// The name of the variables, such as `weights#0`.
@@ -121,7 +121,7 @@ pub struct VariableKind {
 }
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
@@ -174,7 +174,7 @@ pub enum ExecutionSource {
 }
 
 /// The cycles of one layer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerCycles {
     /// The name of the layer; `null` for the first position of the layer order.
@@ -192,7 +192,7 @@ pub struct LayerCycles {
 }
 
 /// The cycles of one stage.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageCycles {
     /// The number of the stage, from 0.
@@ -308,10 +308,11 @@ impl Inputs<'_> {
             let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
             Some(count as f64 * 1e3 / clock as f64)
         };
-        let layers = (0..cycles.by_layer.len()).map(|position| LayerCycles {
-            milliseconds: milliseconds(cycles.by_layer[position]),
+        let by_layer = cycles.by_layer.iter().enumerate();
+        let layers = by_layer.map(|(position, &own)| LayerCycles {
+            milliseconds: milliseconds(own),
             name: self.name(position),
-            cycles: cycles.by_layer[position],
+            cycles: own,
             exchange: cycles.exchange_by_layer[position],
             passes: cycles.passes_by_layer[position],
         });

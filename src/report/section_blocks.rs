@@ -3,8 +3,7 @@
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{Phrase, Sentence, names, nearly_full};
-use super::sentences;
-use super::table::{Form, Table};
+use super::{Form, Table, sentences};
 use super::{NO_VERDICT, Report, tables};
 use serde::Serialize;
 

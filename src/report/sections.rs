@@ -5,8 +5,7 @@
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::names;
 use super::section_blocks::{Block, each, lines, table_if};
-use super::table::Form;
-use super::{Report, section_blocks, sentences, tables};
+use super::{Form, Report, section_blocks, sentences, tables};
 use serde::Serialize;
 
 /// A section of a report, which several forms of output can have.
@@ -132,16 +131,14 @@ pub struct SectionData {
 
 /// Returns all sections of the report that have content for the page, in order.
 pub fn for_page(report: &Report) -> Vec<SectionData> {
-    let mut sections: Vec<_> = SECTIONS
-        .iter()
-        .map(|section| SectionData {
-            id: section.id,
-            title: section.title,
-            blocks: section.blocks(report, Form::Page),
-        })
-        .collect();
-    sections.retain(|section| !section.blocks.is_empty());
+    let sections = SECTIONS.iter().map(|section| SectionData {
+        id: section.id,
+        title: section.title,
+        blocks: section.blocks(report, Form::Page),
+    });
     sections
+        .filter(|section| !section.blocks.is_empty())
+        .collect()
 }
 
 /// Returns the content of the sections that `is_wanted` accepts, as one form of output has it, in

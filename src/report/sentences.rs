@@ -82,8 +82,7 @@ fn on_ipus(ipus: u64, replicas: u64) -> String {
 pub fn most_memory(report: &Report) -> Option<String> {
     let stage = report.fitting_split()?.nearest_to_limit()?;
     let tile = &stage.fullest_tile;
-    let most = needs_most(stage.stage, tile.bytes, tile.limit);
-    Some(format!("{most} on tile {}", tile.tile))
+    Some(needs_most(stage.stage, tile.bytes, tile.limit) + &format!(" on tile {}", tile.tile))
 }
 
 fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
@@ -95,11 +94,15 @@ fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
 pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.fitting_split()?;
     let fewest = split.fewest_ipus?;
-    let are = if fewest == 1 { "is" } else { "are" };
-    let ipus = counted(fewest, "IPU");
-    let option = code(format!("--num-ipus {fewest}"));
     let is_less = u64::from(fewest) < split.stages.len() as u64 * split.replicas;
-    is_less.then(|| format!("{ipus} {are} enough ({option})"))
+    is_less.then(|| {
+        format!(
+            "{} {} enough ({})",
+            counted(fewest, "IPU"),
+            if fewest == 1 { "is" } else { "are" },
+            code(format!("--num-ipus {fewest}"))
+        )
+    })
 }
 
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
@@ -113,9 +116,10 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
         let max_ipus = on_ipus(split.max_stages.into(), split.replicas);
         return format!("has {} for {max_ipus}", counted(count, "stage"));
     }
-    let broken = report.given.as_ref().map(|given| &given.broken_constraints);
-    if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
-        return format!("breaks {}", name(broken.join(", ")));
+    if let Some(given) = &report.given
+        && !given.broken_constraints.is_empty()
+    {
+        return format!("breaks {}", name(given.broken_constraints.join(", ")));
     }
     let Some(stage) = split.nearest_to_limit() else {
         return String::new();
@@ -211,9 +215,8 @@ pub fn plan(report: &Report) -> Vec<String> {
     let mut lines = Vec::from_iter(first.map(bottlenecks));
     let full = first.filter(|row| row.ipus > 1);
     lines.extend(full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit)));
-    if plan.rows.is_empty() && report.split.as_ref().is_some_and(|split| !split.fits) {
-        let ipus = counted(plan.max_ipus, "IPU");
-        lines.push(format!("no configuration fits on {ipus}"));
+    if first.is_none() && report.split.as_ref().is_some_and(|split| !split.fits) {
+        lines.push("no configuration fits on ".to_string() + &counted(plan.max_ipus, "IPU"));
     }
     if plan.rows.iter().any(|row| row.step.is_none()) {
         let line = "the profile has no cycles, so popliner cannot compute times: record it with \
@@ -306,7 +309,9 @@ pub fn recommended(report: &Report) -> Option<String> {
         Some("fewest") | None => "the fewest IPUs".to_string(),
         Some(objective) => format!("the best by {}", code(format!("--objective {objective}"))),
     };
-    let ipus = on_ipus(u64::from(row.ipus) / row.replicas.max(1), row.replicas);
-    let stages = stages(&row.stages);
-    Some(format!("{stages} fits on {ipus}{pipeline}{state}: {why}"))
+    Some(format!(
+        "{} fits on {}{pipeline}{state}: {why}",
+        stages(&row.stages),
+        on_ipus(u64::from(row.ipus) / row.replicas.max(1), row.replicas)
+    ))
 }

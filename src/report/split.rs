@@ -115,7 +115,7 @@ pub struct Fullness {
 }
 
 /// The number of tiles whose bytes are in one range of a histogram.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// The lowest number of bytes that counts in this range of the histogram.
@@ -127,7 +127,7 @@ pub struct Bucket {
 }
 
 /// The boundary between two consecutive stages of a split.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cut {
     /// The number of the stage that begins after the cut.
@@ -147,7 +147,7 @@ pub struct Cut {
 }
 
 /// The effect on memory of moving one layer across a cut.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
     /// The name of the moved layer; two names if In and Out are one position.

@@ -1,7 +1,6 @@
 //! The table that every form shows: typed columns, and rows.
 
-use super::cell::Cell;
-use super::phrases::join;
+use super::{Cell, join};
 use crate::model::PseudoLayers;
 use serde::Serialize;
 use std::borrow::Cow;

@@ -1,18 +1,16 @@
 //! Tables for programs, on standard output and in files: aligned, as JSON, or with a delimiter.
 
-use super::cell::Cell;
-use super::section_blocks::Block;
 use super::sections::blocks;
 use super::table::{Column, Form, Table};
 use super::terminal::{TextStyle, for_people};
-use super::{LayerNames, Report};
+use super::{Block, Cell, LayerNames, Report};
 use crate::escape;
 use clap::ValueEnum;
 use serde_json::{Number, Value};
 use std::io::{self, Write};
 
 /// The format in which results are written (`--format`).
-#[derive(Debug, Clone, Copy, PartialEq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, ValueEnum)]
 pub enum Format {
     /// Aligned columns on a terminal; otherwise JSON for --solve and TSV for tables.
     #[default]
@@ -134,19 +132,15 @@ impl Report {
     /// and the comparison with a prediction. All bytes are exact; the limit of a stage is the limit
     /// of its IPU. Cells of missing numbers are empty, such as cycles if the profile has none.
     pub fn tables(&self, format: Format) -> Vec<Table> {
-        let form = match format {
-            Format::Table => Form::Terminal,
-            _ => Form::Csv,
+        let (form, most) = match format {
+            Format::Table => (Form::Terminal, 1),
+            _ => (Form::Csv, usize::MAX),
         };
         let tables = blocks(self, form, |_| true).filter_map(|(_, block)| match block {
             Block::Table(table) => Some(table),
             _ => None,
         });
-        let most = if form == Form::Terminal {
-            1
-        } else {
-            usize::MAX
-        };
+
         tables.take(most).collect()
     }
 }

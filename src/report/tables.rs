@@ -2,10 +2,10 @@
 //! form, and a list of columns for people. New columns come last, so that programs may use indices
 //! of columns.
 
-use super::cell::Cell;
 use super::fields::{FilledColumn, fields, items};
-use super::table::{RowBar, Table};
-use super::{BestSplit, Cut, FullestTile, LayerMemory, Report, Stage, StepFacts, step};
+use super::{
+    BestSplit, Cell, Cut, FullestTile, LayerMemory, Report, RowBar, Stage, StepFacts, Table, step,
+};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;

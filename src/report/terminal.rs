@@ -4,11 +4,8 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::phrases::{Sentence, join};
-use super::section_blocks::Block;
 use super::sections::{ScreenPart, Section, blocks};
-use super::table::Form;
-use super::{NO_VERDICT, Report};
+use super::{Block, Form, NO_VERDICT, Report, Sentence, join};
 use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
@@ -64,7 +61,7 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
 }
 
 /// How text for people is written: units, colours and width.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TextStyle {
     /// The units in which amounts of memory are written.
     pub units: Units,

@@ -1,8 +1,8 @@
 //! Memory of other splits, for readers who move cuts: the page of `--export-html` adds up these
 //! numbers.
 
+use super::Inputs;
 use super::answer::broken;
-use super::build::Inputs;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::{Constraint, Rule};
 use crate::time::{PositionCycles, StageTimes};
@@ -54,7 +54,7 @@ pub struct WhatIf {
 }
 
 /// The best split on a number of IPUs, by its cuts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitCuts {
     /// The number of IPUs that the split may use.

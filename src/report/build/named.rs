@@ -147,19 +147,20 @@ impl Inputs<'_> {
     /// then the peak of each stage, then, if no split fits, the peak of the stage that exceeds its
     /// limit most.
     fn places(&self) -> Vec<ListedPlace<'_>> {
+        let place = |tile, step: Option<u32>| LivePlace {
+            tile,
+            step: step.unwrap_or(0),
+        };
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
         let of_stages = self.stages_with_steps().map(|(range, stage)| {
-            let (tile, step) = (stage.max_tile() as u32, stage.peak_step().unwrap_or(0));
-            (LivePlace { tile, step }, Some(range))
+            let tile = stage.max_tile() as u32;
+            (place(tile, stage.peak_step()), Some(range))
         });
         let lacking = match self.search.map(|search| &search.outcome) {
             Some(Outcome::Refused(refused)) => refused.most_over.as_ref(),
             _ => None,
         };
-        let lacking = lacking.map(|stage| {
-            let (tile, step) = (stage.tile, stage.step.unwrap_or(0));
-            (LivePlace { tile, step }, Some(&stage.positions))
-        });
+        let lacking = lacking.map(|own| (place(own.tile, own.step), Some(&own.positions)));
         whole.into_iter().chain(of_stages).chain(lacking).collect()
     }
 

@@ -5,9 +5,7 @@ use super::named::NamedVariables;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
 use crate::model::{LivePlace, Model};
-use crate::report::liveness::thin;
-use crate::report::recorded::first_highest;
-use crate::report::{Curve, Liveness, Peak};
+use crate::report::{Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
 
 /// Approximate upper bound on points in each curve of the whole model.

@@ -3,9 +3,10 @@
 use super::Inputs;
 use super::named::NamedVariables;
 use crate::memory::{PlacedStage, StageMemory};
-use crate::report::fit::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
-use crate::report::split::histogram;
-use crate::report::{Cut, FullestTile, Fullness, LayerMemory, Move, Split, Stage, TileParts};
+use crate::report::{
+    Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
+    TileParts, histogram,
+};
 use crate::search::{SearchResult, free_bytes};
 use crate::solve::Limits;
 use std::ops::Range;

@@ -1,11 +1,9 @@
 //! The comparison of two reports as tables, and in one line.
 
 use super::{BytesChange, ComparedBytes, Comparison, more};
-use crate::report::cell::Cell;
 use crate::report::fields::table;
-use crate::report::table::Table;
 use crate::report::terminal::{Severity, TextStyle};
-use crate::report::{Report, Split, printable};
+use crate::report::{Cell, Report, Split, Table, printable};
 
 /// A function that makes the cell of one report in a row of the table of verdicts, from the report
 /// and its split.

@@ -3,8 +3,7 @@
 
 use super::form_source::FormSource;
 use crate::escape::printable;
-use crate::report::phrases::{Sentence, join, with_commas};
-use crate::report::sentences;
+use crate::report::{Sentence, join, sentences, with_commas};
 use crate::report::{Split, Units};
 use crate::wording::grouped;
 use serde::Serialize;

@@ -10,8 +10,7 @@ use super::lines::Lines;
 use super::{counts, keras, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
-use crate::report::phrases::{Sentence, with_commas};
-use crate::report::{NO_VERDICT, Units, sentences};
+use crate::report::{NO_VERDICT, Sentence, Units, sentences, with_commas};
 use crate::wording::grouped;
 
 /// The template of the notes that every form begins with, such as the warning about a split that

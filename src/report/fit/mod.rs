@@ -17,8 +17,7 @@ pub use comparison::{FitComparisonError, PartComparison};
 
 use crate::profile::CodeKind;
 use crate::profile::PipelineName;
-use crate::report::recorded::sum;
-use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames};
+use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames, sum};
 use serde::{Deserialize, Serialize};
 
 /// Whether a recorded compilation fits, IPU by IPU.
@@ -125,7 +124,7 @@ pub struct RecordedTileFacts {
 
 /// Bytes of an IPU's variables that a pipeline adds, recognized by their names and summed over
 /// tiles. All of them count, whether they are live at the same time or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
     /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
@@ -159,7 +158,7 @@ impl Fit {
 }
 
 /// The comparison of the predicted stages of a pipeline with its recorded compilation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
     /// The path of the profile that the prediction was made from, as that run named it.
@@ -194,7 +193,7 @@ pub enum MatchedBy {
 }
 
 /// Evidence that a compilation was cut at other layers than the prediction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
@@ -206,7 +205,7 @@ pub struct CutElsewhere {
 }
 
 /// The predicted and the recorded bytes of one stage.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageComparison {
     /// The number of the predicted stage.

@@ -1,10 +1,8 @@
 //! Tables of a compilation, and of the prediction for it.
 
 use super::{IpuFit, RecordedTileFacts, StageComparison};
-use crate::report::Report;
-use crate::report::cell::Cell;
 use crate::report::fields::{FilledColumn, fields, items, placed, table};
-use crate::report::table::{RowBar, Table};
+use crate::report::{Cell, Report, RowBar, Table};
 use crate::wording::signed_share;
 
 const IPUS: &[FilledColumn<IpuFit>] = &fields![

@@ -15,7 +15,7 @@ use super::sentences;
 use super::terminal::{self, TextStyle};
 use super::{Format, Report, Units};
 use crate::escape::json_in_script;
-use crate::report::phrases::Sentence;
+use crate::report::Sentence;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;

@@ -25,8 +25,7 @@ pub fn explain(report: &Report) -> Vec<String> {
         lines.extend(of_stage(stage, pseudo_layers));
         if let Some(cut) = report.cuts.get(number) {
             lines.push(of_cut(cut, pseudo_layers));
-            let moves = cut.moves.iter();
-            lines.extend(moves.map(|moved| of_move(moved, cut, pseudo_layers)));
+            lines.extend(cut.moves.iter().map(|own| of_move(own, cut, pseudo_layers)));
         }
     }
     let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
@@ -179,10 +178,12 @@ fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
 
 fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String {
     let [before, after] = [0, 1].map(|side| {
-        let stage = (cut.stage as usize + side).saturating_sub(1);
-        let bytes = Amount(layer_move.fullest_tile_bytes[side]);
-        let change = in_parentheses(layer_move.change[side]);
-        format!("stage {stage} {bytes} {change}")
+        format!(
+            "stage {} {} {}",
+            (cut.stage as usize + side).saturating_sub(1),
+            Amount(layer_move.fullest_tile_bytes[side]),
+            in_parentheses(layer_move.change[side])
+        )
     });
     let moved = match layer_move.layers.as_slice() {
         [one] => name(pseudo_layers.in_sentence(one)),

@@ -56,10 +56,11 @@ fn deciding(report: &Report) -> Option<String> {
     let of = match update.weights.as_slice() {
         [] => String::new(),
         [one] => format!(" of {}", name(one)),
-        [first, ..] => {
-            let count = update.weights.len();
-            format!(" of {count} weights at once, such as {}", name(first))
-        }
+        [first, .., _] => format!(
+            " of {} weights at once, such as {}",
+            update.weights.len(),
+            name(first)
+        ),
     };
     Some(format!(
         "stage {} needs the most memory in the update{of}: {} on tile {}, {} of them for the update; \

@@ -1,7 +1,7 @@
 //! Tables for people: aligned columns, with a bar beside each row if there is room.
 
 use super::{Severity, TextStyle};
-use crate::report::cell::Cell;
+use crate::report::Cell;
 use crate::report::table::{Form, Kind, RowBar, Table as Rows};
 use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
