@@ -114,7 +114,7 @@ fn written(value: &impl Serialize, layout: impl Formatter) -> io::Result<String>
 
 /// A JSON layout that puts each field on a line of its own, down to objects of the third level.
 /// Deeper objects, and all lists, are on one line, since some lists have thousands of numbers.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Layout {
     depth: usize,
     /// Whether a field was written in the object that was begun or ended last.

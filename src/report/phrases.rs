@@ -14,7 +14,7 @@ use std::fmt;
 pub(super) use Phrase::{Amount, Bytes, Count};
 
 /// A sentence as a list of phrases, each of which an output form writes in its own way.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Sentence {
@@ -22,7 +22,7 @@ pub struct Sentence {
 }
 
 /// A phrase of a sentence: text of this program, or a value that is put in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phrase {
@@ -115,8 +115,7 @@ pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
 /// Returns `text` followed by `names`, each as a [`Phrase::Code`], with commas between; `None` if
 /// there are no names.
 pub fn names(text: &str, names: &[String]) -> Option<String> {
-    let all = with_commas(names.iter().map(code));
-    (!names.is_empty()).then(|| format!("{text}{all}"))
+    (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))
 }
 
 impl Sentence {

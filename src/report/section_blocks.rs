@@ -8,7 +8,7 @@ use super::{NO_VERDICT, Report, tables};
 use serde::Serialize;
 
 /// One piece of a section of the report, such as a sentence or a table.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Block {

@@ -118,7 +118,7 @@ impl Section {
 }
 
 /// A section of a report as data, for the page and for other readers of the JSON form.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionData {
     /// The name of the section in one word, such as `tied-weights`.

@@ -33,8 +33,10 @@ pub fn verdict(report: &Report) -> String {
     if split.fits {
         format!("The model fits on {}", ipus(stages))
     } else if !split.unplaced.is_empty() {
-        let unplaced = split.unplaced.len();
-        format!("The search found no room on {max_ipus} for {unplaced} of the layers")
+        format!(
+            "The search found no room on {max_ipus} for {} of the layers",
+            split.unplaced.len()
+        )
     } else if stages > u64::from(split.max_stages) {
         format!("The split needs {}, and there are {max_ipus}", ipus(stages))
     } else {
@@ -60,8 +62,10 @@ fn fits_on(report: &Report, split: &Split) -> String {
     match report.framework() {
         _ if count == 1 => line + ": a pipeline is not needed",
         Some(Framework::Poptorch) if !count.is_power_of_two() => {
-            let needed = count.next_power_of_two() as u64 * split.replicas;
-            format!("{line}; PopTorch needs a power of 2: use {needed}")
+            format!(
+                "{line}; PopTorch needs a power of 2: use {}",
+                count.next_power_of_two() as u64 * split.replicas
+            )
         }
         _ => line,
     }
@@ -108,8 +112,10 @@ pub fn fewer_ipus(report: &Report) -> Option<String> {
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
 pub fn shortfall(report: &Report, split: &Split) -> String {
     if !split.unplaced.is_empty() {
-        let unplaced = layers(&split.unplaced);
-        return format!("is as far as the search got; in no stage: {unplaced}");
+        return format!(
+            "is as far as the search got; in no stage: {}",
+            layers(&split.unplaced)
+        );
     }
     let count = split.stages.len();
     if count > split.max_stages as usize {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
     /// The name of the column.
@@ -46,7 +46,7 @@ pub struct Column {
 
 /// The forms of output and the values with which a column is shown. People read all forms except
 /// CSV, which programs read.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub enum When {
     /// Show the column in every form, whatever its values are.
     Always,
@@ -78,7 +78,7 @@ pub enum Form {
 }
 
 /// A bar that a terminal draws beside a row of a table.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct RowBar {
     /// The bytes that the bar shows.
     pub bytes: u64,
@@ -110,7 +110,7 @@ pub enum Kind {
 }
 
 /// A row of a table.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
@@ -267,15 +267,5 @@ impl Table {
             table.row("", row.chain(cells.iter().map(Cell::from)).collect());
         }
         table
-    }
-
-    /// Returns the cells of each row as text for programs, row by row.
-    #[cfg(test)]
-    pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
-        let order = self.pseudo_layers;
-        self.rows
-            .iter()
-            .map(|row| row.cells.iter().map(|cell| cell.plain(order)).collect())
-            .collect()
     }
 }

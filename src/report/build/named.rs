@@ -23,7 +23,7 @@ const MAX_LACKING: usize = 3;
 const MAX_STASHED: usize = 5;
 
 /// The variables that a report lists by name.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct NamedVariables {
     /// The variables that are live on the fullest tile of the whole model at its peak; `None` if
     /// their names or the peak are unknown.

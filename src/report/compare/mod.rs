@@ -16,7 +16,7 @@ use serde_json::error::Category;
 use thiserror::Error;
 
 /// The comparison of a report with an earlier one on the same model.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Comparison<'a> {
     reports: [&'a Report; 2],
     /// The bytes of each layer that either report has, in the order of the later report. Layers
@@ -29,7 +29,7 @@ pub struct Comparison<'a> {
 }
 
 /// The bytes of one layer or of one stage in the earlier and in the later report.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct BytesChange {
     /// The bytes of the layer or stage in the earlier report; `None` if that report does not have
     /// it.
@@ -39,7 +39,7 @@ pub struct BytesChange {
 }
 
 /// Bytes of a layer (as a stage of its own) or of a stage in one of two compared reports.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct ComparedBytes {
     /// The name of the layer, or the names of the stage's layers in order, with spaces between.
     pub layers: String,

@@ -77,10 +77,10 @@ pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<S
         ));
     }
     if source.report.pseudo_layers != PseudoLayers::NoneFirst {
-        let out = source.out().map_or("0", |_| LAST_STAGE);
         notes.add(format!(
-            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: make \
-             sure that the model's code puts them there."
+            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {}: make \
+             sure that the model's code puts them there.",
+            source.out().map_or("0", |_| LAST_STAGE)
         ));
     }
     notes.add(format!("Unused IPUs: {FREE} (see --num-ipus)."));

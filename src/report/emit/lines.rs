@@ -17,7 +17,7 @@ pub const FREE: &str = "\0free\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have the
 /// line. Without conditions, every split has it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     /// The text of the line in pieces. Every second piece, from the second on, names a value to put

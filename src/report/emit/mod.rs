@@ -38,7 +38,7 @@ use serde::Serialize;
 pub const MODEL: &str = "model";
 
 /// The split in one form of `--emit`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Configuration {
     /// The form, as `--emit` names it, such as `poptorch`.

@@ -89,6 +89,7 @@ impl FitInputs<'_> {
             .clone()
             .filter(|&tile| self.is_over(tile, limit))
             .count() as u32;
+        let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
         IpuFit {
@@ -108,11 +109,15 @@ impl FitInputs<'_> {
                 .map(|category| CategoryBytes::new(category, range.clone(), tile))
                 .collect(),
             fullest_tile,
-            named: profile
-                .variables
-                .as_ref()
-                .filter(|sums| sums.has_names)
-                .map(|sums| NamedBytes::new(sums.named[place])),
+            named: named.map(|sums| {
+                let [stashed, restored, accumulators, received] = sums.named[place];
+                NamedBytes {
+                    stashed,
+                    restored,
+                    accumulators,
+                    received,
+                }
+            }),
             curve: self.curve(ipu),
             cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }
@@ -194,15 +199,4 @@ fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> Til
     }
     parts.gaps = total.saturating_sub(parts.total());
     parts
-}
-
-impl NamedBytes {
-    fn new([stashed, restored, accumulators, received]: crate::profile::BytesByName) -> Self {
-        Self {
-            stashed,
-            restored,
-            accumulators,
-            received,
-        }
-    }
 }

@@ -265,9 +265,9 @@ fn time(alternative: &BestSplit) -> Option<String> {
         }
         _ => String::new(),
     };
-    let batches = counted(step.micro_batches, "micro-batch");
     Some(format!(
-        ", and a step of {batches} takes {time} ms{streamed}"
+        ", and a step of {} takes {time} ms{streamed}",
+        counted(step.micro_batches, "micro-batch")
     ))
 }
 

@@ -173,8 +173,10 @@ fn frees(advice: &Advice) -> String {
             )
         }
         Change::MemoryProportion => {
-            let option = code("availableMemoryProportion");
-            format!("a lower {option} (0.6 by default, not below 0.05) frees at most {bytes}")
+            format!(
+                "a lower {} (0.6 by default, not below 0.05) frees at most {bytes}",
+                code("availableMemoryProportion")
+            )
         }
         Change::HalfPrecision => {
             format!("16 bits instead of 32 for weights and state free at most {bytes}")

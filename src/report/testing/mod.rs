@@ -13,6 +13,17 @@ use answers::*;
 use stages::*;
 use std::ops::Range;
 
+impl Table {
+    /// Returns the cells of each row as text for programs, row by row.
+    pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
+        let order = self.pseudo_layers;
+        self.rows
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| cell.plain(order)).collect())
+            .collect()
+    }
+}
+
 /// Returns a training pipeline whose schedule is the framework's default.
 fn pipeline() -> PipelineFacts {
     PipelineFacts {
