@@ -205,8 +205,10 @@ impl Report {
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
-        let doubts = self.doubts().into_iter();
-        let doubts = doubts.map(|(_, warning)| warning.to_string());
+        let doubts = self
+            .doubts()
+            .into_iter()
+            .map(|(_, warning)| warning.to_string());
         self.warnings = doubts.chain(self.warnings).collect();
         if self.has_verdict() {
             return self;

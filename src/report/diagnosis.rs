@@ -17,8 +17,9 @@ const VARIABLES_SHOWN: usize = 20;
 /// Returns what `of` makes of all operations, then of those with a layer, each with the name of
 /// these operations.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
-    let both = [(Explaining::All, "all"), (Explaining::Layered, "layered")].into_iter();
-    both.flat_map(|(which, name)| of(which).into_iter().map(move |own| (name, own)))
+    [(Explaining::All, "all"), (Explaining::Layered, "layered")]
+        .into_iter()
+        .flat_map(|(which, name)| of(which).into_iter().map(move |own| (name, own)))
         .collect()
 }
 
@@ -57,17 +58,18 @@ fn by_kind<'a>(
     memory: &MemoryModel<'_>,
 ) -> Vec<(&'static str, ProgramsOfKind<'a>)> {
     both(|explaining| {
-        let programs = |(kind, name)| {
-            let of_kind = model.programs.iter().filter(|program| program.kind == kind);
-            let (explained, missing): (Vec<_>, Vec<_>) =
-                of_kind.partition(|program| memory.explains_program(explaining, program));
-            ProgramsOfKind {
-                kind: name,
-                all: explained.len() + missing.len(),
-                missing,
-            }
-        };
-        KINDS.map(programs).into()
+        KINDS
+            .map(|(kind, name)| {
+                let of_kind = model.programs.iter().filter(|program| program.kind == kind);
+                let (explained, missing): (Vec<_>, Vec<_>) =
+                    of_kind.partition(|program| memory.explains_program(explaining, program));
+                ProgramsOfKind {
+                    kind: name,
+                    all: explained.len() + missing.len(),
+                    missing,
+                }
+            })
+            .into()
     })
 }
 
@@ -81,8 +83,7 @@ fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
 }
 
 fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let by_kind = by_kind(model, memory).into_iter();
-    let largest = by_kind.flat_map(
+    let largest = by_kind(model, memory).into_iter().flat_map(
         |(
             operations,
             ProgramsOfKind {
@@ -90,8 +91,10 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
             },
         )| {
             missing.sort_by_key(|program| Reverse(program.bytes));
-            let largest = missing.into_iter().take(MISSING_SHOWN);
-            largest.map(move |program| (operations, kind, program))
+            missing
+                .into_iter()
+                .take(MISSING_SHOWN)
+                .map(move |program| (operations, kind, program))
         },
     );
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
@@ -132,8 +135,8 @@ fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 
 fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let unexplained = both(|explaining| {
-        let variables = peak.variables.iter();
-        variables
+        peak.variables
+            .iter()
             .filter(|variable| !memory.explains_variable(explaining, variable))
             .take(VARIABLES_SHOWN)
             .collect()

@@ -91,11 +91,12 @@ impl Provenance {
     /// Collects the origin of a report from the target, from how the profile was made, and from the
     /// files. The arguments, the memory model and the regex are still missing.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
-        let lists = [
+        let options = [
             ("compilation", &made.compilation_options),
             ("target", &made.target_options),
-        ];
-        let options = lists.into_iter().flat_map(|(of, list)| {
+        ]
+        .into_iter()
+        .flat_map(|(of, list)| {
             list.iter().map(|chosen| BuildOption {
                 of: of.to_string(),
                 name: chosen.name.clone(),

@@ -308,14 +308,17 @@ impl Inputs<'_> {
             let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
             Some(count as f64 * 1e3 / clock as f64)
         };
-        let by_layer = cycles.by_layer.iter().enumerate();
-        let layers = by_layer.map(|(position, &own)| LayerCycles {
-            milliseconds: milliseconds(own),
-            name: self.name(position),
-            cycles: own,
-            exchange: cycles.exchange_by_layer[position],
-            passes: cycles.passes_by_layer[position],
-        });
+        let layers = cycles
+            .by_layer
+            .iter()
+            .enumerate()
+            .map(|(position, &own)| LayerCycles {
+                milliseconds: milliseconds(own),
+                name: self.name(position),
+                cycles: own,
+                exchange: cycles.exchange_by_layer[position],
+                passes: cycles.passes_by_layer[position],
+            });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
         let times = self.search.and_then(|search| search.costs.times.as_ref());
         let stages = self.stages().iter().enumerate().map(|(stage, range)| {

@@ -72,10 +72,10 @@ pub fn verdict(report: &Report, _: Form) -> Vec<Block> {
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
 pub fn step(report: &Report, _: Form) -> Vec<Block> {
-    let pipelined = report
+    let fullest = report
         .fitting_split()
-        .filter(|split| split.stages.len() > 1);
-    let fullest = pipelined.and_then(|split| Some(&split.nearest_to_limit()?.fullest_tile));
+        .filter(|split| split.stages.len() > 1)
+        .and_then(|split| Some(&split.nearest_to_limit()?.fullest_tile));
     let mut text = Vec::from_iter(sentences::most_memory(report));
     text.extend(fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit)));
     text.extend(sentences::step(report));
@@ -119,8 +119,9 @@ pub fn refusal(report: &Report, _: Form) -> Vec<Block> {
 /// Returns whether a form shows the differences of a compilation from its prediction, stage by
 /// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
 fn shows_differences(report: &Report, form: Form) -> bool {
-    let comparison = report.comparison();
-    comparison.is_some_and(|own| form == Form::Csv || own.cut_elsewhere.is_none())
+    report
+        .comparison()
+        .is_some_and(|own| form == Form::Csv || own.cut_elsewhere.is_none())
 }
 
 pub fn prediction(report: &Report, form: Form) -> Vec<Block> {

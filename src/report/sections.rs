@@ -131,12 +131,13 @@ pub struct SectionData {
 
 /// Returns all sections of the report that have content for the page, in order.
 pub fn for_page(report: &Report) -> Vec<SectionData> {
-    let sections = SECTIONS.iter().map(|section| SectionData {
-        id: section.id,
-        title: section.title,
-        blocks: section.blocks(report, Form::Page),
-    });
-    sections
+    SECTIONS
+        .iter()
+        .map(|section| SectionData {
+            id: section.id,
+            title: section.title,
+            blocks: section.blocks(report, Form::Page),
+        })
         .filter(|section| !section.blocks.is_empty())
         .collect()
 }

@@ -158,8 +158,10 @@ impl WhatIf {
     /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
     /// begin with the cuts `split`; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let ranges = self.ranges(&self.boundaries);
-        let bytes_by_range: FxHashMap<_, _> = ranges.zip(self.bytes.iter().copied()).collect();
+        let bytes_by_range: FxHashMap<_, _> = self
+            .ranges(&self.boundaries)
+            .zip(self.bytes.iter().copied())
+            .collect();
         let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
         let cut_bytes_of = |at: u32| {
             let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
@@ -185,8 +187,13 @@ fn chosen(
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
     }
-    let ends = boundaries.first().into_iter().chain(boundaries.last());
-    let mut kept: BTreeSet<u32> = ends.chain(split).copied().collect();
+    let mut kept: BTreeSet<u32> = boundaries
+        .first()
+        .into_iter()
+        .chain(boundaries.last())
+        .chain(split)
+        .copied()
+        .collect();
     let of_split = kept.clone();
     kept.extend(best.iter().flat_map(|best_split| &best_split.cuts));
     let within = |cuts: &BTreeSet<u32>| near_cuts(boundaries, cuts, FAR, &fits);
@@ -255,8 +262,9 @@ fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
     };
     let shown = split(search.costs.ipus, search.shown.fits, &search.shown.stages);
     let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
-    let tried = search.by_ipus.iter();
-    tried
+    search
+        .by_ipus
+        .iter()
         .map(|best| split(best.ipus, best.fits, best.solution.plan.stages()))
         .chain(is_best.then_some(shown))
         .collect()
@@ -264,8 +272,11 @@ fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
 
 /// Returns the first position of each stage but stage 0.
 fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
-    let later = stages.iter().skip(1);
-    later.map(|stage| stage.start as u32).collect()
+    stages
+        .iter()
+        .skip(1)
+        .map(|stage| stage.start as u32)
+        .collect()
 }
 
 fn checked(constraint: &Constraint) -> CheckedConstraint {

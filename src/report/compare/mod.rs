@@ -123,8 +123,11 @@ fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
         fullest_tile: layer.fullest_tile_bytes,
         total: Some(layer.total),
     };
-    let left = earlier.layers.iter().map(|layer| memory(earlier, layer));
-    let mut left: Vec<ComparedBytes> = left.collect();
+    let mut left: Vec<ComparedBytes> = earlier
+        .layers
+        .iter()
+        .map(|layer| memory(earlier, layer))
+        .collect();
     let mut changes = Vec::new();
     for layer in &later.layers {
         let now = memory(later, layer);

@@ -42,8 +42,13 @@ impl<'a> FormSource<'a> {
 
     /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
     pub fn out(self) -> Option<u32> {
-        let last = self.split.stages.last()?.positions.end.checked_sub(1);
-        last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
+        self.split
+            .stages
+            .last()?
+            .positions
+            .end
+            .checked_sub(1)
+            .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
     /// Returns the modules that a position of the layer order calls. `framework` is the one that
@@ -51,8 +56,10 @@ impl<'a> FormSource<'a> {
     /// names in this form, or if the position does not exist.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
-        let calls = self.split.modules.get(position as usize);
-        calls.filter(|_| is_known)
+        self.split
+            .modules
+            .get(position as usize)
+            .filter(|_| is_known)
     }
 
     /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)

@@ -190,8 +190,12 @@ impl Line {
             "lists" => {
                 let mut lists = self.lists(split);
                 let rest = split.stages.last().map_or(0, |stage| stage.positions.end);
-                let rest = self.items.get(rest as usize..).unwrap_or_default();
-                let rest = rest.iter().map(String::as_str);
+                let rest = self
+                    .items
+                    .get(rest as usize..)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(String::as_str);
                 match lists.last_mut() {
                     Some(last) if stages == 1 => last.extend(rest),
                     _ if rest.len() > 0 => lists.push(rest.collect()),

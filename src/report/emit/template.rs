@@ -149,8 +149,10 @@ impl FormSource<'_> {
             "limit" => grouped(self.split.limit),
             "pipeline" => {
                 let name = sentences::pipeline_name(self.report.pipeline.as_ref()?);
-                let sentence = Sentence::from(name).capital();
-                sentence.plain(Units::Bytes, self.report.pseudo_layers) + "."
+                Sentence::from(name)
+                    .capital()
+                    .plain(Units::Bytes, self.report.pseudo_layers)
+                    + "."
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),

@@ -120,8 +120,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     // The bytes of each layer at each step, except on the fullest tile.
     |report| {
         let steps = report.live_steps.iter_mut();
-        let others = steps.flat_map(|steps| &mut steps.others);
-        others.for_each(|tile| tile.layers.clear());
+        steps
+            .flat_map(|steps| &mut steps.others)
+            .for_each(|tile| tile.layers.clear());
     },
     // The variables at each step, except on the fullest tile.
     |report| {
@@ -131,8 +132,12 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     },
     // Half of the ranges of layers whose bytes the reader sees when cuts are moved.
     |report| {
-        let starts = report.stages().iter().map(|stage| stage.positions.start);
-        let cuts: Vec<u32> = starts.skip(1).collect();
+        let cuts: Vec<u32> = report
+            .stages()
+            .iter()
+            .map(|stage| stage.positions.start)
+            .skip(1)
+            .collect();
         if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
             report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &cuts);
         }
