@@ -58,9 +58,8 @@ impl Inputs<'_> {
         &self,
         lookup: Option<&ProfileLookup>,
     ) -> Result<NamedVariables, FileError> {
-        let saved = self.saved_variables();
         let Some(lookup) = lookup else {
-            return Ok(saved);
+            return Ok(self.saved_variables());
         };
         let is_page = self.detail >= Detail::Page;
         let tiles = match is_page {
@@ -69,22 +68,14 @@ impl Inputs<'_> {
         };
         let whole = self.peaks.whole(self, &tiles).filter(|_| is_page);
         let places = self.places();
-        let entirely = places
-            .iter()
-            .map(|(place, _)| place.tile)
-            .chain(whole.iter().flat_map(|whole| whole.tiles.iter().copied()));
-        let largest = tiles.iter().map(|&tile| (tile, MAX_OF_TILE));
-        let lists = lookup.on_tiles(
-            &entirely
-                .map(|tile| (tile, usize::MAX))
-                .chain(largest)
-                .collect::<Vec<_>>(),
-        );
+        let wanted = (places.iter().map(|(place, _)| &place.tile))
+            .chain(whole.iter().flat_map(|whole| &whole.tiles))
+            .map(|&tile| (tile, usize::MAX))
+            .chain(tiles.iter().map(|&tile| (tile, MAX_OF_TILE)));
+        let lists = lookup.on_tiles(&Vec::from_iter(wanted));
 
-        let live: Vec<_> = places
-            .par_iter()
-            .map(|place| self.live(lookup, &lists, place))
-            .collect();
+        let live = places.par_iter();
+        let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|whole| whole.chosen(&lists));
         let on_tiles = TileVariables::find(&lists, &tiles);
@@ -94,32 +85,42 @@ impl Inputs<'_> {
             .chain(on_tiles.iter().flatten());
         let names = lookup.names(listed)?;
 
-        let named = |listed: &Vec<TileVariable>| {
-            listed
-                .iter()
-                .map(|variable| self.live_variable(&names.of(variable)))
-                .collect()
-        };
-        let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
+        let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
+        let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
+        let live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: named(&listed),
             ..live
         });
+        let found = NamedVariables {
+            stashed: stashed.iter().map(named).collect(),
+            live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
+            of_tiles: (!tiles.is_empty())
+                .then(|| TileVariables::named(&names, &self.model.classes, tiles, &on_tiles)),
+            ..self.saved_variables()
+        };
+        Ok(self.with_live(found, live))
+    }
+
+    /// Returns `found` with the `live` variables, which are in the order of
+    /// [`places`](Self::places), in its fields for peaks.
+    fn with_live(
+        &self,
+        found: NamedVariables,
+        mut live: impl Iterator<Item = PeakVariables>,
+    ) -> NamedVariables {
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
         let of_stages = self.stages_with_steps();
         let of_stages =
             of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
-        Ok(NamedVariables {
-            at_peak: at_peak.or(saved.at_peak),
+        NamedVariables {
+            at_peak: at_peak.or(found.at_peak),
             at_peaks_of_stages: of_stages.collect(),
             lacking: live
                 .flat_map(|live| live.largest)
                 .take(MAX_LACKING)
                 .collect(),
-            stashed: stashed.iter().map(named).collect(),
-            live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
-            of_tiles: (!tiles.is_empty())
-                .then(|| TileVariables::named(&names, &self.model.classes, tiles, &on_tiles)),
-        })
+            ..found
+        }
     }
 
     /// Returns the listed variables that a saved model contains: at most 20 at the peak of the

@@ -89,6 +89,7 @@ impl FitInputs<'_> {
             .clone()
             .filter(|&tile| self.is_over(tile, limit))
             .count() as u32;
+        let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
         IpuFit {
@@ -108,19 +109,15 @@ impl FitInputs<'_> {
                 .map(|category| CategoryBytes::new(category, range.clone(), tile))
                 .collect(),
             fullest_tile,
-            named: profile
-                .variables
-                .as_ref()
-                .filter(|sums| sums.has_names)
-                .map(|sums| {
-                    let [stashed, restored, accumulators, received] = sums.named[place];
-                    NamedBytes {
-                        stashed,
-                        restored,
-                        accumulators,
-                        received,
-                    }
-                }),
+            named: sums.map(|sums| {
+                let [stashed, restored, accumulators, received] = sums.named[place];
+                NamedBytes {
+                    stashed,
+                    restored,
+                    accumulators,
+                    received,
+                }
+            }),
             curve: self.curve(ipu),
             cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }

@@ -138,7 +138,8 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 /// Says what the profile lacks because of how it was recorded, and what is added instead; `None`
 /// for the usual recording, which accumulates gradients without recomputation.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
-    let state = match (facts.recording.loads_state, facts.recording.gathers_state) {
+    let recording = &facts.recording;
+    let state = match (recording.loads_state, recording.gathers_state) {
         (false, false) => "",
         (true, false) => ", and with tensors that are loaded from outside the IPUs",
         (false, true) => ", and with tensors that are gathered from replicas",
@@ -146,24 +147,24 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
             ", and with tensors that are loaded from outside the IPUs and gathered from replicas"
         }
     };
-    let is_usual = facts.recording.accumulates && !facts.recording.recomputes;
+    let is_usual = recording.accumulates && !recording.recomputes;
     if !facts.trains() || is_usual && state.is_empty() {
         return None;
     }
     let accumulation = "accumulators are added for the weights that are updated, and gradients \
                         end with the passes";
     let recomputation = "the profile has only the activations that recomputation keeps";
-    let so = match (facts.recording.accumulates, facts.recording.recomputes) {
+    let so = match (recording.accumulates, recording.recomputes) {
         (false, false) => accumulation.to_string(),
         (true, false) => "the profile has these only while they are used".to_string(),
         (true, true) => recomputation.to_string(),
         (false, true) => format!("{accumulation}; {recomputation}"),
     };
     let with = |is_so| if is_so { "with" } else { "without" };
-    let accumulation = with(facts.recording.accumulates);
-    let recomputation = with(facts.recording.recomputes);
     Some(format!(
-        "recorded {accumulation} gradient accumulation and {recomputation} recomputation{state}: {so}"
+        "recorded {} gradient accumulation and {} recomputation{state}: {so}",
+        with(recording.accumulates),
+        with(recording.recomputes)
     ))
 }
 
