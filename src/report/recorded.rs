@@ -216,7 +216,7 @@ pub struct StageCycles {
 impl RecordedMemory {
     /// Collects the recorded bytes of each tile and of each category over all tiles and, for a page,
     /// the map of the tiles with the variables `of_tiles`. `limit` is the limit in bytes of a tile.
-    pub(in crate::report) fn new(
+    pub(super) fn new(
         limit: u64,
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],

@@ -15,7 +15,7 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
     "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
     "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
     "Layers" Layers (.layers),
-    "Fits" Text (|stage, _, _| (stage.fullest_tile.bytes <= stage.fullest_tile.limit)),
+    "Fits" Text (|stage, _, _| stage.fullest_tile.bytes <= stage.fullest_tile.limit),
     "Limit" Bytes (.fullest_tile.limit),
     "Tile" Count (.fullest_tile.tile),
     "Peak memory" Bytes (.fullest_tile.bytes),
@@ -205,7 +205,7 @@ const PLAN: &[FilledColumn<BestSplit>] = &fields![
     "Command" Text (.command),
     ForPrograms "Optimizer state" Text (|row, _, _| row.state.to_string()),
     "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes)),
-    ForPeople "Micro-batch" Count (|row, _, _| time_of_micro_batch(row)),
+    ForPeople "Micro-batch" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3).map(|time| time + " ms")),
     ForPeople "State" Text (|row, _, _| elsewhere(row)),
     ForPrograms "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
 ];
@@ -219,11 +219,6 @@ pub fn plan_table(report: &Report) -> Table {
          second), Layers of each stage, Streamed",
         ..Table::of("plan", PLAN, report, items!(report, plan?.rows))
     }
-}
-
-fn time_of_micro_batch(row: &BestSplit) -> Option<String> {
-    let milliseconds = row.step.as_ref()?.milliseconds_of_micro_batch()?;
-    Some(format!("{milliseconds:.3} ms"))
 }
 
 /// Names the place of the optimizer state and the replicas that share it; `None` if it is on the

@@ -4,7 +4,7 @@
 use super::Inputs;
 use super::answer::broken;
 use crate::search::{SearchResult, near_cuts};
-use crate::solve::{Constraint, Rule};
+use crate::solve::Rule;
 use crate::time::{PositionCycles, StageTimes};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -225,11 +225,16 @@ impl Inputs<'_> {
             .unwrap_or(search.costs.ipus)
             .max(stages.len())
             .min(costs.stages());
+        let constraints = search.costs.constraints().iter();
+        let constraints = constraints.map(|constraint| CheckedConstraint {
+            name: broken(constraint),
+            rule: constraint.rule,
+        });
         let without_numbers = WhatIf {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
             best,
-            constraints: search.costs.constraints().iter().map(checked).collect(),
+            constraints: constraints.collect(),
             cycles: search.costs.times.as_deref().map(StageTimes::by_position),
             ..WhatIf::default()
         };
@@ -277,13 +282,6 @@ fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
         .skip(1)
         .map(|stage| stage.start as u32)
         .collect()
-}
-
-fn checked(constraint: &Constraint) -> CheckedConstraint {
-    CheckedConstraint {
-        name: broken(constraint),
-        rule: constraint.rule,
-    }
 }
 
 #[cfg(test)]

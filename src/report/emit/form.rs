@@ -25,8 +25,8 @@ pub enum EmitForm {
 impl EmitForm {
     /// Returns the name of the form on the command line, such as `poptorch`.
     pub fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or(String::new(), |value| value.get_name().to_string())
+        self.to_possible_value()
+            .map_or(String::new(), |value| value.get_name().to_string())
     }
 
     /// Returns the name of the section on standard output that has the split in this form, such as

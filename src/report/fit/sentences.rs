@@ -101,13 +101,16 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     }
     lines.extend(comparison.stages.iter().map(stage));
     lines.extend(comparison.nearest_to_limit().map(|nearest| {
-        let are = if nearest.free < 0 {
-            "over it"
-        } else {
-            "are free"
-        };
-        let (stage, bytes) = (nearest.stage, Amount(nearest.free.unsigned_abs()));
-        format!("stage {stage} is nearest to its limit: {bytes} {are}")
+        format!(
+            "stage {} is nearest to its limit: {} {}",
+            nearest.stage,
+            Amount(nearest.free.unsigned_abs()),
+            if nearest.free < 0 {
+                "over it"
+            } else {
+                "are free"
+            }
+        )
     }));
     lines.extend(comparison.reserve.map(reserve));
     lines
@@ -135,8 +138,11 @@ fn stage(stage: &StageComparison) -> String {
         return on + ": as predicted";
     }
     let worst = stage.worst_part().map_or(String::new(), |part| {
-        let by = more_or_less(part.difference);
-        format!(", most of all {}: {by}", part.name)
+        format!(
+            ", most of all {}: {}",
+            part.name,
+            more_or_less(part.difference)
+        )
     });
     format!(
         "{on}: {} than predicted ({}){worst}",

@@ -169,9 +169,9 @@ fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
             Amount(bytes)
         ),
     };
-    let layer = name(pseudo_layers.in_sentence(&cut.layer_from));
     format!(
-        "cut before {layer}: {} flow over it{doubled}",
+        "cut before {}: {} flow over it{doubled}",
+        name(pseudo_layers.in_sentence(&cut.layer_from)),
         Amount(cut.bytes)
     )
 }
