@@ -95,7 +95,7 @@ const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
     "Fragmentation" Bytes (.parts.gaps),
     "Tile" Count (.fullest_tile),
     "Peak memory" Bytes (.fullest_tile_bytes),
-    "Cycles" Count (|_, report, place| layer_cycles(report, place)),
+    "Cycles" Count (|_, report, place| report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
     ForPeople "Of the limit" Share (|layer, report, _| Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
     "Stage" Count (|_, report, place| report.stage_of(place)),
 ];
@@ -120,10 +120,6 @@ pub fn largest_layers(report: &Report) -> Table {
     rows.sort_by_key(|(_, layer)| Reverse(layer.fullest_tile_bytes));
     let rows = rows.into_iter().take(LARGEST).map(|(row, _)| row).collect();
     Table { rows, ..table }
-}
-
-fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
-    Some(report.execution.as_ref()?.layers.get(place)?.cycles)
 }
 
 const CUTS: &[FilledColumn<Cut>] = &fields![

@@ -62,14 +62,6 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns whether the verdict, the stages and the layers are equal in both reports.
-    pub fn is_unchanged(&self) -> bool {
-        let verdict = self.verdict_table();
-        let mut changes = self.stages.iter().chain(&self.layers);
-        verdict.rows.iter().all(|row| row.cells[1] == row.cells[2])
-            && changes.all(|change| change.before == change.now)
-    }
-
     /// Returns whether the split fits in the earlier report and in the later one; `None` for a
     /// report without a split.
     fn fits(&self) -> [Option<bool>; 2] {

@@ -55,7 +55,7 @@ impl Comparison<'_> {
 
     /// Makes the table of the verdicts: whether the split of each report fits, and numbers such as
     /// its limit and its peak.
-    pub(super) fn verdict_table(&self) -> Table {
+    fn verdict_table(&self) -> Table {
         let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
         let count = match self.reports.iter().any(has_step) {
             true => VERDICT.len(),
@@ -125,7 +125,7 @@ impl Comparison<'_> {
             ),
             _ => String::new(),
         };
-        let changes = match self.is_unchanged() {
+        let changes = match self.changes().is_empty() {
             true => "verdict, stages and layers are what they were".to_string(),
             false => self.growth(look),
         };
