@@ -201,31 +201,27 @@ pub struct VariableAtSteps {
     pub live: Vec<(u32, u32)>,
 }
 
-/// Thins a curve of (step, bytes) points to about `max_points` points, and returns the indices of
-/// the points to keep, ascending. The curve is cut into pieces with equal numbers of points; the
-/// first, the lowest, the highest and the last point of each piece stay, so that no peak is lost.
-pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
+/// Thins a curve of (step, bytes) points to about `max_points` points, and returns the points to
+/// keep, ascending. The curve is cut into pieces with equal numbers of points; the first, the
+/// lowest, the highest and the last point of each piece stay, so that no peak is lost.
+pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
     if points.len() <= max_points {
-        return (0..points.len()).collect();
+        return points.to_vec();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
-    points
-        .chunks(chunk)
-        .enumerate()
-        .flat_map(|(number, points)| corners(points).map(move |place| number * chunk + place))
-        .collect()
+    points.chunks(chunk).flat_map(corners).collect()
 }
 
-/// Returns the indices of the first, the lowest, the highest and the last of the (step, bytes)
-/// points, ascending and without duplicates. Of points with equal bytes, the first one counts.
-fn corners(points: &[(u32, u64)]) -> impl Iterator<Item = usize> {
+/// Returns the first, the lowest, the highest and the last of the (step, bytes) points, ascending
+/// and without duplicates. Of points with equal bytes, the first one counts.
+fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);
     let highest = (0..points.len()).rev().max_by_key(bytes).unwrap_or(0);
     let mut places = vec![0, lowest, highest, points.len().saturating_sub(1)];
     places.sort_unstable();
     places.dedup();
-    places.into_iter()
+    places.into_iter().map(|place| points[place]).collect()
 }
 
 #[cfg(test)]
@@ -235,7 +231,7 @@ mod tests {
     #[test]
     fn few_points_stay_as_they_are() {
         let points = [(0, 5), (3, 1)];
-        assert_eq!(thin(&points, 2), [0, 1]);
+        assert_eq!(thin(&points, 2), points);
         assert!(thin(&[], 2).is_empty());
     }
 
@@ -245,7 +241,6 @@ mod tests {
         let points: Vec<_> = (0..20_001).map(|step| (step, hashed(step))).collect();
         for max in [1, 4, 100, 1000] {
             let kept = thin(&points, max);
-            let kept: Vec<_> = kept.into_iter().map(|place| points[place]).collect();
             assert!(kept.len() <= max.max(4), "{max}: {}", kept.len());
             assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
             assert_eq!(kept.first(), points.first());

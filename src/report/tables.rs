@@ -97,7 +97,7 @@ const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
     "Peak memory" Bytes (.fullest_tile_bytes),
     "Cycles" Count (|_, report, place| report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
     ForPeople "Of the limit" Share (|layer, report, _| Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
-    "Stage" Count (|_, report, place| report.stage_of(place)),
+    "Stage" Count (|_, report, place| stage_of(report, place)),
 ];
 
 /// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
@@ -138,14 +138,12 @@ pub fn cuts(report: &Report) -> Table {
     }
 }
 
-impl Report {
-    /// Returns the number of the stage of the split that contains a position of the layer order
-    /// (In, the layers, Out); `None` if no stage does.
-    pub(super) fn stage_of(&self, position: usize) -> Option<u32> {
-        let mut stages = self.stages().iter();
-        let stage = stages.find(|stage| stage.positions.contains(&(position as u32)))?;
-        Some(stage.stage)
-    }
+/// Returns the number of the stage of the split that contains a position of the layer order (In,
+/// the layers, Out); `None` if no stage does.
+fn stage_of(report: &Report, position: usize) -> Option<u32> {
+    let mut stages = report.stages().iter();
+    let stage = stages.find(|stage| stage.positions.contains(&(position as u32)))?;
+    Some(stage.stage)
 }
 
 const SWEEP: &[FilledColumn<BestSplit>] = &fields![

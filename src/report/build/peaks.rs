@@ -125,10 +125,7 @@ fn fullest_tile(model: &Model) -> u32 {
 impl Curve {
     /// Converts a curve for the report, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
-        let (steps, live) = thin(&curve.points, max_points)
-            .into_iter()
-            .map(|place| curve.points[place])
-            .unzip();
+        let (steps, live) = thin(&curve.points, max_points).into_iter().unzip();
         let (bytes, step) = curve.peak();
         Self {
             first_step: curve.window.0,

@@ -152,8 +152,8 @@ impl Inputs<'_> {
             .map(|(number, sides)| {
                 let boundary = sides[0].end;
                 let crosses = |layers: &[u32]| {
-                    let is_before = |&layer: &u32| (layer as usize) < boundary;
-                    layers.iter().any(is_before) && !layers.iter().all(is_before)
+                    let before = layers.iter().filter(|&&layer| (layer as usize) < boundary);
+                    (1..layers.len()).contains(&before.count())
                 };
                 Cut {
                     stage: number as u32 + 1,

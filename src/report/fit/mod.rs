@@ -15,8 +15,7 @@ mod tests;
 pub use build::FitInputs;
 pub use comparison::{FitComparisonError, PartComparison};
 
-use crate::profile::CodeKind;
-use crate::profile::PipelineName;
+use crate::profile::{CodeKind, PipelineName};
 use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames, sum};
 use serde::{Deserialize, Serialize};
 

@@ -54,8 +54,13 @@ fn too_few(refusal: &Refusal, needed: u32) -> String {
 }
 
 fn over_limit(range: &OverLimit) -> String {
-    let (own, bytes, tile) = (layers(&range.layers), Amount(range.bytes), range.tile);
-    format!("{own}: {bytes} on tile {tile}{}", at_step(range.step))
+    format!(
+        "{}: {} on tile {}{}",
+        layers(&range.layers),
+        Amount(range.bytes),
+        range.tile,
+        at_step(range.step)
+    )
 }
 
 /// Returns the ways to make the model fit if no split does, one sentence for each, with the option

@@ -228,9 +228,9 @@ impl<'a> FullestTileOfModel<'a> {
                 .step_by(every)
                 .flat_map(|span| [span.from, span.to]),
         );
-        for place in thin(&on_tile.points, max_steps.saturating_sub(chosen.len())) {
+        for (step, _) in thin(&on_tile.points, max_steps.saturating_sub(chosen.len())) {
             if chosen.len() < max_steps {
-                chosen.insert(on_tile.points[place].0);
+                chosen.insert(step);
             }
         }
         let (first, last) = on_tile.window;
