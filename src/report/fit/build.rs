@@ -4,7 +4,7 @@ use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
-use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
+use crate::profile::{BytesByName, CompiledProfile, LiveOnTile, VariableSums};
 use crate::report::{CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report};
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
@@ -78,27 +78,21 @@ impl FitInputs<'_> {
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
-        let limit = self
-            .limits
-            .get(place)
-            .or(self.limits.first())
-            .copied()
-            .unwrap_or(0);
+        let limit = self.limits.get(place).or(self.limits.first());
+        let limit = limit.copied().unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
-        let tiles_over = range
-            .clone()
-            .filter(|&tile| self.is_over(tile, limit))
-            .count() as u32;
+        let over = range.clone().filter(|&tile| self.is_over(tile, limit));
+        let tiles_over = over.count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
         IpuFit {
             ipu,
             fits: tiles_over == 0,
-            layers: self
-                .layers
-                .map(|layers| layers.names_on(ipu).into_iter())
-                .map(|names| names.map(|name| Some(name.into())).collect()),
+            layers: self.layers.map(|layers| {
+                let names = layers.names_on(ipu).into_iter();
+                names.map(|name| Some(name.into())).collect()
+            }),
             total: totals().sum(),
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
@@ -109,15 +103,7 @@ impl FitInputs<'_> {
                 .map(|category| CategoryBytes::new(category, range.clone(), tile))
                 .collect(),
             fullest_tile,
-            named: sums.map(|sums| {
-                let [stashed, restored, accumulators, received] = sums.named[place];
-                NamedBytes {
-                    stashed,
-                    restored,
-                    accumulators,
-                    received,
-                }
-            }),
+            named: sums.map(|sums| NamedBytes::new(sums.named[place])),
             curve: self.curve(ipu),
             cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }
@@ -199,4 +185,15 @@ fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> Til
     }
     parts.gaps = total.saturating_sub(parts.total());
     parts
+}
+
+impl NamedBytes {
+    fn new([stashed, restored, accumulators, received]: BytesByName) -> Self {
+        Self {
+            stashed,
+            restored,
+            accumulators,
+            received,
+        }
+    }
 }
