@@ -29,35 +29,24 @@ impl MemoryModel<'_> {
     /// that has only this group: for each tile at the step at which its variables take the most,
     /// summed over all tiles.
     pub fn operation_groups(&self) -> Vec<Parts> {
-        let model = self.model;
-        let add = |(mut sums, mut scratch): (Vec<u64>, BreakdownScratch), tile| {
-            self.add_tile(tile, &mut sums, &mut scratch);
-            (sums, scratch)
-        };
-        let nothing = || vec![0u64; model.operation_groups.len()];
-        let variables = (0..model.target.num_tiles)
+        let groups = &self.model.operation_groups;
+        let nothing = || vec![0u64; groups.len()];
+        let variables = (0..self.model.target.num_tiles)
             .into_par_iter()
-            .fold(|| (nothing(), BreakdownScratch::default()), add)
-            .map(|(sums, _)| sums)
+            .fold(nothing, |sums, tile| self.with_tile(tile, sums))
             .reduce(nothing, |mut a, b| {
                 a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
                 a
             });
-        model
-            .operation_groups
+        groups
             .iter()
             .zip(variables)
             .map(|(group, variables)| {
                 let kinds = by_kind(&group.code, self.rules);
-                let [vertex_state, exchange_code, control_code] =
-                    kinds.map(|(_, bytes)| bytes.total());
+                let [state, exchange, control] = kinds.map(|(_, bytes)| bytes.total());
                 Parts {
                     variables,
-                    vertex_code: self.vertex_code(group),
-                    vertex_state,
-                    exchange_code,
-                    control_code,
-                    ..Parts::default()
+                    ..Parts::of_code([self.vertex_code(group), state, exchange, control])
                 }
             })
             .collect()
@@ -80,45 +69,43 @@ impl MemoryModel<'_> {
         for item in live.iter().filter(|item| item.set != NO_USERS) {
             let mut groups = sets.groups(item.set);
             let bytes = u64::from(item.bytes);
-            match (groups.next(), groups.next()) {
-                _ if self.model.is_parameter(item.class, item.set) => {
-                    let is_wide = self.model.label_of(item.set).element_bytes == Some(4);
-                    found.wide += if is_wide { bytes } else { 0 };
+            if self.model.is_parameter(item.class, item.set) {
+                if self.model.label_of(item.set).element_bytes == Some(4) {
+                    found.wide += bytes;
                 }
-                (Some(group), None) => {
-                    found.temporaries += bytes;
-                    *temporaries.entry(group).or_insert(0) += bytes;
-                }
-                _ => {}
+            } else if let (Some(group), None) = (groups.next(), groups.next()) {
+                found.temporaries += bytes;
+                *temporaries.entry(group).or_insert(0) += bytes;
             }
         }
-        let most = live
-            .iter()
-            .filter_map(|item| {
-                let label = self.model.label_of(item.set);
-                let is_weight =
-                    label.kind == TensorKind::Variable && !label.weight_name().is_empty();
-                let of_groups = sets
-                    .groups(item.set)
-                    .filter_map(|group| temporaries.get(&group));
-                is_weight.then(|| (of_groups.sum::<u64>(), label.weight_name()))
-            })
-            .max()
-            .filter(|&(bytes, _)| bytes > 0);
+        let of_weights = live.iter().filter_map(|item| {
+            let label = self.model.label_of(item.set);
+            let name = label.weight_name();
+            let groups = sets.groups(item.set);
+            let of_groups = groups.filter_map(|group| temporaries.get(&group));
+            (label.kind == TensorKind::Variable && !name.is_empty())
+                .then(|| (of_groups.sum::<u64>(), name))
+        });
+        let most = of_weights.max().filter(|&(bytes, _)| bytes > 0);
         found.by_weight = most.map(|(bytes, name)| (name.to_string(), bytes));
         found
     }
 
     /// Adds to `sums`, which has an entry for each operation group of the model, the highest bytes
     /// that the group's variables on `tile` take at any step.
-    fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut BreakdownScratch) {
+    fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
-        let BreakdownScratch { uses, liveness } = scratch;
-        uses.clear();
-        for item in self.uses.on_tile(tile) {
-            let groups = model.use_sets.groups(item.set);
-            uses.extend(groups.map(|group| (group, item)));
-        }
+        let mut liveness = StepSums::default();
+        let mut uses: Vec<_> = self
+            .uses
+            .on_tile(tile)
+            .flat_map(|item| {
+                model
+                    .use_sets
+                    .groups(item.set)
+                    .map(move |group| (group, item))
+            })
+            .collect();
         uses.sort_unstable_by_key(|&(group, _)| group);
         for of_group in uses.chunk_by(|a, b| a.0 == b.0) {
             let group = of_group[0].0 as usize;
@@ -136,29 +123,18 @@ impl MemoryModel<'_> {
             let [highest] = liveness.highest();
             sums[group] += highest;
         }
+        sums
     }
 
     /// Returns the bytes over all tiles of the code of the vertex types that the group uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
-        group
-            .code
-            .vertex_types
-            .iter()
-            .map(|(vertex_type, present)| {
+        let types = group.code.vertex_types.iter();
+        types
+            .flat_map(|(vertex_type, present)| {
                 let code = &self.model.vertex_code[*vertex_type as usize];
-                present
-                    .runs()
-                    .iter()
-                    .map(|run| code.total_of(run.from as usize..run.to as usize))
-                    .sum::<u64>()
+                let runs = present.runs().iter();
+                runs.map(|run| code.total_of(run.from as usize..run.to as usize))
             })
             .sum()
     }
-}
-
-/// Buffers of one thread, which are reused from tile to tile.
-#[derive(Default)]
-struct BreakdownScratch {
-    uses: Vec<(u32, VariableGroup)>,
-    liveness: StepSums<1>,
 }

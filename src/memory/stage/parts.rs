@@ -80,7 +80,7 @@ impl Parts {
 
     /// Makes parts that have only code, from its bytes in the order of
     /// [`CodeKind`](crate::profile::CodeKind).
-    pub(super) fn of_code(
+    pub(in crate::memory) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {
         Self {
