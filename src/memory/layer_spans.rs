@@ -2,6 +2,7 @@
 
 use super::MemoryModel;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// A run of consecutive steps that all belong to one layer. Steps of no layer between them belong
 /// to the run too.
@@ -43,46 +44,33 @@ impl MemoryModel<'_> {
     /// Returns for each step the position of its layer, that of the shortest operation group which
     /// runs the step; `None` if only operations with several positions or with none run it.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
-        let mut layers = vec![None; self.model.steps() as usize];
-        let mut spans: Vec<(u32, u32, u32)> = self
-            .model
-            .operation_groups
-            .iter()
+        let groups = self.model.operation_groups.iter().enumerate();
+        let mut spans: Vec<_> = groups
             .zip(&self.placement.of_group)
-            .filter_map(|(group, &set)| match *self.sets.places(set) {
-                [layer] => group.window.map(|(from, to)| (from, to, layer)),
+            .filter_map(|((number, group), &set)| match *self.sets.places(set) {
+                [layer] => group.window.map(|(from, to)| (from, to, number, layer)),
                 _ => None,
             })
             .collect();
-        spans.sort_by_key(|&(from, to, _)| to - from);
-        // For each step, a step at or after it from which to search for a step without a layer. A
-        // step that has no layer yet refers to itself.
-        let mut next: Vec<u32> = (0..=self.model.steps()).collect();
-        for (from, to, layer) in spans {
-            let mut step = free(&mut next, from);
-            while step <= to {
-                layers[step as usize] = Some(layer);
-                next[step as usize] = step + 1;
-                step = free(&mut next, step);
+        spans.sort_by_key(|&(from, ..)| from);
+        let mut spans = spans.into_iter().peekable();
+        // The groups that have begun, the shortest first. Those that have ended leave when they
+        // come first.
+        let mut begun = BinaryHeap::new();
+        let layer_of = |step| {
+            while let Some((from, to, number, layer)) = spans.next_if(|&(from, ..)| from <= step) {
+                begun.push(Reverse((to - from, number, to, layer)));
             }
-        }
-        layers
+            while begun
+                .peek()
+                .is_some_and(|&Reverse((_, _, to, _))| to < step)
+            {
+                begun.pop();
+            }
+            begun.peek().map(|&Reverse((.., layer))| layer)
+        };
+        (0..self.model.steps()).map(layer_of).collect()
     }
-}
-
-/// Returns the first step at or after `step` that has no layer yet. `next` has for each step a step
-/// at or after it from which to search on; a step without a layer refers to itself. Like
-/// union-find, the search shortens these chains.
-fn free(next: &mut [u32], step: u32) -> u32 {
-    let mut found = step;
-    while next[found as usize] != found {
-        found = next[found as usize];
-    }
-    let mut on_way = step;
-    while next[on_way as usize] != found {
-        on_way = std::mem::replace(&mut next[on_way as usize], found);
-    }
-    found
 }
 
 /// Turns the layer of each step into runs of steps. Steps of no layer between two steps of the same
