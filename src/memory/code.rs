@@ -5,6 +5,7 @@ use crate::model::{GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement};
 use crate::profile::{CodeKind, TileBytes, TileRun};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes of one `kind` of code that a stage needs if it has any position of `set`; once, however
@@ -53,26 +54,19 @@ pub(super) fn collect(
     tiles: &Range<u32>,
     sets: &mut PlaceSets,
 ) -> Vec<CodeItem> {
-    let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<&[TileRun]>> = FxHashMap::default();
+    let mut parts = vertex_code(model, placed, tiles, sets);
     for &(code, set) in placed {
         for (kind, bytes) in by_kind(code, rules) {
-            parts
-                .entry((kind, set))
-                .or_default()
-                .push(met(bytes, tiles));
+            let part = parts.entry((kind, set)).or_default();
+            part.extend_from_slice(met(bytes, tiles));
         }
-    }
-    let of_vertices = vertex_code(model, placed, tiles, sets);
-    for (set, runs) in &of_vertices {
-        let key = (CodeKind::VertexCode, *set);
-        parts.entry(key).or_default().push(runs);
     }
     let mut items: Vec<CodeItem> = parts
         .into_par_iter()
         .map(|((kind, set), runs)| CodeItem {
             kind,
             set,
-            bytes: add_up(runs.into_iter().flatten()),
+            bytes: add_up(&runs),
         })
         .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
         .collect();
@@ -119,16 +113,17 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     placed
 }
 
-/// Returns the bytes of code of vertex types, by the set of positions that need it. On each tile, a
-/// type is needed by all positions in `placed` that have an instance of it there. Only runs that
-/// contain one of `tiles` are looked at; unions of sets are added to `sets`.
+/// Returns the runs of code of vertex types, by the kind [`CodeKind::VertexCode`] and the set of
+/// positions that need it. On each tile, a type is needed by all positions in `placed` that have an
+/// instance of it there. Only runs that contain one of `tiles` are looked at; unions of sets are
+/// added to `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
     tiles: &Range<u32>,
     sets: &mut PlaceSets,
-) -> FxHashMap<PlaceSet, Vec<TileRun>> {
-    let mut by_type: FxHashMap<u32, Vec<(PlaceSet, &[TileRun])>> = FxHashMap::default();
+) -> FxHashMap<(CodeKind, PlaceSet), Vec<TileRun>> {
+    let mut by_type: BTreeMap<u32, Vec<(PlaceSet, &[TileRun])>> = BTreeMap::new();
     for &(code, set) in placed {
         for (vertex_type, present) in &code.vertex_types {
             let runs = met(present, tiles);
@@ -137,19 +132,15 @@ fn vertex_code(
             }
         }
     }
-    let mut types: Vec<_> = by_type.into_iter().collect();
-    types.sort_unstable_by_key(|&(vertex_type, _)| vertex_type);
-    let mut found: FxHashMap<PlaceSet, Vec<TileRun>> = FxHashMap::default();
-    for (vertex_type, uses) in types {
+    let mut found: FxHashMap<_, Vec<TileRun>> = FxHashMap::default();
+    for (vertex_type, uses) in by_type {
         let code = &model.vertex_code[vertex_type as usize];
         for (from, to, set) in places_by_tile(&uses, sets) {
             for run in code.runs() {
                 let (from, to) = (run.from.max(from), run.to.min(to));
                 if from < to {
-                    found
-                        .entry(set)
-                        .or_default()
-                        .push(TileRun { from, to, ..*run });
+                    let of_set = found.entry((CodeKind::VertexCode, set)).or_default();
+                    of_set.push(TileRun { from, to, ..*run });
                 }
             }
         }
@@ -172,7 +163,7 @@ fn places_by_tile(
         }
     }
     events.sort_unstable();
-    let mut here: std::collections::BTreeMap<PlaceSet, i32> = Default::default();
+    let mut here: BTreeMap<PlaceSet, i32> = BTreeMap::new();
     let mut stretches = Vec::new();
     let mut from = 0;
     for at in events.chunk_by(|a, b| a.0 == b.0) {
@@ -194,13 +185,14 @@ fn places_by_tile(
 
 /// Merges runs of tiles into one ascending list of disjoint runs. Where `runs` overlap, their bytes
 /// are added. Tiles without bytes are in no run.
-fn add_up<'a>(runs: impl Iterator<Item = &'a TileRun>) -> Vec<TileSum> {
-    let mut changes: Vec<(u32, i64)> = runs
-        .flat_map(|run| {
-            let value = i64::from(run.value);
-            [(run.from, value), (run.to, -value)]
-        })
-        .collect();
+fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
+    let ends = |run: &TileRun| {
+        [
+            (run.from, run.value.into()),
+            (run.to, -i64::from(run.value)),
+        ]
+    };
+    let mut changes: Vec<(u32, i64)> = runs.iter().flat_map(ends).collect();
     changes.sort_unstable_by_key(|&(tile, _)| tile);
     let mut sums: Vec<TileSum> = Vec::new();
     let (mut bytes, mut from) = (0, 0);
@@ -231,7 +223,7 @@ mod tests {
         ) {
             let run = |(from, length, value)| TileRun { from, to: from + length, value };
             let runs: Vec<TileRun> = runs.into_iter().map(run).collect();
-            let found = add_up(runs.iter());
+            let found = add_up(&runs);
             for tile in 0..50 {
                 let here = runs.iter().filter(|run| (run.from..run.to).contains(&tile));
                 let expected: u64 = here.map(|run| u64::from(run.value)).sum();
