@@ -3,7 +3,9 @@
 
 use super::overhead::explained;
 use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
+use crate::model::{
+    EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram, VariableGroup,
+};
 use crate::profile::{CodeKind, TileBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -135,7 +137,7 @@ impl MemoryModel<'_> {
                     .map(|category| &category.bytes)
                     .collect();
                 let predicted = predicted.iter().map(|tile| tile[kind as usize]);
-                (!named.is_empty()).then(|| compare(names[0], predicted.collect(), &named))
+                (!named.is_empty()).then(|| compare(names[0], predicted, &named))
             })
             .collect()
     }
@@ -187,12 +189,12 @@ impl MemoryModel<'_> {
             coverage.assigned += code.assigned;
             coverage.overhead += code.overhead;
         }
-        for item in self.uses.on_tile(tile) {
-            let is_live = self.model.classes.is_live(item.class, step);
-            if let Some(part) = self.part_of(item.set).filter(|_| is_live) {
+        let is_live = |item: &VariableGroup| self.model.classes.is_live(item.class, step);
+        for item in self.uses.on_tile(tile).filter(is_live) {
+            if let Some(part) = self.part_of(item.set) {
                 *part(&mut coverage) += u64::from(item.bytes);
             }
-            if is_live && self.placement.by_touch[item.set as usize] {
+            if self.placement.by_touch[item.set as usize] {
                 coverage.by_touch += u64::from(item.bytes);
             }
         }
@@ -260,24 +262,22 @@ impl MemoryModel<'_> {
 
 /// Compares the predicted bytes of one kind of code (by tile) with the sum of all lists in
 /// `recorded`. `name` is the name of its first category.
-fn compare(name: &'static str, predicted: Vec<u64>, recorded: &[&TileBytes]) -> CodeCategory {
-    let mut differences: Vec<i64> = predicted.iter().map(|&bytes| bytes as i64).collect();
-    for run in recorded.iter().flat_map(|bytes| bytes.runs()) {
-        for difference in &mut differences[run.from as usize..run.to as usize] {
-            *difference -= i64::from(run.value);
-        }
-    }
-    let mut worst = (0, 0i64);
-    for (tile, difference) in (0u32..).zip(differences) {
-        if difference.unsigned_abs() > worst.1.unsigned_abs() {
-            worst = (tile, difference);
-        }
-    }
+fn compare(
+    name: &'static str,
+    predicted: impl Iterator<Item = u64> + Clone,
+    recorded: &[&TileBytes],
+) -> CodeCategory {
+    let differences = (0u32..).zip(predicted.clone()).map(|(tile, predicted)| {
+        let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
+        (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
+    });
+    let worst = differences.max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile));
+    let (Reverse(worst_tile), worst_difference) = worst.unwrap_or_default();
     CodeCategory {
         name,
-        predicted: predicted.iter().sum(),
+        predicted: predicted.sum(),
         recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
-        worst_tile: worst.0,
-        worst_difference: worst.1,
+        worst_tile,
+        worst_difference,
     }
 }
