@@ -26,20 +26,17 @@ pub(super) fn at_once(tiles: u32) -> u32 {
 /// row is one use with its bytes on each of the tiles.
 #[derive(Debug, Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// For each row, in ascending order: the number of its use in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses). A use has several rows if a tile
-    /// has several entries for it.
-    numbers: Vec<u32>,
-    /// The bytes of each row, by lane (tile).
-    bytes: Vec<[u32; N]>,
+    /// For each row, in ascending order of uses: the number of its use in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses), and the bytes by lane (tile). A use
+    /// has several rows if a tile has several entries for it.
+    pub rows: Vec<(u32, [u32; N])>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
     /// Replaces the rows by those of the uses on `tiles`, at most `N` tiles; the first tile is lane
     /// 0.
     pub fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
-        self.numbers.clear();
-        self.bytes.clear();
+        self.rows.clear();
         let mut data = [(0, &[][..]); N];
         let mut code = data;
         for (lane, tile) in tiles.enumerate() {
@@ -70,32 +67,19 @@ impl<const N: usize> NeighbourUses<N> {
                     numbers[lane] = next(left[lane]);
                 }
             }
-            self.numbers.push(first + number);
-            self.bytes.push(bytes);
+            self.rows.push((first + number, bytes));
         }
-    }
-
-    /// Returns for each row, in ascending order, the number of its use in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses).
-    pub fn numbers(&self) -> &[u32] {
-        &self.numbers
-    }
-
-    /// Iterates over the rows: the number of the use in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses), and the bytes by lane (tile).
-    pub fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
-        self.numbers.iter().copied().zip(&self.bytes)
     }
 
     /// Returns the bytes of the row with the index `row`, by lane (tile).
     #[inline]
-    pub fn bytes(&self, row: usize) -> &[u32; N] {
-        &self.bytes[row]
+    pub fn bytes(&self, row: u32) -> &[u32; N] {
+        &self.rows[row as usize].1
     }
 
     /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
     pub fn most(&self) -> u64 {
-        let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
+        let all = self.rows.iter().map(|(_, bytes)| bytes.map(u64::from));
         lanes::highest(&lanes::sum(all))
     }
 }
@@ -121,10 +105,10 @@ mod tests {
         fn each_lane_has_what_its_tile_has(tiles in tiles()) {
             let mut uses = NeighbourUses::<4>::default();
             uses.append(std::array::from_fn(|lane| (7, tiles.get(lane).map_or(&[][..], |uses| uses))));
-            let numbers = uses.numbers();
+            let numbers: Vec<_> = uses.rows.iter().map(|(number, _)| number).collect();
             prop_assert!(numbers.is_sorted());
             for (lane, of_tile) in tiles.iter().enumerate() {
-                let found = uses.with_bytes().map(|(number, bytes)| (number, bytes[lane]));
+                let found = uses.rows.iter().map(|&(number, bytes)| (number, bytes[lane]));
                 let expected = of_tile.iter().map(|of_tile| (7 + of_tile.number, of_tile.bytes));
                 let of = |all: Vec<(u32, u32)>| {
                     let mut all: Vec<_> = all.into_iter().filter(|of_tile| of_tile.1 > 0).collect();
@@ -134,8 +118,8 @@ mod tests {
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
             // The rows of a use are its occurrences on the tile that has most of them.
-            for number in numbers {
-                let rows = numbers.iter().filter(|of_tile| *of_tile == number).count();
+            for &number in &numbers {
+                let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {
                     let of_tile = of_tile.iter().filter(|of_tile| 7 + of_tile.number == *number);
                     of_tile.count()

@@ -44,7 +44,7 @@ impl<const N: usize> TileFlows<N> {
         self.bytes.resize(flows.len(), FlowBytes::default());
         self.met.clear();
         self.accumulators.clear();
-        for (number, bytes) in uses.with_bytes() {
+        for &(number, ref bytes) in &uses.rows {
             if let Some(flow) = flows.of(number) {
                 self.add(flow, &bytes.map(u64::from));
             } else if let Some(of_weight) = flows.accumulators_of(number, bytes) {

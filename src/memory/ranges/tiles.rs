@@ -66,8 +66,8 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &stretch in &on_tiles.variables.everywhere {
-            let bytes = on_tiles.uses.bytes(stretch.row as usize);
-            self.blocks.enter_all(stretch, bytes);
+            self.blocks
+                .enter_all(stretch, on_tiles.uses.bytes(stretch.row));
         }
     }
 
@@ -75,7 +75,7 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     /// an empty range there.
     fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
         for (layer, stretch) in on_tiles.variables.moving.from(start) {
-            let bytes = on_tiles.uses.bytes(stretch.row as usize);
+            let bytes = on_tiles.uses.bytes(stretch.row);
             self.blocks.enter(layer, stretch, bytes);
         }
         self.always.begin(start);

@@ -74,12 +74,9 @@ impl<const N: usize> EnteringVariables<N> {
         always.restart(model.layers());
         self.counted.clear();
         self.live.clear();
-        for (row, &number) in (0u32..).zip(uses.numbers()) {
+        for (row, &(number, bytes)) in (0u32..).zip(&uses.rows) {
             model.each_life(number, |(set, with), live| match live {
-                None => {
-                    let bytes = uses.bytes(row as usize).map(u64::from);
-                    always.enter(model, set, 0, bytes);
-                }
+                None => always.enter(model, set, 0, bytes.map(u64::from)),
                 Some(_) if set != EVERYWHERE && model.sets.places(set).is_empty() => {}
                 Some(live) => {
                     self.counted.push((row, live.len(), set, with));
@@ -151,7 +148,7 @@ impl<const N: usize> EnteringVariables<N> {
         let mut sums = [0; N];
         let mut live = self.live.iter();
         for &(row, count, counted, with) in &self.counted {
-            let bytes = uses.bytes(row as usize).map(u64::from);
+            let bytes = uses.bytes(row).map(u64::from);
             let layers = model.sets.places(counted);
             for &(from, to) in live.by_ref().take(count) {
                 let (from, to) = (self.rank[from as usize], self.rank[to as usize]);

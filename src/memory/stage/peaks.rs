@@ -186,10 +186,10 @@ impl MemoryModel<'_> {
         always.clear();
         always.resize(plan.stages.len(), [0; N]);
         *always_common = ByLane::default();
-        for numbered in (0u32..).zip(uses.numbers().iter().copied()) {
-            plan.each_row(self, numbered, |row, ranges| {
+        for (of_use, &(number, bytes)) in (0u32..).zip(&uses.rows) {
+            plan.each_row(self, (of_use, number), |row, ranges| {
                 let Some(ranges) = ranges else {
-                    let bytes = uses.bytes(row.of_use as usize).map(u64::from);
+                    let bytes = bytes.map(u64::from);
                     return plan.each_stage(&row, |stage| match stage {
                         None => lanes::add(always_common, &bytes),
                         Some(stage) => lanes::add(&mut always[stage], &bytes),
@@ -227,13 +227,13 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             }
             for &row in changes.ends(step) {
                 let row = &rows[row as usize];
-                let bytes = uses.bytes(row.of_use as usize).map(B::change);
+                let bytes = uses.bytes(row.of_use).map(B::change);
                 plan.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
             }
             let mut is_common = begins_phase;
             for &row in changes.begins(step) {
                 let row = &rows[row as usize];
-                let bytes = uses.bytes(row.of_use as usize).map(B::change);
+                let bytes = uses.bytes(row.of_use).map(B::change);
                 plan.each_stage(row, |stage| {
                     lanes::add(sums.of(stage), &bytes);
                     match stage {

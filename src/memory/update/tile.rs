@@ -110,7 +110,7 @@ impl<const N: usize> TileUpdates<N> {
         self.rows.clear();
         self.shares.clear();
         self.holes.clear();
-        for (row, (number, bytes)) in (0u32..).zip(uses.with_bytes()) {
+        for (row, &(number, bytes)) in (0u32..).zip(&uses.rows) {
             let Some(in_update) = phase.of(number) else {
                 continue;
             };
@@ -154,7 +154,7 @@ impl<const N: usize> TileUpdates<N> {
         {
             let mut amounts = Amounts::default();
             for row in same {
-                add_row(&mut amounts, phase, row.role, uses.bytes(row.row as usize));
+                add_row(&mut amounts, phase, row.role, uses.bytes(row.row));
             }
             let steps = phase.steps[same[0].update as usize];
             *amounts.temporaries = highest(memory, same, steps, uses);
@@ -205,7 +205,7 @@ fn highest<const N: usize>(
 ) -> [u64; N] {
     let mut live = StepSums::new(first..end);
     for row in rows.iter().filter(|row| row.role == UpdateRole::Temporary) {
-        let bytes = uses.bytes(row.row as usize).map(u64::from);
+        let bytes = uses.bytes(row.row).map(u64::from);
         live.add(bytes, memory.live_ranges(row.number).unwrap_or_default());
     }
     live.highest()
