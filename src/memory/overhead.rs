@@ -18,16 +18,19 @@ use std::ops::Range;
 /// peak of the others (36 bytes on one tile of a real profile, up to 18 % of a tile in others). A
 /// stage has it in proportion to the bytes that it takes of the tile (docs/model.md, "Overhead and
 /// fragmentation").
-#[derive(Debug, Clone)]
-pub struct Overhead {
-    /// For each tile, by [`CodeKind`](crate::profile::CodeKind) as an index: the recorded bytes. A
-    /// stage never counts more bytes of its operations.
-    recorded: Vec<[u64; 4]>,
-    /// For each tile, by [`CodeKind`](crate::profile::CodeKind) as an index: the recorded bytes
-    /// minus the code of all operations; at least 0.
-    code: Vec<[u64; 4]>,
-    /// The fragmentation of each tile.
-    fragmentation: Vec<Fragmentation>,
+#[derive(Debug)]
+pub struct Overhead(Vec<TileOverhead>);
+
+/// The overhead and the fragmentation of one tile.
+#[derive(Debug, Clone, Default)]
+struct TileOverhead {
+    /// The recorded bytes, by [`CodeKind`](crate::profile::CodeKind) as an index. A stage never
+    /// counts more bytes of its operations.
+    recorded: [u64; 4],
+    /// The recorded bytes minus the code of all operations, by
+    /// [`CodeKind`](crate::profile::CodeKind) as an index; at least 0.
+    code: [u64; 4],
+    fragmentation: Fragmentation,
 }
 
 /// The fragmentation of one tile. A stage has a share of it, in proportion to `rest`.
@@ -66,60 +69,53 @@ impl Overhead {
     /// Makes the overhead of the classic memory model: no bytes, no fragmentation, and no upper
     /// limit on the code of a stage.
     pub(super) fn none(model: &Model) -> Self {
-        let tiles = model.target.num_tiles as usize;
-        Self {
-            recorded: vec![[u64::MAX; 4]; tiles],
-            code: vec![[0; 4]; tiles],
-            fragmentation: vec![Fragmentation::default(); tiles],
-        }
+        let of_tile = TileOverhead {
+            recorded: [u64::MAX; 4],
+            ..TileOverhead::default()
+        };
+        Self(vec![of_tile; model.target.num_tiles as usize])
     }
 
     /// Computes the overhead of the full memory model from the recorded bytes in `model`.
     pub(super) fn new(model: &Model) -> Self {
-        let tiles = model.target.num_tiles as usize;
-        let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
         let kinds = model.recorded_code.each_ref();
-        let recorded = |tile: u32| kinds.map(|bytes| u64::from(bytes.get(tile)));
-        let recorded: Vec<_> = (0..model.target.num_tiles).map(recorded).collect();
-        let code = recorded
-            .iter()
-            .zip(&explained)
-            .map(|(recorded, explained)| {
-                std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
-            })
-            .collect();
-        let mut fragmentation = vec![Fragmentation::default(); tiles];
-        for (fragmentation, tile) in fragmentation.iter_mut().zip(&model.recorded.tiles) {
-            fragmentation.bytes = tile.beyond_variables();
-            fragmentation.rest = tile.total.saturating_sub(fragmentation.bytes);
-        }
-        Self {
-            recorded,
-            code,
-            fragmentation,
-        }
+        let of_tile = |(tile, explained): (u32, [u64; 4])| {
+            let recorded = kinds.map(|bytes| u64::from(bytes.get(tile)));
+            let of_variables = model.recorded.tiles.get(tile as usize);
+            TileOverhead {
+                recorded,
+                code: std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind])),
+                fragmentation: of_variables.map_or_else(Fragmentation::default, |tile| {
+                    let bytes = tile.beyond_variables();
+                    let rest = tile.total.saturating_sub(bytes);
+                    Fragmentation { bytes, rest }
+                }),
+            }
+        };
+        let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
+        Self((0u32..).zip(explained).map(of_tile).collect())
     }
 
     /// Returns the bytes of code on `tile`, of all kinds together, that no operation explains.
     pub(super) fn fixed(&self, tile: usize) -> u64 {
-        self.code[tile].iter().sum()
+        self.code(tile).iter().sum()
     }
 
     /// Returns the bytes of code on `tile` that no operation explains, by
     /// [`CodeKind`](crate::profile::CodeKind) as an index.
     pub(super) fn code(&self, tile: usize) -> [u64; 4] {
-        self.code[tile]
+        self.0[tile].code
     }
 
     /// Returns the fragmentation of the whole model on `tile` in bytes.
     pub(super) fn all_fragmentation(&self, tile: usize) -> u64 {
-        self.fragmentation[tile].bytes
+        self.0[tile].fragmentation.bytes
     }
 
     /// Returns the fragmentation on `tile` of a stage that takes `bytes` bytes without
     /// fragmentation.
     pub(super) fn fragmentation(&self, tile: usize, bytes: u64) -> u64 {
-        self.fragmentation[tile].share(bytes)
+        self.0[tile].fragmentation.share(bytes)
     }
 
     /// Returns for each of `tiles`, by lane, the bytes of code that a stage needs, of all kinds
@@ -149,7 +145,7 @@ impl Overhead {
     ) -> [u64; N] {
         let mut without = *totals;
         for (without, tile) in without.iter_mut().zip(tiles) {
-            *without = self.fragmentation[tile as usize].without(*without);
+            *without = self.0[tile as usize].fragmentation.without(*without);
         }
         without
     }
@@ -179,7 +175,7 @@ impl Overhead {
     /// [`CodeKind`](crate::profile::CodeKind), each limited to the recorded bytes of its kind:
     /// operations may share code, so their sum may be too high.
     pub(super) fn capped(&self, tile: usize, code: [u64; 4]) -> [u64; 4] {
-        std::array::from_fn(|kind| code[kind].min(self.recorded[tile][kind]))
+        std::array::from_fn(|kind| code[kind].min(self.0[tile].recorded[kind]))
     }
 }
 
@@ -193,10 +189,8 @@ pub(super) fn explained(
 ) -> Vec<[u64; 4]> {
     let mut sets = PlaceSets::default();
     let stage = sets.one(0);
-    let wanted: Vec<_> = model
-        .operation_groups
-        .iter()
-        .enumerate()
+    let groups = model.operation_groups.iter().enumerate();
+    let wanted: Vec<_> = groups
         .filter(|&(number, _)| is_wanted(number))
         .map(|(_, group)| (&group.code, stage))
         .collect();
