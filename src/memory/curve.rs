@@ -1,5 +1,6 @@
 //! The live bytes of stages and of the whole model at each liveness step.
 
+use super::lanes;
 use super::pipeline::PHASES;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, Rules, StageMemory};
@@ -58,15 +59,14 @@ impl MemoryModel<'_> {
             let (range, memory, tile) = &stages[stage];
             let window = self.window(range.clone())?;
             let fixed = self.fixed(range, memory);
-            let [mut all_tiles, mut on_tile] = [(); 2].map(|()| CurveSums::new(window));
+            let mut sums = CurveSums::new(window);
             for (phase, steps) in self.phases.iter().enumerate() {
-                let steps = Some(&[(steps.start, steps.end)][..]);
                 let in_phase = |tile: &[u64; PHASES]| tile[phase];
-                all_tiles.add(steps, memory.transfers.iter().map(in_phase).sum());
-                let of_tile = memory.transfers.get(*tile as usize);
-                on_tile.add(steps, of_tile.map_or(0, in_phase));
+                let all_tiles = memory.transfers.iter().map(in_phase).sum();
+                let on_tile = memory.transfers.get(*tile as usize).map_or(0, in_phase);
+                sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
             }
-            let add = |sums: &mut CurveSums, number, bytes| {
+            let mut add = |number, bytes| {
                 self.each_life(number, |(counted, with), live| {
                     let counts = counted == EVERYWHERE
                         || stages_of[counted.index()].contains(&(stage as u32));
@@ -76,15 +76,12 @@ impl MemoryModel<'_> {
                 });
             };
             for (number, variable) in (0u32..).zip(self.uses.all()) {
-                add(&mut all_tiles, number, variable.bytes);
+                add(number, [variable.bytes, 0]);
             }
             for (number, bytes) in self.uses.numbered_on_tile(*tile) {
-                add(&mut on_tile, number, bytes);
+                add(number, [0, bytes]);
             }
-            Some(LiveCurves {
-                all_tiles: all_tiles.curve(window, fixed.iter().sum()),
-                on_tile: on_tile.curve(window, fixed[*tile as usize]),
-            })
+            Some(sums.curves(window, [fixed.iter().sum(), fixed[*tile as usize]]))
         };
         (0..stages.len()).into_par_iter().map(curves).collect()
     }
@@ -95,30 +92,21 @@ impl MemoryModel<'_> {
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
-        let code = |tile: u32| -> u64 {
-            let code: u64 = self
-                .model
-                .recorded_code
-                .iter()
-                .map(|bytes| u64::from(bytes.get(tile)))
-                .sum();
+        let code = |tile: u32| {
+            let code = self.model.recorded_code.iter();
+            let code: u64 = code.map(|bytes| u64::from(bytes.get(tile))).sum();
             let rest = self.model.recorded.tiles.get(tile as usize);
             code + rest.map_or(0, |tile| tile.beyond_variables())
         };
-        let classes = &self.model.classes;
-        let live = |class| (!classes.is_always_live(class)).then(|| classes.ranges(class));
-        let [mut all_tiles, mut on_tile] = [(); 2].map(|()| CurveSums::new(window));
+        let mut sums = CurveSums::new(window);
         for variable in variables.uses() {
-            all_tiles.add(live(variable.class), variable.bytes);
+            sums.add(self.live_ranges(variable.class), [variable.bytes, 0]);
         }
         for variable in variables.on_tile(tile) {
-            on_tile.add(live(variable.class), variable.bytes.into());
+            sums.add(self.live_ranges(variable.class), [0, variable.bytes.into()]);
         }
         let tiles = 0..self.model.target.num_tiles;
-        Some(LiveCurves {
-            all_tiles: all_tiles.curve(window, tiles.map(code).sum()),
-            on_tile: on_tile.curve(window, code(tile)),
-        })
+        Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 
     /// Is a variable with this class and use set live at `step` in a stage with the positions
@@ -159,18 +147,18 @@ impl MemoryModel<'_> {
     /// `memory`.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
-        let tiles = code.zip(&memory.tiles);
         let of_pipeline = |tile: &Parts| tile.stash + tile.accumulators + tile.state;
-        tiles
+        code.zip(&memory.tiles)
             .map(|(code, tile)| code.total() + tile.gaps + of_pipeline(tile))
             .collect()
     }
 }
 
-/// The sums of the bytes of variables at each step of a window, as variables are added one by one.
+/// The sums of the bytes of variables at each step of a window, over all tiles and on one tile, as
+/// variables are added one by one.
 struct CurveSums {
-    live: StepSums<1>,
-    always_live: u64,
+    live: StepSums<2>,
+    always_live: [u64; 2],
 }
 
 impl CurveSums {
@@ -178,33 +166,34 @@ impl CurveSums {
     fn new((first, last): (u32, u32)) -> Self {
         Self {
             live: StepSums::new(first..last + 1),
-            always_live: 0,
+            always_live: [0; 2],
         }
     }
 
-    /// Adds a variable of `bytes` bytes that is live at the half-open step ranges `live`; `None`
-    /// means at every step.
-    fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: u64) {
+    /// Adds a variable that has `bytes` over all tiles and on the one tile, and is live at the
+    /// half-open step ranges `live`; `None` means at every step.
+    fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: [u64; 2]) {
         match live {
-            None => self.always_live += bytes,
-            Some(ranges) => self.live.add([bytes], ranges),
+            None => lanes::add(&mut self.always_live, &bytes),
+            Some(ranges) => self.live.add(bytes, ranges),
         }
     }
 
-    /// Turns the sums into a curve for the same `window` as in [`CurveSums::new`] (first, last;
-    /// both inclusive). `fixed` is the bytes at every step besides variables.
-    fn curve(mut self, window: (u32, u32), fixed: u64) -> LiveCurve {
-        let mut points: Vec<(u32, u64)> = self
-            .live
-            .points()
-            .map(|(step, [bytes])| (step, bytes))
-            .collect();
-        points.dedup_by_key(|&mut (_, bytes)| bytes);
-        LiveCurve {
-            window,
-            fixed,
-            always_live: self.always_live,
-            points,
-        }
+    /// Turns the sums into curves for the same `window` as in [`CurveSums::new`] (first, last; both
+    /// inclusive). `fixed` is the bytes at every step besides variables, over all tiles and on the
+    /// one tile.
+    fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
+        let [all_tiles, on_tile] = [0, 1].map(|lane| {
+            let points = self.live.points();
+            let mut points: Vec<_> = points.map(|(step, bytes)| (step, bytes[lane])).collect();
+            points.dedup_by_key(|&mut (_, bytes)| bytes);
+            LiveCurve {
+                window,
+                fixed: fixed[lane],
+                always_live: self.always_live[lane],
+                points,
+            }
+        });
+        LiveCurves { all_tiles, on_tile }
     }
 }

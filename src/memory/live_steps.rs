@@ -38,19 +38,16 @@ pub(super) struct KnownUse {
 impl<'a> CountedUses<'a> {
     pub fn new(model: &'a Model, placement: &Placement) -> Self {
         let has_code = placement.rules == Rules::Classic;
-        let (data, code) = (&model.variables, &model.code_variables);
         let mut uses = Self {
-            data,
-            code: has_code.then_some(code),
+            data: &model.variables,
+            code: has_code.then_some(&model.code_variables),
             known: Arc::default(),
         };
-        uses.known = uses
-            .all()
-            .map(|variable| KnownUse {
-                class: variable.class,
-                counted: placement.counted[variable.set as usize],
-            })
-            .collect();
+        let known = |&VariableUse { class, set, .. }: &VariableUse| KnownUse {
+            class,
+            counted: placement.counted[set as usize],
+        };
+        uses.known = uses.all().map(known).collect();
         uses
     }
 
@@ -84,8 +81,8 @@ impl<'a> CountedUses<'a> {
     /// its bytes on this tile. A use may come several times.
     pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
-            uses.iter()
-                .map(move |tile_use| (first + tile_use.number, tile_use.bytes.into()))
+            let uses = uses.iter();
+            uses.map(move |of_tile| (first + of_tile.number, of_tile.bytes.into()))
         })
     }
 
@@ -100,7 +97,7 @@ impl<'a> CountedUses<'a> {
     }
 }
 
-impl MemoryModel<'_> {
+impl<'a> MemoryModel<'a> {
     /// Visits the liveness of the variables of a use in stages, in parts, since they may be live at
     /// different steps in different stages. `number` is that of the use in [`CountedUses`].
     ///
@@ -117,10 +114,10 @@ impl MemoryModel<'_> {
         if self.is_away(number) {
             return;
         }
-        let counted = self.uses.known(number).counted;
+        let &KnownUse { class, counted } = self.uses.known(number);
         let flows = self.flows.as_ref();
         let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
-            return visit((counted, None), self.live_ranges(number));
+            return visit((counted, None), self.live_ranges(class));
         };
         for part in parts.iter().filter(|part| !part.steps.is_empty()) {
             let counted = part.places.unwrap_or(counted);
@@ -129,11 +126,11 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the half-open step ranges at which the variables of a use are live in the profile;
-    /// `None` if they are live at every step. `number` is that of the use in [`CountedUses`].
+    /// Returns the half-open step ranges at which variables with this class are live in the
+    /// profile; `None` if they are live at every step.
     #[inline]
-    pub(super) fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
-        let (class, classes) = (self.uses.known(number).class, &self.model.classes);
+    pub(super) fn live_ranges(&self, class: u32) -> Option<&'a [(u32, u32)]> {
+        let classes = &self.model.classes;
         (!classes.is_always_live(class)).then(|| classes.ranges(class))
     }
 }

@@ -175,8 +175,8 @@ impl<'a> StagesToCompute<'a> {
         match self.wanted {
             // A single layer has its optimizer state, and everything that it keeps.
             Wanted::Layers => {
-                let counted = memory.uses.known(number).counted;
-                row((counted, None), memory.live_ranges(number));
+                let known = memory.uses.known(number);
+                row((known.counted, None), memory.live_ranges(known.class));
             }
             _ => memory.each_life(number, row),
         }

@@ -206,7 +206,8 @@ fn highest<const N: usize>(
     let mut live = StepSums::new(first..end);
     for row in rows.iter().filter(|row| row.role == UpdateRole::Temporary) {
         let bytes = uses.bytes(row.row).map(u64::from);
-        live.add(bytes, memory.live_ranges(row.number).unwrap_or_default());
+        let class = memory.uses.known(row.number).class;
+        live.add(bytes, memory.live_ranges(class).unwrap_or_default());
     }
     live.highest()
 }
