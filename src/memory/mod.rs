@@ -131,22 +131,20 @@ impl<'a> MemoryModel<'a> {
     /// The error of [`MemoryModel::new`].
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
         let (model, placement) = (self.model, self.placement);
-        let mut placed = self.clone();
-        placed.pipeline = match self.rules {
+        let pipeline = match self.rules {
             Rules::Classic => Pipeline::default(),
             Rules::Full => pipeline.in_effect(),
         };
-        placed.update = UpdatePhase::new(model, placement, placed.pipeline)?.map(Arc::new);
-        if !placed.pipeline.is_on() {
-            placed.flows = None;
-            return Ok(placed);
+        let mut placed = Self {
+            pipeline,
+            update: UpdatePhase::new(model, placement, pipeline)?.map(Arc::new),
+            flows: None,
+            ..self.clone()
+        };
+        if pipeline.is_on() {
+            let (flows, at) = (self.flows_or_new(pipeline), (model, placement));
+            placed.flows = Some(flows.in_pipeline(pipeline, at, &mut placed.sets)?);
         }
-        let flows = placed
-            .flows
-            .take()
-            .unwrap_or_else(|| Flows::new((model, placement), pipeline, self.end_of_passes()))
-            .in_pipeline(pipeline, (model, placement), &mut placed.sets)?;
-        placed.flows = Some(flows);
         Ok(placed)
     }
 
@@ -169,27 +167,25 @@ impl<'a> MemoryModel<'a> {
     /// Does `stage` keep additional copies, for the micro-batches in flight, of the variables with
     /// this equivalence class and use set?
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
-        let number = self.uses.of_data(class, set);
+        let flow = || {
+            let flows = self.flows.as_ref()?;
+            Some((flows, flows.of(self.uses.of_data(class, set)?)?))
+        };
         self.has_copies(stage)
-            && self
-                .flows
-                .as_ref()
-                .zip(number)
-                .is_some_and(|(flows, number)| {
-                    let flow = flows.of(number);
-                    flow.is_some_and(|flow| flows.is_stashed(&stage.positions, flow))
-                })
+            && flow().is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
     }
 
     fn has_copies(&self, stage: &PlacedStage) -> bool {
         self.copies(stage).is_some_and(|(copies, _)| copies > 0)
     }
 
-    /// Returns the first step after the forward and the backward pass, where updates begin. Without
-    /// a backward pass this is the number of steps.
-    fn end_of_passes(&self) -> u32 {
+    /// Returns the flows of the model (tensors with the same users): those of its pipeline, or
+    /// those that `pipeline` would have, still without the steps at which variables are live.
+    fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
+        // Updates begin after the forward and the backward pass.
         let [.., after] = &self.phases;
-        after.start
+        let new = || Flows::new((self.model, self.placement), pipeline, after.start);
+        self.flows.clone().unwrap_or_else(new)
     }
 
     /// Returns the positions of the layer order and their names: In (or None), the layers, Out.
@@ -262,11 +258,9 @@ impl<'a> MemoryModel<'a> {
 /// last forward or backward operation that has a position of its own, not one assigned by rule.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
-    let start = model
-        .backward_start
-        .filter(|_| placement.rules == Rules::Full);
-    let start = start.map_or(steps, |start| start.min(steps));
-    if start == steps {
+    let backward = model.backward_start;
+    let start = backward.map_or(steps, |start| start.min(steps));
+    if start == steps || placement.rules == Rules::Classic {
         return [0..steps, steps..steps, steps..steps, steps..steps];
     }
     let end = model

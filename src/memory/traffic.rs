@@ -1,7 +1,7 @@
 //! The bytes that layers share and pass on to each other (docs/model.md, "What layers share").
 
 use super::MemoryModel;
-use super::pipeline::Flows;
+
 use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
 
@@ -45,11 +45,7 @@ impl MemoryModel<'_> {
     /// the forward and in the backward pass. If Out is on the first IPU, one more boundary follows,
     /// between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
-        let at = (self.model, self.placement);
-        let flows = self
-            .flows
-            .clone()
-            .unwrap_or_else(|| Flows::new(at, self.pipeline, self.end_of_passes()));
+        let flows = self.flows_or_new(self.pipeline);
         let mut changes = vec![[0i128; 2]; flows.places as usize];
         for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
