@@ -23,25 +23,12 @@ pub(super) struct StageLives {
 /// `places` or, if that is `None`, in all that count the variables. Several such parts of a use add
 /// up.
 #[derive(Debug)]
-pub(crate) struct PartOfLife<Places = PlaceSet> {
-    pub places: Option<Places>,
+pub(crate) struct PartOfLife {
+    pub places: Option<PlaceSet>,
     /// A position that a stage must also have, so that the variables are live in it at these steps;
     /// `None` for no such condition.
     pub with: Option<u32>,
     pub steps: Steps,
-}
-
-/// A [`PartOfLife`] whose places are still a list of positions, not yet a set in [`PlaceSets`].
-type PartInPlaces = PartOfLife<Vec<u32>>;
-
-impl PartInPlaces {
-    fn new(places: Option<Vec<u32>>, steps: Steps) -> Self {
-        Self {
-            places,
-            with: None,
-            steps,
-        }
-    }
 }
 
 /// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive); all of them if
@@ -142,8 +129,11 @@ impl Loading<'_> {
         if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
             return Ok(known);
         }
-        let parts = self.parts((own_flow, is_layered), (own, recorded), end);
-        let is_recorded = |part: &PartInPlaces| {
+        let parts = match own {
+            Some(own) => self.of_positions((own_flow, is_layered), own, end),
+            None => self.of_all((own_flow, is_layered), until(end, recorded)),
+        };
+        let is_recorded = |part: &PartOfLife| {
             part.places.is_none() && part.with.is_none() && part.steps[..] == *recorded
         };
         let life = match &parts[..] {
@@ -157,92 +147,83 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the liveness in stages of variables that are live at the ranges `recorded` in the
-    /// profile; `own` has the steps at which each position needs them, if these differ. Both are
-    /// cut off at the step `end`. `of_flow` is the flow of the variables and its
+    /// Returns the liveness in stages of variables that would be live at `steps` in all stages if
+    /// no layer were recomputed. `flow` is the flow of the variables, `is_layered` its
     /// [`Flow::is_layered`].
-    fn parts(
-        &self,
-        of_flow: (&Flow, bool),
-        (own, recorded): (Option<&Vec<StepsOfPosition>>, &[(u32, u32)]),
-        end: Option<u32>,
-    ) -> Vec<PartInPlaces> {
-        let Some(own) = own else {
-            let steps = until(end, recorded);
-            return match self.again {
-                None => vec![PartInPlaces::new(None, steps)],
-                Some(again) => self.flows.again(again, of_flow, &steps),
-            };
+    fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: Steps) -> Vec<PartOfLife> {
+        let Some(again) = self.again else {
+            return vec![PartOfLife {
+                places: None,
+                with: None,
+                steps,
+            }];
         };
+        let found = again.lives(flow, is_layered, &steps);
+        let others = self.flows.positions_of(found.others);
+        let everywhere = found.everywhere.into_iter().map(|held| (None, held));
+        let beside = found.beside.into_iter().map(|held| (Some(&others), held));
+        everywhere
+            .chain(beside)
+            .filter(|(_, (_, steps))| !steps.is_empty())
+            .map(|(places, (with, steps))| PartOfLife {
+                places: places.map(|places| self.sets.intern(places)),
+                with,
+                steps,
+            })
+            .collect()
+    }
+
+    /// Like [`Loading::of_all`], for variables that each position needs at its own steps, as `own`
+    /// says, but not from the step `end` on.
+    fn of_positions(
+        &mut self,
+        of_flow: (&Flow, bool),
+        own: &[StepsOfPosition],
+        end: Option<u32>,
+    ) -> Vec<PartOfLife> {
         let own: Vec<_> = own
             .iter()
             .map(|(position, steps)| (*position, until(end, steps)))
             .collect();
-        match self.again {
-            None => listed(by_positions(&own)).collect(),
+        let parts = match self.again {
+            None => by_positions(&own),
             Some(again) => self.flows.own_again(again, of_flow, &own),
-        }
+        };
+        parts
+            .into_iter()
+            .map(|(places, steps)| PartOfLife {
+                places: Some(self.sets.intern(&places)),
+                with: None,
+                steps,
+            })
+            .collect()
     }
 
     /// Stores the parts of the liveness of one use, and returns their index in `lives`.
     ///
     /// # Errors
     /// If more step ranges must be stored than [`limits::ENTRIES`].
-    fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
+    fn store(&mut self, mut parts: Vec<PartOfLife>) -> Result<u32, TooManyPlaces> {
         let ranges = parts.iter().map(|part| part.steps.len()).sum();
         self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
-        let life = parts
-            .into_iter()
-            .map(|part| {
-                let mut steps = part.steps;
-                steps.shrink_to_fit();
-                PartOfLife {
-                    places: part.places.map(|places| self.sets.intern(&places)),
-                    with: part.with,
-                    steps,
-                }
-            })
-            .collect();
-        self.lives.push(life);
+        for part in &mut parts {
+            part.steps.shrink_to_fit();
+        }
+        self.lives.push(parts.into());
         Ok(self.lives.len() as u32 - 1)
     }
 }
 
 impl Flows {
-    /// Returns the liveness in stages of variables that would be live at `ranges` (half-open) if no
-    /// layer were recomputed; `segments` are recomputed. `is_layered` is [`Flow::is_layered`].
-    fn again(
-        &self,
-        segments: &Segments,
-        (flow, is_layered): (&Flow, bool),
-        ranges: &[(u32, u32)],
-    ) -> Vec<PartInPlaces> {
-        let found = segments.lives(flow, is_layered, ranges);
-        let others = self.positions_of(found.others);
-        let everywhere = found.everywhere.into_iter().map(|held| (None, held));
-        let beside = found
-            .beside
-            .into_iter()
-            .map(|held| (Some(others.clone()), held));
-        everywhere
-            .chain(beside)
-            .map(|(places, (with, steps))| PartInPlaces {
-                places,
-                with,
-                steps,
-            })
-            .filter(|part| !part.steps.is_empty())
-            .collect()
-    }
-
-    /// Like [`Flows::again`], for variables that each position needs at its own steps, as `own`
-    /// says.
+    /// Returns the sets of positions that need variables, with the steps at which they do, if the
+    /// layers of `segments` are recomputed. Without recomputation, each position would need them at
+    /// its steps in `own`. `is_layered` is [`Flow::is_layered`].
     fn own_again(
         &self,
         segments: &Segments,
         (flow, is_layered): (&Flow, bool),
         own: &[StepsOfPosition],
-    ) -> Vec<PartInPlaces> {
+    ) -> Vec<StepsOfPositions> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
             let steps = segments.until_rerun(flow, of_position);
@@ -252,23 +233,17 @@ impl Flows {
             others = found.others;
         }
         let others = self.positions_of(others);
+        let mut parts = by_positions(&always);
         // Additional steps count only in stages with a user of the tensor besides its maker.
-        let more = by_positions(&more).into_iter().map(|(places, steps)| {
+        parts.extend(by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
-            PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)
-        });
-        listed(by_positions(&always)).chain(more).collect()
+            (if is_known { places } else { others.clone() }, steps)
+        }));
+        parts
     }
 }
 
 /// Merges the steps of all entries of `held`, without the places that stages must have.
 fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
-}
-
-/// Makes a part of the liveness of a variable from each set of positions with its steps.
-fn listed(parts: Vec<StepsOfPositions>) -> impl Iterator<Item = PartInPlaces> {
-    parts
-        .into_iter()
-        .map(|(places, steps)| PartInPlaces::new(Some(places), steps))
 }
