@@ -1,8 +1,8 @@
 //! The bytes that a pipeline adds to one stage on neighbouring tiles, directly by the rules of
 //! docs/model.md, "Pipelines".
 
-use super::flows::{Flows, Quantity, StageRole};
-use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
+use super::flows::{BackwardPass, Flows, Quantity, StageRole};
+use super::transfer_buffers::{PHASES, Transfers};
 use super::{PlacedStage, Schedule};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
@@ -126,10 +126,8 @@ impl StageFlows {
     /// Does the stage keep the tensors of the flow with the number `flow` from its forward to its
     /// backward pass? No if the number of stages after it is open.
     pub fn keeps(&self, flow: u32) -> bool {
-        self.own
-            .by_flow
-            .get(flow as usize)
-            .is_some_and(|role| role.kept)
+        let role = self.own.by_flow.get(flow as usize);
+        role.is_some_and(|role| role.kept)
     }
 }
 
@@ -144,13 +142,9 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> [Additions; N] {
         let PlacedStage { positions, after } = &stage.stage;
-        let accumulators = lanes::sum(
-            tiles
-                .accumulators
-                .iter()
-                .filter(|&&(set, _)| memory.counts_in(set, positions))
-                .map(|&(_, bytes)| bytes),
-        );
+        let accumulators = tiles.accumulators.iter();
+        let accumulators = accumulators.filter(|(set, _)| memory.counts_in(*set, positions));
+        let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
         let least = |lane: usize| Additions {
             accumulators: accumulators[lane],
             ..Additions::default()
@@ -163,11 +157,11 @@ impl Flows {
         let out = out.map(|out| self.transfers(out, tiles));
         let stash = self.stash(self.depth(positions, after), &own);
         std::array::from_fn(|lane| {
-            let (own, out) = (own.on(lane), out.map(|out| out.on(lane)));
+            let [transfer_buffers, forwarded] = self.in_phases(&own, out.as_ref(), lane);
             Additions {
                 stash: stash[lane],
-                transfer_buffers: self.transfer_buffers_with_out(&own, out),
-                forwarded: self.forwarded(&own),
+                transfer_buffers,
+                forwarded,
                 ..least(lane)
             }
         })
@@ -176,12 +170,10 @@ impl Flows {
     /// Determines what `stage` does with the tensors of each flow. Needed only if the number of
     /// stages after it is fixed; otherwise the result has no roles.
     pub fn in_stage(&self, stage: PlacedStage) -> StageFlows {
-        let roles = |places| match stage.after {
-            Some(_) => self.stage_roles(places),
-            // If the number of stages after the stage is open, only the least bytes are computed,
-            // for which no roles are needed.
-            None => StageRoles::default(),
-        };
+        // If the number of stages after the stage is open, only the least bytes are computed, for
+        // which no roles are needed.
+        let of_places = |places| stage.after.map(|_| self.stage_roles(places));
+        let roles = |places| of_places(places).unwrap_or_default();
         let places = self.places_of(&stage.positions);
         let out_beside = self.is_beside_out(&places).then(|| roles(self.out()));
         StageFlows {
@@ -214,20 +206,17 @@ impl Flows {
     /// Determines what a pipeline stage that runs `places` (In, layers or Out, by number) does with
     /// the tensors of each flow.
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
-        let roles = self
-            .list
-            .iter()
-            .map(|flow| flow.role_of(&places, self))
-            .collect();
+        let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
         let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
-        let waits = self.out_is_first
-            && places == self.out()
-            && schedules.contains(&self.pipeline.schedule);
-        let backward = places.map(|place| self.backward_of(place)).max();
         StageRoles {
-            by_flow: roles,
-            waits,
-            backward: backward.unwrap_or_default(),
+            by_flow: roles.collect(),
+            waits: self.out_is_first
+                && places == self.out()
+                && schedules.contains(&self.pipeline.schedule),
+            backward: places
+                .map(|place| self.backward_of(place))
+                .max()
+                .unwrap_or_default(),
         }
     }
 
@@ -272,9 +261,8 @@ impl Flows {
     /// with the number `flow`, so that it has additional copies of them if micro-batches are in
     /// flight?
     pub fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
-        self.list[flow as usize]
-            .role_of(&self.places_of(positions), self)
-            .counts[Quantity::Stash as usize]
+        let role = self.list[flow as usize].role_of(&self.places_of(positions), self);
+        role.counts[Quantity::Stash as usize]
     }
 }
 

@@ -100,14 +100,13 @@ impl<const N: usize> RangeAdditions<N> {
         } = stretch;
         for (start, is_end) in [(starts.0, false), (starts.1 + 1, true)] {
             if let Some(events) = self.events.get_mut(start as usize) {
-                events.extend(
-                    [(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(|(last, is_end)| Event {
-                        quantity,
-                        last,
-                        is_end,
-                        flow,
-                    }),
-                );
+                let ends = [(lasts.0, is_end), (lasts.1 + 1, !is_end)];
+                events.extend(ends.map(|(last, is_end)| Event {
+                    quantity,
+                    last,
+                    is_end,
+                    flow,
+                }));
             }
         }
     }
@@ -176,15 +175,11 @@ impl<const N: usize> RangeAdditions<N> {
     /// and forwarded tensors of the current range: all that the pipeline adds besides
     /// [`RangeAdditions::least`] and [`RangeAdditions::copies`].
     pub fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
-        let out = self.out.filter(|_| self.is_beside_out);
-        let by_lane: [[u64; PHASES]; N] = std::array::from_fn(|lane| {
-            let range = self.range.on(lane);
-            let out = out.map(|out| out.on(lane));
-            let buffers = flows.transfer_buffers_with_out(&range, out);
-            let forwarded = flows.forwarded(&range);
-            std::array::from_fn(|phase| buffers[phase] + forwarded[phase])
-        });
-        std::array::from_fn(|phase| by_lane.map(|phases| phases[phase]))
+        let out = self.out.as_ref().filter(|_| self.is_beside_out);
+        let by_lane: [_; N] = std::array::from_fn(|lane| flows.in_phases(&self.range, out, lane));
+        std::array::from_fn(|phase| {
+            by_lane.map(|[buffers, forwarded]| buffers[phase] + forwarded[phase])
+        })
     }
 }
 

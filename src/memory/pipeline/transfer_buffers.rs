@@ -1,7 +1,7 @@
 //! The bytes of the transfer buffers of a stage, which hold tensors from or for other stages, in
 //! each phase (docs/model.md, "Pipelines").
 
-use super::flows::{Flows, QUANTITIES, Quantity};
+use super::flows::{BackwardPass, Flows, QUANTITIES, Quantity};
 use super::{Recompute, Schedule};
 use crate::memory::lanes::{self, ByLane};
 
@@ -65,37 +65,7 @@ impl<const N: usize> Kept<N> {
     }
 }
 
-/// How a stage or place runs backward. Values are ordered: a range of places has the greatest one
-/// of its places.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum BackwardPass {
-    /// There is no backward pass, since all layers are frozen.
-    #[default]
-    None,
-    /// There is no backward pass, and the forward operations run in functions that other places
-    /// call too. The profile may list their steps where another place calls them.
-    NoneInFunctions,
-    /// The backward operations run at steps of their own.
-    Own,
-    /// The backward operations run in functions that other places call too. The profile may list
-    /// their steps where another place calls them, and where other buffers are live.
-    InFunctions,
-}
-
 impl Flows {
-    /// Returns how the place with this number (In, a layer or Out) runs backward.
-    pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
-        match (
-            self.goes_back(place),
-            self.windows.at(place).is_in_functions,
-        ) {
-            (false, false) => BackwardPass::None,
-            (false, true) => BackwardPass::NoneInFunctions,
-            (true, false) => BackwardPass::Own,
-            (true, true) => BackwardPass::InFunctions,
-        }
-    }
-
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
     /// `moves`. Tensors that are live at the steps of the stage anyway are not counted again. The
     /// steps of the forward pass also stand for its second run if it is recomputed.
@@ -105,30 +75,21 @@ impl Flows {
         let gradient_out = moves.of(Quantity::GradientOut);
         let Kept { backward, bytes } = moves.kept;
         let [kept] = *bytes;
-        match backward {
-            _ if !self.has_phases() => return [0; PHASES],
-            // Tensors that leave frozen layers are live at the last step of these layers anyway.
-            BackwardPass::None => return [0; PHASES],
-            // Where another layer's call has the steps, tensors wait for the own call or follow it.
-            // Other pipelines are not too low without it (docs/model.md).
-            BackwardPass::NoneInFunctions => {
-                let (schedule, recompute) = (self.pipeline.schedule, self.pipeline.recompute);
-                return match (schedule, recompute) {
-                    (Schedule::TfInterleaved, Recompute::Stage) => {
-                        let waiting = enters.max(leaves);
-                        [waiting, waiting, 0, 0]
-                    }
-                    _ => [0; PHASES],
-                };
-            }
-            BackwardPass::Own | BackwardPass::InFunctions => {}
-        }
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
-                (Schedule::None, _) => (0, 0, 0),
+                _ if !self.has_phases() => (0, 0, 0),
+                // Where another layer's call has the steps, tensors wait for the own call or follow
+                // it. Other pipelines are not too low without it (docs/model.md).
+                (Schedule::TfInterleaved, Recompute::Stage)
+                    if backward.is_in_functions && !backward.goes_back =>
+                {
+                    (enters.max(leaves), 0, 0)
+                }
+                // Tensors that leave frozen layers are live at the last step of these layers anyway.
+                _ if !backward.goes_back => (0, 0, 0),
                 // Only a whole stage is recomputed after its gradients have arrived.
                 (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
-                (Schedule::Sequential, _) => (0, 0, 0),
+                (Schedule::None | Schedule::Sequential, _) => (0, 0, 0),
                 (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
                 // Gradients of a layer are live at the steps at which the layer is recomputed.
@@ -151,16 +112,16 @@ impl Flows {
                 (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
             };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
-        match backward {
-            BackwardPass::InFunctions => self.in_any_phase(moves, phases),
-            _ => phases,
+        match backward.goes_back && backward.is_in_functions {
+            true => self.in_any_phase(moves, phases),
+            false => phases,
         }
     }
 
     /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums `moves`
     /// forwards without using them. In schedules in which a stage runs one pass at a time, these
     /// tensors leave it at the end of that pass.
-    pub(super) fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
+    fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward);
         let backward = moves.of(Quantity::PassesBackward);
         let one_at_a_time = [Schedule::TfInterleaved, Schedule::Sequential];
@@ -168,9 +129,10 @@ impl Flows {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
-        match (moves.kept.backward, self.pipeline.recompute) {
-            (BackwardPass::InFunctions, _) => in_passes(most),
-            (_, Recompute::None) => [forward, forward, backward, 0],
+        let pass = moves.kept.backward;
+        match self.pipeline.recompute {
+            _ if pass.goes_back && pass.is_in_functions => in_passes(most),
+            Recompute::None => [forward, forward, backward, 0],
             // The steps of the forward pass also stand for its second run.
             _ => [most, most, backward, 0],
         }
@@ -195,19 +157,22 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers on the IPU of a stage
-    /// with the sums `moves`. `out` has the sums of Out if it is a later pipeline stage on the same
-    /// IPU, which runs between the passes of this one; otherwise it is `None`.
-    pub(super) fn transfer_buffers_with_out(
+    /// Returns by phase (see [`PHASES`]), on the tile that has the lane `lane`, the bytes of the
+    /// transfer buffers on the IPU of a stage with the sums `stage`, and those of the tensors that
+    /// it forwards. `out` has the sums of Out if it is a later pipeline stage on the same IPU, which
+    /// runs between the passes of this one; otherwise it is `None`.
+    pub(super) fn in_phases<const N: usize>(
         &self,
-        moves: &Transfers<1>,
-        out: Option<Transfers<1>>,
-    ) -> [u64; PHASES] {
-        let Some(out) = out else {
-            return self.transfer_buffers(moves);
-        };
-        let [of_out, ..] = self.in_any_phase(&out, [0; PHASES]);
-        let of_own = self.in_any_phase(moves, self.transfer_buffers(moves));
-        std::array::from_fn(|phase| of_own[phase] + in_passes(of_out)[phase])
+        stage: &Transfers<N>,
+        out: Option<&Transfers<N>>,
+        lane: usize,
+    ) -> [[u64; PHASES]; 2] {
+        let moves = &stage.on(lane);
+        let mut buffers = self.transfer_buffers(moves);
+        if let Some(out) = out {
+            let of_out = self.in_any_phase(&out.on(lane), [0; PHASES]);
+            buffers = lanes::plus(&self.in_any_phase(moves, buffers), &of_out);
+        }
+        [buffers, self.forwarded(moves)]
     }
 }

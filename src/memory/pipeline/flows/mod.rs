@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use users::KnownFlows;
-pub(super) use users::PassWindows;
+pub(super) use users::{BackwardPass, PassWindows};
 
 /// All *flows* of a model in a pipeline, numbered from 0: groups of tensors that the same places
 /// (In, layers, Out) use in the same passes. Pipelines of one model share most of the data.
@@ -82,10 +82,8 @@ impl Flows {
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
-        let summed = match of_uses
-            .iter()
-            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)))
-        {
+        let is_accumulated = |of_use: &_| matches!(of_use, UseInPipeline::Accumulated(_));
+        let summed = match of_uses.iter().any(is_accumulated) {
             true => SummedGradients::new(model, end),
             false => SummedGradients::default(),
         };
@@ -216,36 +214,32 @@ impl Flows {
     /// pipeline stage of its own on the first IPU.
     pub fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
-        match self.out_is_first {
-            true if !is_whole => after + 1,
-            _ => after,
-        }
+        after + usize::from(self.out_is_first && !is_whole)
     }
 
     /// Returns the number of additional copies of each stashed tensor that a stage keeps with
     /// `depth` forward pipeline stages after it; 0 without training.
     pub fn copies(&self, depth: usize) -> u64 {
-        match self.is_training {
-            true => self.pipeline.schedule.copies(depth),
-            false => 0,
-        }
+        u64::from(self.is_training) * self.pipeline.schedule.copies(depth)
     }
 
     /// Does the place with this number (In, a layer or Out) have backward operations?
     pub fn goes_back(&self, place: u32) -> bool {
-        self.windows.at(place).goes_back
+        self.backward_of(place).goes_back
+    }
+
+    /// Returns how the place with this number (In, a layer or Out) runs backward.
+    pub fn backward_of(&self, place: u32) -> BackwardPass {
+        self.windows.at(place).backward_pass
     }
 
     /// In a pipeline that recomputes each layer: does the forward pass of `place` run again in the
     /// stage that runs `places`? In and the first layer run again together if the stage has both.
     pub fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
-        let with = match place {
-            0 => Some(1),
-            1 => Some(0),
-            _ => None,
-        };
-        let with = with.filter(|with| places.contains(with));
-        self.goes_back(place) || with.is_some_and(|with| self.goes_back(with))
+        let with = [1, 0]
+            .get(place as usize)
+            .filter(|with| places.contains(with));
+        self.goes_back(place) || with.is_some_and(|&with| self.goes_back(with))
     }
 
     /// Can transfer buffers have bytes, which then differ from phase to phase?
@@ -263,13 +257,12 @@ fn of_uses(
 ) -> Arc<[UseInPipeline]> {
     let parameters = parameters_by_set(model, &placement.by_pass);
     let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-        let Some(life) = Life::of_class(model, class) else {
+        // A weight or constant may not be live at all steps.
+        let kinds = [TensorKind::Variable, TensorKind::Constant];
+        let is_parameter = kinds.contains(&model.label_of(set).kind);
+        let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
             return parameters[set as usize];
         };
-        // A weight or constant may not be live at all steps.
-        if [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind) {
-            return parameters[set as usize];
-        }
         let (forward, backward) = placement.by_pass.places(set);
         let first = match (forward.len(), backward.len()) {
             (0, 0) => return UseInPipeline::Other,
@@ -302,9 +295,8 @@ fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> 
         let (forward, _) = by_pass.places(set);
         let may_be_weight = if has_kinds {
             // Names of optimizer state have these marks before the name of the weight.
-            let is_state = ["Accum___", "Accl"]
-                .iter()
-                .any(|mark| label.tensor.starts_with(mark));
+            let marks = ["Accum___", "Accl"];
+            let is_state = marks.iter().any(|mark| label.tensor.starts_with(mark));
             label.kind == TensorKind::Variable && !is_state
         } else {
             label.kind != TensorKind::Constant
@@ -356,8 +348,7 @@ fn own_steps(
             let &UseInPipeline::Flow(flow) = of_use else {
                 return None;
             };
-            let own = own.of(variable, &list[flow as usize]);
-            (!own.is_empty()).then_some((number as u32, own))
+            Some((number as u32, own.of(variable, &list[flow as usize])?))
         })
         .collect()
 }
@@ -369,10 +360,8 @@ fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
         return false;
     };
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
-    model
-        .use_sets
-        .groups(set)
-        .any(|group| copies(group).binary_search(begin).is_ok())
+    let mut groups = model.use_sets.groups(set);
+    groups.any(|group| copies(group).binary_search(begin).is_ok())
 }
 
 #[cfg(test)]

@@ -42,15 +42,15 @@ impl<'a> OwnSteps<'a> {
     }
 
     /// Returns for each position that counts the variables of a use (`variable`) the steps at which
-    /// it needs them. The result is empty if all positions need them whenever they are live. `flow`
-    /// is the flow that the variables belong to.
-    pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<StepsOfPosition> {
+    /// it needs them; `None` if all positions need them whenever they are live. `flow` is the flow
+    /// that the variables belong to.
+    pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);
         let ranges = self.model.classes.ranges(variable.class);
         let spans_passes = flow.life == Life::AcrossPasses;
         if positions.len() < 2 || (ranges.len() < 2 && !spans_passes) {
-            return Vec::new();
+            return None;
         }
         let ends = self.ends(variable.set, ranges, positions);
         let own: Vec<StepsOfPosition> = positions
@@ -59,17 +59,15 @@ impl<'a> OwnSteps<'a> {
             .map(|(at, &position)| {
                 let is_used = ends.iter().any(|ends| ends[at].is_some());
                 let steps = ranges.iter().zip(&ends).filter_map(|(&range, ends)| {
-                    let is_elsewhere = is_used && ends[at].is_none();
-                    let is_elsewhere = is_elsewhere && ends.iter().any(Option::is_some);
+                    let is_elsewhere =
+                        is_used && ends[at].is_none() && ends.iter().any(Option::is_some);
                     (!is_elsewhere).then(|| (range.0, self.end(range, (at, position), ends, flow)))
                 });
                 (position, steps.collect())
             })
             .collect();
-        match own.iter().all(|(_, steps)| steps[..] == *ranges) {
-            true => Vec::new(),
-            false => own,
-        }
+        let is_whole = own.iter().all(|(_, steps)| steps[..] == *ranges);
+        (!is_whole).then_some(own)
     }
 
     /// Returns, for each of `ranges` (half-open, ascending) and then for each of `positions`, the
@@ -78,12 +76,8 @@ impl<'a> OwnSteps<'a> {
     /// operation. An operation without places of its own counts at all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
-        let operations = self
-            .model
-            .use_sets
-            .groups(set)
-            .flat_map(|group| &self.of_groups[group as usize]);
-        for &((first, end), own) in operations {
+        let groups = self.model.use_sets.groups(set);
+        for &((first, end), own) in groups.flat_map(|group| &self.of_groups[group as usize]) {
             let met = ranges.partition_point(|&(_, to)| to <= first);
             let met = ranges.iter().zip(&mut ends).skip(met);
             for (&(_, to), ends) in met.take_while(|((from, _), _)| *from < end) {
@@ -128,10 +122,8 @@ impl<'a> OwnSteps<'a> {
         if flow.life != Life::AcrossPasses || last == Some(&end) {
             return to;
         }
-        match end <= backward_start && flow.forward.last() != Some(&position) {
-            true => backward_start,
-            false => end,
-        }
+        let goes_on = end <= backward_start && flow.forward.last() != Some(&position);
+        if goes_on { backward_start } else { end }
     }
 }
 
@@ -165,9 +157,9 @@ impl SummedGradients {
     /// stage, since an accumulator takes them; `None` if they are no such gradients. `ranges` are
     /// the half-open steps at which they are live in the profile.
     pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
-        let is_gradient = flow.life == Life::Backward;
-        let is_gradient = is_gradient && self.is_used_after.get(set as usize) == Some(&true);
+        let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
-        (is_gradient && begin < self.end && self.end < last).then_some(self.end)
+        let is_summed = flow.life == Life::Backward && is_used_after;
+        (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 }

@@ -37,13 +37,10 @@ struct Rerun {
 /// that of the first layer. Out is not recomputed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// For each place: the steps between its forward and its backward pass at which tensors are not
-    /// live that only its segment uses; `None` if the place is not recomputed, so that all its
-    /// tensors are kept.
-    gaps: Vec<Option<Steps>>,
-    /// For each place: the first step of the backward pass before which it is recomputed; `None` if
-    /// the place is not recomputed.
-    first_steps: Vec<Option<u32>>,
+    /// For each place: the first step of the backward pass before which it is recomputed, and the
+    /// steps between its forward and its backward pass at which tensors are not live that only its
+    /// segment uses. `None` if the place is not recomputed, so that all its tensors are kept.
+    of_places: Vec<Option<(u32, Steps)>>,
     reruns: Vec<Rerun>,
 }
 
@@ -68,42 +65,31 @@ impl Segments {
         };
         let own = (0..layers).filter_map(|place| runs(place, place));
         let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
-        let reruns: Vec<Rerun> = own.chain(of_in).collect();
-        let mut first_steps = vec![None; layers as usize];
-        for rerun in &reruns {
-            let known: &mut Option<u32> = &mut first_steps[rerun.place as usize];
-            *known = Some(known.map_or(rerun.backward_start, |known| {
-                known.min(rerun.backward_start)
-            }));
-        }
+        let of_place = |place: u32| {
+            let (_, (first_step, _)) = known(place)?;
+            let with = (place == 0 && layers > 1).then_some(1);
+            let places = || [Some(place), with].into_iter().flatten();
+            let found = || places().filter_map(known);
+            let last = found().map(|((_, last), _)| last + 1).max()?;
+            let first = found().map(|(_, (first, _))| first).min()?;
+            let next = with.unwrap_or(place) + 1;
+            let backward = windows.at(next).backward;
+            let ends = backward.map_or(first, |(_, last)| last + 1);
+            let gap = (starts(next).max(last), first.min(ends));
+            let bodies = places().flat_map(|place| &windows.at(place).bodies);
+            Some((first_step, without(&[gap], &merged(bodies.copied()))))
+        };
         Self {
-            gaps: (0..layers)
-                .map(|place| {
-                    let ends = (place == 0 && layers > 1).then_some(1);
-                    let places = || [Some(place), ends].into_iter().flatten();
-                    let found: Vec<_> = places().filter_map(known).collect();
-                    known(place)?;
-                    let last = found.iter().map(|((_, last), _)| last + 1).max()?;
-                    let first = found.iter().map(|(_, (first, _))| *first).min()?;
-                    let next = ends.unwrap_or(place) + 1;
-                    let ends = windows
-                        .at(next)
-                        .backward
-                        .map_or(first, |(_, last)| last + 1);
-                    let gap = (starts(next).max(last), first.min(ends));
-                    let bodies = places().flat_map(|place| &windows.at(place).bodies);
-                    Some(without(&[gap], &merged(bodies.copied())))
-                })
-                .collect(),
-            first_steps,
-            reruns,
+            of_places: (0..layers).map(of_place).collect(),
+            reruns: own.chain(of_in).collect(),
         }
     }
 
     /// Returns the steps (half-open) between the forward and the backward pass of `place` at which
     /// tensors are not live that only its segment uses. `None` if the place is not recomputed.
     fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
-        self.gaps.get(place as usize)?.as_deref()
+        let (_, gap) = self.of_places.get(place as usize)?.as_ref()?;
+        Some(gap)
     }
 
     /// Returns steps of recomputed forward passes at which variables must stay live, although they
@@ -113,21 +99,17 @@ impl Segments {
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
-            let last = ranges
-                .partition_point(|&(from, _)| from < rerun.backward_start)
-                .checked_sub(1)
-                .map(|last| ranges[last]);
-            if last.is_some_and(|(_, to)| rerun.backward_start < to) {
-                found
-                    .entry(rerun.runs)
-                    .or_default()
-                    .extend(without(&[rerun.steps], ranges));
+            let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
+            if let Some((_, to)) = ranges[..begun].last()
+                && rerun.backward_start < *to
+            {
+                let held = found.entry(rerun.runs).or_default();
+                held.extend(without(&[rerun.steps], ranges));
             }
         }
-        let found = found
-            .into_iter()
-            .map(|(place, steps)| (place, merged(steps)));
-        by_positions(&found.collect::<Vec<_>>())
+        let found = found.into_iter();
+        let found: Vec<_> = found.map(|(place, steps)| (place, merged(steps))).collect();
+        by_positions(&found)
             .into_iter()
             .map(|(places, steps)| match places[..] {
                 [place] => (Some(place), steps),
@@ -143,21 +125,13 @@ impl Segments {
         let maker = flow.maker();
         match flow.life {
             Life::Forward => {
-                let runs = |place: u32| self.first_step(place).is_some();
-                let others: Vec<u32> = flow
-                    .forward
-                    .iter()
-                    .filter(|&&place| Some(place) != maker && runs(place))
-                    .copied()
-                    .collect();
-                let until = others
-                    .iter()
-                    .filter_map(|&place| self.first_step(place))
-                    .min();
-                let kept = ranges
-                    .first()
-                    .zip(until)
-                    .map(|(&(from, _), until)| (from, until.max(from)));
+                let others = flow.forward.iter().copied();
+                let (others, until): (Vec<_>, Vec<_>) = others
+                    .filter(|&place| Some(place) != maker)
+                    .filter_map(|place| Some((place, self.first_step(place)?)))
+                    .unzip();
+                let kept = ranges.first().zip(until.iter().min());
+                let kept = kept.map(|(&(from, _), &until)| (from, until.max(from)));
                 Lives {
                     everywhere: vec![(None, ranges.into())],
                     beside: vec![(None, without(kept.as_slice(), ranges))],
@@ -172,13 +146,12 @@ impl Segments {
                 // In belongs to the segment of the first layer.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
-                let all = of_others
-                    .iter()
-                    .flat_map(|(_, steps)| steps.iter().copied());
-                let all = merged(all);
-                let of_own = self.held(ranges, is_own).into_iter();
-                let (mut everywhere, mut beside) = (Vec::new(), Vec::new());
-                beside.extend(of_own.map(|(place, steps)| (place, without(&steps, &all))));
+                let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
+                let mut beside = self.held(ranges, is_own);
+                for (_, steps) in &mut beside {
+                    *steps = without(steps, &all);
+                }
+                let mut everywhere = Vec::new();
                 for (place, steps) in of_others.into_iter().chain([(None, ranges.into())]) {
                     let kept = without(&steps, gap);
                     beside.push((place, without(&steps, &kept)));
@@ -213,17 +186,16 @@ impl Segments {
     pub fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_input);
-        let kept = steps
-            .first()
-            .zip(until)
-            .map(|(&(from, _), until)| (from, until));
+        let kept = steps.first().zip(until);
+        let kept = kept.map(|(&(from, _), until)| (from, until));
         merged(steps.iter().copied().chain(kept))
     }
 
     /// Returns the first step of the backward pass before which `place` is recomputed; `None` if it
     /// is not recomputed.
     fn first_step(&self, place: u32) -> Option<u32> {
-        *self.first_steps.get(place as usize)?
+        let (first_step, _) = self.of_places.get(place as usize)?.as_ref()?;
+        Some(*first_step)
     }
 }
 

@@ -21,12 +21,6 @@ impl Schedule {
     }
 }
 
-/// Do the places `place` and `other` (numbers of In, layers or Out) belong to one layer, if In
-/// counts as part of the first layer?
-fn are_of_one_layer(place: u32, other: u32) -> bool {
-    place.max(1) == other.max(1)
-}
-
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
@@ -115,20 +109,6 @@ pub(crate) enum Quantity {
 /// The number of variants of [`Quantity`].
 pub(crate) const QUANTITIES: usize = 8;
 
-impl Quantity {
-    /// All quantities, each at the index `quantity as usize` of the list.
-    const ALL: [Quantity; QUANTITIES] = [
-        Quantity::Stash,
-        Quantity::ForOut,
-        Quantity::PassesForward,
-        Quantity::PassesBackward,
-        Quantity::Enters,
-        Quantity::Leaves,
-        Quantity::GradientIn,
-        Quantity::GradientOut,
-    ];
-}
-
 impl Flow {
     /// Returns the number of the place that makes the tensors, the first that uses them in the
     /// forward pass. `None` if the host sends them, or no place uses them in the forward pass.
@@ -163,7 +143,6 @@ impl Flow {
         let (forward, backward) = (&*self.forward, &*self.backward);
         let is_gradient = self.life == Life::Backward;
         let has_forward = met(forward) && !is_gradient;
-        let gradient_maker = backward.last().filter(|_| is_gradient);
         let kept = self.life == Life::AcrossPasses && met(backward);
         let enters = has_forward && (self.is_streamed || comes_before(forward));
         let stashed = match flows.pipeline.recompute {
@@ -171,29 +150,25 @@ impl Flow {
             Recompute::Stage => enters && places.clone().any(|place| flows.goes_back(place)),
             Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
         };
-        let is_copied = flows.is_training && stashed;
-        let counts = |quantity| match quantity {
-            Quantity::Stash => stashed,
-            Quantity::ForOut => {
-                has_forward
-                    && !is_copied
-                    && flows.pipeline.schedule == Schedule::Popart
-                    && flows.is_beside_out(places)
-                    && forward.last() == Some(&flows.out().start)
-            }
-            Quantity::PassesForward => !is_gradient && passes(forward),
-            Quantity::PassesBackward => is_gradient && passes(backward),
-            Quantity::Enters => enters,
-            Quantity::Leaves => has_forward && comes_after(forward),
-            Quantity::GradientIn => is_gradient && met(backward) && comes_after(backward),
-            Quantity::GradientOut => {
-                let is_made = gradient_maker.is_some_and(|maker| places.contains(maker));
-                is_made && comes_before(backward)
-            }
-        };
+        let for_out = has_forward
+            && !(flows.is_training && stashed)
+            && flows.pipeline.schedule == Schedule::Popart
+            && flows.is_beside_out(places)
+            && forward.last() == Some(&flows.out().start);
+        let has_last = backward.last().is_some_and(|last| places.contains(last));
         StageRole {
             kept,
-            counts: Quantity::ALL.map(counts),
+            // In the order of [`Quantity`].
+            counts: [
+                stashed,
+                for_out,
+                !is_gradient && passes(forward),
+                is_gradient && passes(backward),
+                enters,
+                has_forward && comes_after(forward),
+                is_gradient && met(backward) && comes_after(backward),
+                is_gradient && has_last && comes_before(backward),
+            ],
         }
     }
 
@@ -215,10 +190,10 @@ impl Flow {
         let layers = users.iter().copied().filter(|&user| user > 0);
         let is_made_once =
             |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
-        // The output of a layer is a checkpoint.
+        // The output of a layer is a checkpoint. In counts as part of the first layer.
         let is_end = |maker: u32| {
             let mut users = users.iter();
-            places.contains(&maker) && users.any(|&user| !are_of_one_layer(maker, user))
+            places.contains(&maker) && users.any(|&user| user.max(1) != maker.max(1))
         };
         let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))

@@ -97,23 +97,33 @@ pub(crate) struct PlaceSteps {
     /// The first and the last step (inclusive) of backward operations that run in this place only;
     /// `None` if there are none.
     pub backward: Option<(u32, u32)>,
-    /// Whether the place has a backward operation. The layers at the start of a model have none if
-    /// they are frozen.
-    pub goes_back: bool,
-    /// Whether the place has an operation whose steps the profile lists for several calls of a
-    /// function, so that they do not tell in which call it runs.
-    pub is_in_functions: bool,
+    pub backward_pass: BackwardPass,
     /// The half-open steps of the backward operations that the profile lists for several calls of a
     /// function.
     pub bodies: Steps,
+}
+
+/// How a stage or place runs backward. Values are ordered: a range of places has the greatest one
+/// of its places.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BackwardPass {
+    /// Whether there is a backward operation. The layers at the start of a model have none if they
+    /// are frozen.
+    pub goes_back: bool,
+    /// Whether there is an operation whose steps the profile lists for several calls of a function,
+    /// so that they do not tell in which call it runs. Where another place calls the function,
+    /// other buffers are live.
+    pub is_in_functions: bool,
 }
 
 /// The entry for a number that no place has. It counts as having a backward pass.
 static UNKNOWN: PlaceSteps = PlaceSteps {
     forward: None,
     backward: None,
-    goes_back: true,
-    is_in_functions: false,
+    backward_pass: BackwardPass {
+        goes_back: true,
+        is_in_functions: false,
+    },
     bodies: Vec::new(),
 };
 
@@ -121,9 +131,8 @@ impl PassWindows {
     pub fn new(model: &Model, placement: &Placement) -> Self {
         let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
         for operation in &model.operations {
-            *calls
-                .entry((operation.group, operation.window))
-                .or_default() += 1;
+            let call = (operation.group, operation.window);
+            *calls.entry(call).or_default() += 1;
         }
         // Out may be a place after all positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
@@ -137,8 +146,9 @@ impl PassWindows {
             let is_shared = calls[&(operation.group, operation.window)] > 1;
             for &place in places {
                 let steps = &mut found[place as usize];
-                steps.goes_back |= matches!(operation.pass, Pass::Backward | Pass::Both);
-                steps.is_in_functions |= is_shared;
+                let pass = &mut steps.backward_pass;
+                pass.goes_back |= matches!(operation.pass, Pass::Backward | Pass::Both);
+                pass.is_in_functions |= is_shared;
                 if let (Pass::Backward, Some((first, last)), true) =
                     (operation.pass, operation.window, is_shared)
                 {
@@ -177,23 +187,24 @@ impl PassWindows {
         (forward, backward): (&[u32], &[u32]),
         class: u32,
     ) -> (Vec<u32>, Vec<u32>) {
-        let is_met = |window: Option<(u32, u32)>, (from, to): (u32, u32)| {
-            window.is_none_or(|(first, last)| first < to && from <= last)
+        type Window = fn(&PlaceSteps) -> Option<(u32, u32)>;
+        let both = |&(from, to): &(u32, u32)| {
+            let met = |users: &[u32], window: Window| -> Vec<u32> {
+                let is_met = |&user: &u32| {
+                    window(self.at(user)).is_none_or(|(first, last)| first < to && from <= last)
+                };
+                users.iter().copied().filter(is_met).collect()
+            };
+            (
+                met(forward, |steps| steps.forward),
+                met(backward, |steps| steps.backward),
+            )
         };
-        let both = |&range: &(u32, u32)| {
-            let forward = forward.iter().copied();
-            let backward = backward.iter().copied();
-            let forward = forward.filter(|&user| is_met(self.at(user).forward, range));
-            let backward = backward.filter(|&user| is_met(self.at(user).backward, range));
-            (forward.collect::<Vec<_>>(), backward.collect::<Vec<_>>())
-        };
-        let spans_passes = |&(from, to): &(u32, u32)| {
-            model
-                .backward_start
-                .is_some_and(|backward_start| from < backward_start && backward_start < to)
-        };
+        let start = model.backward_start;
+        let spans_passes =
+            |&&(from, to): &&_| start.is_some_and(|start| from < start && start < to);
         let ranges = model.classes.ranges(class);
-        match ranges.iter().find(|range| spans_passes(range)) {
+        match ranges.iter().find(spans_passes) {
             Some(range) => both(range),
             None => ranges
                 .iter()
@@ -214,7 +225,10 @@ mod made {
         /// whether the place has a backward pass.
         pub(crate) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
-                goes_back,
+                backward_pass: BackwardPass {
+                    goes_back,
+                    is_in_functions: false,
+                },
                 ..PlaceSteps::default()
             };
             Self(go_back.into_iter().map(steps).collect())
