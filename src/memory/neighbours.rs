@@ -9,17 +9,18 @@ use super::lanes::{self, LANES};
 use crate::model::TileUse;
 use std::ops::Range;
 
-/// Returns the number of neighbouring tiles that a thread examines side by side, from 1 to
-/// [`LANES`], for a model with `tiles` tiles. It is small enough that every thread has several
-/// groups of tiles to examine.
-pub(super) fn at_once(tiles: u32) -> u32 {
-    let threads = rayon::current_num_threads() as u32;
-    let enough = if cfg!(test) {
-        tiles
+/// Returns the tiles below `tiles` in groups of neighbours that a thread examines side by side, from
+/// 1 to [`LANES`] (the last may have fewer). Groups are small enough that every thread has several
+/// to examine.
+pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
+    let parts = if cfg!(test) {
+        1
     } else {
-        tiles / (4 * threads)
+        4 * rayon::current_num_threads() as u32
     };
-    enough.clamp(1, LANES as u32)
+    let at_once = (tiles / parts).clamp(1, LANES as u32);
+    let firsts = (0..tiles).step_by(at_once as usize);
+    firsts.map(move |first| first..tiles.min(first + at_once))
 }
 
 /// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a

@@ -98,11 +98,9 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin("computing ranges of layers", count as u64);
-        let pipelines = pipelines
-            .iter()
-            .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
-            .collect();
-        Self::costs_on(order, pipelines, &task)
+        let pipelines = pipelines.iter();
+        let ranges = pipelines.map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true));
+        Self::costs_on(order, ranges.collect(), &task)
     }
 
     /// Computes the bytes on the fullest tile of every range that begins at one of the positions
@@ -117,8 +115,7 @@ impl MemoryModel<'_> {
         stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let tiles = self.model.variables.tiles();
-        let task = progress.begin("computing other splits", tiles.into());
+        let task = progress.begin("computing other splits", self.tiles().into());
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
         let costs = Self::costs_on(self.in_groups(), vec![ranges], &task)?;
@@ -137,14 +134,10 @@ impl MemoryModel<'_> {
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         // Tensors with the same users are gathered for all pipelines at once.
-        let has_flows = |own: &&PipelineRanges<'_>| own.model.flows.is_some();
-        let model = pipelines
-            .iter()
-            .find(has_flows)
-            .unwrap_or(&pipelines[0])
-            .model;
+        let mut models = pipelines.iter().map(|own| own.model);
+        let with_flows = models.find(|model| model.flows.is_some());
         let pass = RangePass {
-            model,
+            model: with_flows.unwrap_or(pipelines[0].model),
             order,
             next: AtomicUsize::new(0),
             are_apart: AtomicBool::new(false),
@@ -157,32 +150,18 @@ impl MemoryModel<'_> {
         if pass.failed.load(Ordering::Relaxed) {
             return Err(TooManyPlaces);
         }
-        Ok(pass
-            .pipelines
-            .into_iter()
-            .map(PipelineRanges::into_costs)
-            .collect())
+        let pipelines = pass.pipelines.into_iter();
+        Ok(pipelines.map(PipelineRanges::into_costs).collect())
     }
 
-    /// Returns all tiles in groups of neighbours, the group that has the tile with the most
-    /// recorded bytes first.
+    /// Returns all tiles in groups of neighbours. The group that has the tile with the most
+    /// recorded bytes comes first. The order does not change results, so recorded bytes need not be
+    /// right.
     fn in_groups(&self) -> Vec<Range<u32>> {
-        self.heaviest_first(neighbours::at_once(self.model.variables.tiles()))
-    }
-
-    /// Returns all tiles in groups of `at_once` neighbours (the last may have fewer). The group
-    /// that has the tile with the most recorded bytes comes first. The order does not change
-    /// results, so recorded bytes need not be right.
-    fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
-        let tiles = self.model.variables.tiles();
-        let mut order: Vec<_> = (0..tiles)
-            .step_by(at_once as usize)
-            .map(|at| at..tiles.min(at + at_once))
-            .collect();
+        let mut order: Vec<_> = neighbours::groups(self.tiles()).collect();
         let recorded = |tile: u32| self.model.recorded.tiles.get(tile as usize);
         let total = |tile: u32| recorded(tile).map_or(0, |bytes| bytes.total);
-        let heaviest = |tiles: &Range<u32>| tiles.clone().map(total).max();
-        order.sort_by_cached_key(|tiles| Reverse(heaviest(tiles)));
+        order.sort_by_cached_key(|tiles| Reverse(tiles.clone().map(total).max()));
         order
     }
 }
@@ -288,10 +267,8 @@ impl RangePass<'_> {
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
             // Too much for the group may not be too much for each tile.
-            if matches!(
-                self.tiles(tiles.clone(), &mut scratches.side_by_side),
-                Ok(true)
-            ) {
+            let is_done = self.tiles(tiles.clone(), &mut scratches.side_by_side);
+            if is_done == Ok(true) {
                 return Ok(());
             }
             self.are_apart.store(true, Ordering::Relaxed);
@@ -327,13 +304,9 @@ impl RangePass<'_> {
         } = scratch;
         code::load(self.model, &tiles, &mut entered.code)?;
         for alike in &self.alike {
-            let mut paired: Vec<_> = self
-                .pipelines
-                .iter()
-                .zip(&mut *pipelines)
-                .zip(alike)
-                .filter(|(_, is_alike)| **is_alike)
-                .map(|(pair, _)| pair)
+            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
+            let mut paired: Vec<_> = paired
+                .filter_map(|(pair, is_alike)| is_alike.then_some(pair))
                 .collect();
             let model = paired[0].0.model;
             variables.load(model, uses, &mut entered.always)?;
@@ -375,9 +348,7 @@ impl RangePass<'_> {
         }
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
-        self.pipelines
-            .iter()
-            .zip(pipelines)
-            .try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
+        let mut pipelines = self.pipelines.iter().zip(pipelines);
+        pipelines.try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
     }
 }

@@ -76,38 +76,23 @@ pub(super) struct StageScratch<B, const N: usize> {
 impl MemoryModel<'_> {
     /// Computes for each tile, and then for each stage of `plan`, the highest bytes in each phase.
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
-        let tiles = self.model.target.num_tiles;
-        let at_once = neighbours::at_once(tiles);
-        (0..tiles.div_ceil(at_once))
+        let groups: Vec<_> = neighbours::groups(self.model.target.num_tiles).collect();
+        groups
             .into_par_iter()
-            .map_init(StageScratches::default, |scratches, number| {
-                let first = number * at_once;
-                self.peaks_on(first..tiles.min(first + at_once), plan, scratches)
+            .map_init(StageScratches::default, |(side_by_side, wide), tiles| {
+                let peaks = self.peaks_on(tiles.clone(), plan, side_by_side);
+                peaks.unwrap_or_else(|| {
+                    let tiles = tiles.filter_map(|tile| self.peaks_on(tile..tile + 1, plan, wide));
+                    tiles.flatten().collect()
+                })
             })
             .flatten_iter()
             .collect()
     }
 
-    /// Computes for each of `tiles`, and then for each stage of `plan`, the highest bytes in each
-    /// phase.
-    fn peaks_on(
-        &self,
-        tiles: Range<u32>,
-        plan: &StagesToCompute<'_>,
-        (side_by_side, wide): &mut StageScratches,
-    ) -> Vec<Vec<StagePeak>> {
-        self.peaks_in_lanes(tiles.clone(), plan, side_by_side)
-            .unwrap_or_else(|| {
-                tiles
-                    .filter_map(|tile| self.peaks_in_lanes(tile..tile + 1, plan, wide))
-                    .flatten()
-                    .collect()
-            })
-    }
-
-    /// Like [`MemoryModel::peaks_on`], for at most `N` tiles side by side. `None` if sums of type
-    /// `B` may overflow.
-    fn peaks_in_lanes<B: Bytes, const N: usize>(
+    /// Computes for each of `tiles`, at most `N` side by side, and then for each stage of `plan`, the
+    /// highest bytes in each phase. `None` if sums of type `B` may overflow.
+    fn peaks_on<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
         plan: &StagesToCompute<'_>,
@@ -141,26 +126,28 @@ impl MemoryModel<'_> {
         scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let additions = plan
-            .flows
-            .as_ref()
+        let additions = plan.flows.as_ref();
+        let additions = additions
             .map(|(flows, of_stages)| flows.additions(self, &of_stages[stage], &scratch.flows));
         let positions = &plan.stages[stage].positions;
-        let updating = plan
-            .update
-            .map(|phase| scratch.updates.in_stage(self, phase, positions));
+        let updating = |phase| scratch.updates.in_stage(self, phase, positions);
+        let updating = plan.update.map(updating);
         for (lane, peaks) in peaks.iter_mut().enumerate() {
             let peak = &mut peaks[stage];
             if plan.has_steps(stage) {
                 peak.phases = std::array::from_fn(|phase| scratch.in_phase(stage, phase, lane));
             }
-            peak.additions = additions.map_or_else(Default::default, |additions| additions[lane]);
-            peak.update = updating.map(|updating| Updating {
-                variables: scratch.always[stage][lane] + updating[lane].variables,
-                overhead: scratch.always_common[lane] + updating[lane].overhead,
-                ..updating[lane]
-            });
-            peak.additions.state += updating.map_or(0, |updating| updating[lane].shares);
+            if let Some(additions) = additions {
+                peak.additions = additions[lane];
+            }
+            if let Some(updating) = updating.map(|updating| updating[lane]) {
+                peak.additions.state += updating.shares;
+                peak.update = Some(Updating {
+                    variables: scratch.always[stage][lane] + updating.variables,
+                    overhead: scratch.always_common[lane] + updating.overhead,
+                    ..updating
+                });
+            }
         }
     }
 
