@@ -5,6 +5,7 @@ use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::RangeUpdates;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::TooManyPlaces;
+use std::array::from_fn;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -47,17 +48,6 @@ pub(super) struct PipelineScratch<const N: usize> {
     copies: Vec<[u64; N]>,
 }
 
-impl<const N: usize> PipelineScratch<N> {
-    /// Returns for each lane (tile) the highest entry of `phases`.
-    fn in_any_phase(&self) -> [u64; N] {
-        let mut highest = [0; N];
-        self.phases
-            .iter()
-            .for_each(|bytes| lanes::raise(&mut highest, bytes));
-        highest
-    }
-}
-
 impl<'a> PipelineRanges<'a> {
     /// Prepares the ranges from those starts for which `is_wanted` is true, in the pipeline of
     /// `model`, for splits of at most `stages` stages. `limit` is the limit in bytes on each tile.
@@ -67,16 +57,14 @@ impl<'a> PipelineRanges<'a> {
         is_wanted: &dyn Fn(usize) -> bool,
     ) -> Self {
         let layers = model.layers();
-        let end = |start| if is_wanted(start) { layers } else { start };
+        let end = |start| AtomicUsize::new(if is_wanted(start) { layers } else { start });
         let stages = stages.min(layers).min(model.most_stages()).max(1);
         let columns = model.flows.as_ref().map_or(0, |_| stages);
         let patterns = |flows| Patterns::new(flows, layers as u32);
         Self {
             model,
             limit,
-            ends: (0..layers)
-                .map(|start| AtomicUsize::new(end(start)))
-                .collect(),
+            ends: (0..layers).map(end).collect(),
             stages,
             update: None,
             patterns: model.flows.as_ref().map(patterns),
@@ -156,11 +144,18 @@ impl<'a> PipelineRanges<'a> {
             scratch.copies.extend(copies);
             lanes::add(&mut scratch.least, additions.least());
         }
+        let mut added = [0; N];
+        scratch
+            .phases
+            .iter()
+            .for_each(|bytes| lanes::raise(&mut added, bytes));
+        lanes::add(&mut added, &scratch.least);
         let peaks = self.peaks.of(start, last);
-        let added = plus(&scratch.least, &scratch.in_any_phase());
         let lowest = peaks.lowest_column(&added, &scratch.copies);
-        let first = peaks.beside(&scratch.least);
-        Some(std::array::from_fn(|lane| lowest[lane].min(first[lane])))
+        let (first, least) = (peaks.get(0), &scratch.least);
+        Some(from_fn(|lane| {
+            lowest[lane].min(first.saturating_sub(least[lane]))
+        }))
     }
 
     /// Returns for how many numbers of stages after it (0, 1, ...) a range that ends before the
@@ -182,7 +177,7 @@ impl<'a> PipelineRanges<'a> {
             return;
         }
         let least = plus(&scratch.least, bytes);
-        self.peaks.of(start, last).raise(&least);
+        raise(&self.peaks.of(start, last).0[0], &least);
         if lanes::highest(&least) > self.limit {
             self.ends[start].fetch_min(last, Ordering::Relaxed);
             scratch.is_on = false;
@@ -202,13 +197,11 @@ impl<'a> PipelineRanges<'a> {
         let Some(update) = self.update.filter(|_| scratch.is_on) else {
             return;
         };
-        let mut bytes = plus(fixed, updates[update].holes());
-        lanes::add(&mut bytes, updates[update].taken());
+        let mut bytes = plus(fixed, &updates[update].taken());
         self.model.overhead.add_fragmentation_on(tiles, &mut bytes);
         let least = plus(&bytes, &scratch.least);
-        self.peaks
-            .of(start, last)
-            .raise_columns(&least, &scratch.copies);
+        let peaks = self.peaks.of(start, last);
+        peaks.raise_columns(&least, &scratch.copies);
         self.raise_least((start, last), &bytes, scratch);
     }
 
@@ -221,14 +214,12 @@ impl<'a> PipelineRanges<'a> {
         phase: usize,
         scratch: &PipelineScratch<N>,
     ) -> [u64; N] {
-        match scratch.is_on {
-            true => {
-                let peaks = self.peaks.of(start, last);
-                let added = plus(&scratch.least, &scratch.phases[phase]);
-                peaks.lowest_column(&added, &scratch.copies)
-            }
-            false => [u64::MAX; N],
+        if !scratch.is_on {
+            return [u64::MAX; N];
         }
+        let added = plus(&scratch.least, &scratch.phases[phase]);
+        let peaks = self.peaks.of(start, last);
+        peaks.lowest_column(&added, &scratch.copies)
     }
 
     /// Raises the peaks of the range from `start` to `last` (inclusive) to `bytes`, by lane (tile),
@@ -242,31 +233,28 @@ impl<'a> PipelineRanges<'a> {
     ) {
         if scratch.is_on {
             let least = plus(&plus(&scratch.least, bytes), &scratch.phases[phase]);
-            self.peaks
-                .of(start, last)
-                .raise_columns(&least, &scratch.copies);
+            let peaks = self.peaks.of(start, last);
+            peaks.raise_columns(&least, &scratch.copies);
         }
     }
 
     /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
     pub fn into_costs(self) -> RangeCosts {
-        let least = (0..self.ends.len())
-            .map(|start| {
-                let end = self.ends[start].load(Ordering::Relaxed).max(start);
-                (start..end)
-                    .map(|last| self.peaks.of(start, last).get(0))
-                    .collect()
-            })
-            .collect();
-        match &self.patterns {
-            None => RangeCosts::new(least),
-            Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {
-                match after < self.depths(range.end) {
-                    true => self.peaks.of(range.start, range.end - 1).get(after + 1),
-                    false => u64::MAX,
-                }
-            }),
+        let least = self.ends.iter().enumerate().map(|(start, end)| {
+            let lasts = start..end.load(Ordering::Relaxed);
+            lasts
+                .map(|last| self.peaks.of(start, last).get(0))
+                .collect()
+        });
+        if self.patterns.is_none() {
+            return RangeCosts::new(least.collect());
         }
+        RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
+            match after < self.depths(range.end) {
+                true => self.peaks.of(range.start, range.end - 1).get(after + 1),
+                false => u64::MAX,
+            }
+        })
     }
 }
 
@@ -316,13 +304,6 @@ impl RangePeaks<'_> {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// Returns for each lane (tile) the bytes above which a tile raises the lower bound of the
-    /// range, if `least` (by lane) is added to them.
-    pub fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
-        let first = self.get(0);
-        least.map(|least| first.saturating_sub(least))
-    }
-
     /// Returns for each lane (tile) the bytes above which a tile raises any of the columns 1, 2,
     /// ..., if `least` (by lane) and the column's entry in `columns` (column 1 first) are added to
     /// them.
@@ -336,11 +317,6 @@ impl RangePeaks<'_> {
             }
         }
         lowest
-    }
-
-    /// Raises the lower bound of the range to the highest lane of `least`, if that is more.
-    pub fn raise<const N: usize>(self, least: &[u64; N]) {
-        raise(&self.0[0], least);
     }
 
     /// Raises each of the columns 1, 2, ... to the highest lane of the sum of `least` and the

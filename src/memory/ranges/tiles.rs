@@ -130,11 +130,8 @@ fn ranges_from<B: Bytes, const N: usize>(
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
         // Only a total above the peak so far changes it; a peak of 0 may not have been set.
-        if totals
-            .iter()
-            .zip(&known)
-            .any(|(&total, &known)| total > known || known == 0)
-        {
+        let mut both = totals.iter().zip(&known);
+        if both.any(|(&total, &known)| total > known || known == 0) {
             for (pipeline, scratch) in pipelines.iter_mut() {
                 pipeline.raise_least((start, last), &totals, scratch);
             }

@@ -136,15 +136,10 @@ impl<const N: usize> RangeUpdates<N> {
         always
     }
 
-    /// Returns for each lane (tile) the bytes of the current range's parameters that are not live
-    /// at some steps of the passes, but in the update.
-    pub fn holes(&self) -> &[u64; N] {
-        &self.lasting.sums[1]
-    }
-
-    /// Returns for each lane (tile) the highest bytes that any update takes in the current range
-    /// besides parameters that are on the chip anyway.
-    pub fn taken(&self) -> &[u64; N] {
-        &self.taken
+    /// Returns for each lane (tile) the bytes that the update takes in the current range besides
+    /// always-live parameters: the highest that any weight takes, and parameters that are not live at
+    /// some steps of the passes.
+    pub fn taken(&self) -> [u64; N] {
+        lanes::plus(&self.taken, &self.lasting.sums[1])
     }
 }
