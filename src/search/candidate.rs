@@ -75,7 +75,8 @@ impl Candidate {
             .step
             .zip(other.solution.score.step)
             .map_or(Ordering::Equal, |(mine, theirs)| {
-                mine.by_rate_of_replicas(self.replicas, &theirs, other.replicas)
+                mine.rate(self.replicas)
+                    .compare(theirs.rate(other.replicas))
             })
     }
 

@@ -81,14 +81,13 @@ impl Slots {
         let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, micro_batches);
         };
-        let kinds =
-            distinct_slots(passes.len() as u64, every, micro_batches).map(|(slot, count)| {
-                let active = active_passes(&passes, slot, (every, micro_batches));
-                SlotKind::new(count, stages, active)
-            });
-        Self {
-            kinds: kinds.collect(),
-        }
+        let slots = distinct_slots(passes.len() as u64, every, micro_batches).into_iter();
+        let kinds = slots.map(|(slot, count)| {
+            let active = active_passes(&passes, slot, (every, micro_batches));
+            SlotKind::new(count, stages, active)
+        });
+        let kinds = kinds.collect();
+        Self { kinds }
     }
 
     /// Returns the slots by which one more micro-batch lengthens a step through `stages` stages,
@@ -100,25 +99,23 @@ impl Slots {
         };
         // In this slot, all passes have begun and none has ended.
         let full = (passes.len() as u64).saturating_sub(1);
-        let is_none = passes.is_empty();
-        let turns = (full..full + every).filter(|_| !is_none).map(|slot| {
+        let turns = if passes.is_empty() { 0 } else { every };
+        let kinds = (full..full + turns).map(|slot| {
             let active = active_passes(&passes, slot, (every, u64::MAX));
             SlotKind::new(1, stages, active)
         });
-        Self {
-            kinds: turns.collect(),
-        }
+        let kinds = kinds.collect();
+        Self { kinds }
     }
 
     /// Returns the slots if only one stage works at a time: one slot for each of `passes` on each
     /// micro-batch.
     fn one_after_the_other(passes: &[ActiveStages], stages: usize, micro_batches: u64) -> Self {
-        Self {
-            kinds: passes
-                .iter()
-                .map(|pass| SlotKind::new(micro_batches, stages, std::iter::once(pass)))
-                .collect(),
-        }
+        let kinds = passes
+            .iter()
+            .map(|pass| SlotKind::new(micro_batches, stages, [pass]));
+        let kinds = kinds.collect();
+        Self { kinds }
     }
 
     /// Returns the number of slots in the step.
@@ -128,17 +125,21 @@ impl Slots {
 }
 
 impl SlotKind {
-    fn new<'a>(count: u64, stages: usize, active: impl Iterator<Item = &'a ActiveStages>) -> Self {
-        let (mut forward, mut backward) = (vec![false; stages], vec![false; stages]);
-        for (ahead, back) in active {
-            ahead.iter().for_each(|&stage| forward[stage] = true);
-            back.iter().for_each(|&stage| backward[stage] = true);
-        }
-        Self {
+    fn new<'a>(
+        count: u64,
+        stages: usize,
+        active: impl IntoIterator<Item = &'a ActiveStages>,
+    ) -> Self {
+        let mut kind = Self {
             count,
-            forward,
-            backward,
+            forward: vec![false; stages],
+            backward: vec![false; stages],
+        };
+        for (ahead, back) in active {
+            ahead.iter().for_each(|&stage| kind.forward[stage] = true);
+            back.iter().for_each(|&stage| kind.backward[stage] = true);
         }
+        kind
     }
 }
 
@@ -150,17 +151,12 @@ fn active_passes(
     slot: u64,
     (every, micro_batches): (u64, u64),
 ) -> impl Iterator<Item = &ActiveStages> {
-    let first = (slot % every) as usize;
-    let begun = passes
-        .iter()
-        .enumerate()
-        .skip(first)
-        .step_by(every as usize);
-    let since = move |pass: usize| slot.checked_sub(pass as u64).map(|since| since / every);
-    let is_active = move |pass| since(pass).is_some_and(|turn| turn < micro_batches);
-    begun
-        .filter(move |&(pass, _)| is_active(pass))
-        .map(|(_, work)| work)
+    let begun = passes.iter().enumerate().skip((slot % every) as usize);
+    let active = begun.step_by(every as usize).filter(move |&(pass, _)| {
+        let since = slot.checked_sub(pass as u64);
+        since.is_some_and(|since| since / every < micro_batches)
+    });
+    active.map(|(_, work)| work)
 }
 
 /// Returns the passes of one micro-batch through `stages` stages, one for each slot that it takes,
@@ -190,25 +186,15 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
 /// many slots have the same passes as it. `passes` is the number of passes of a micro-batch; one
 /// micro-batch enters every `every` slots. Only slots in the middle, in which all passes have begun
 /// and none has ended, repeat.
-fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<Item = (u64, u64)> {
-    let begun = passes.saturating_sub(1);
-    let ends = every.saturating_mul(micro_batches.saturating_sub(1));
-    let all = if micro_batches == 0 || passes == 0 {
-        0
-    } else {
-        begun.saturating_add(ends) + 1
-    };
+fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
+    if micro_batches == 0 || passes == 0 {
+        return Vec::new();
+    }
+    let ends = every.saturating_mul(micro_batches - 1);
     // The first slot in which all passes have begun, and the first slot in which one has ended.
-    let (from, to) = (begun, ends + 1);
+    let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
-    let (head, tail) = if repeats > 0 && all > 0 {
-        (from, to)
-    } else {
-        (all, all)
-    };
-    let single = (0..head).chain(tail..all).map(|slot| (slot, 1));
-    let middle = (0..every.min(repeats))
-        .filter(move |_| all > 0)
-        .map(move |n| (from + n, (repeats - n).div_ceil(every)));
-    single.chain(middle)
+    let single = (0..from).chain(from.max(to)..from.saturating_add(ends) + 1);
+    let middle = (0..every.min(repeats)).map(|n| (from + n, (repeats - n).div_ceil(every)));
+    single.map(|slot| (slot, 1)).chain(middle).collect()
 }

@@ -30,13 +30,9 @@ impl StageTimes {
     /// Returns the sums of forward, backward and update cycles over positions `range`, without
     /// recomputation and streaming; `None` if positions do not exist.
     pub(super) fn sums(&self, range: &Range<usize>) -> Option<[u128; 3]> {
-        let mut sums = [0; 3];
-        for (sum, before) in sums.iter_mut().zip(&self.before) {
-            *sum = before
-                .get(range.end)?
-                .checked_sub(*before.get(range.start)?)?;
-        }
-        Some(sums)
+        let [forward, backward, update] = &self.before;
+        let sum = |before| sum_over(before, range);
+        Some([sum(forward)?, sum(backward)?, sum(update)?])
     }
 
     /// Returns the forward cycles of Out if a stage of positions `range` includes it, as the last
@@ -98,28 +94,18 @@ impl StageTimes {
     /// by one: of positions whose own backward pass needs it, and of In if the first layer does.
     pub(super) fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = self.by_themselves(range);
-        match range.start {
-            0 => again + self.with_first_layer(range),
-            _ => again,
+        // In has no backward pass of its own.
+        let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
+        match range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
+            true => again + self.forward_without_out(&(0..1)),
+            false => again,
         }
     }
 
     /// Returns the forward cycles of those positions in `range` that run again for their own
     /// backward pass.
     fn by_themselves(&self, range: &Range<usize>) -> u128 {
-        let before = |position: usize| self.again_before.get(position).copied().unwrap_or(0);
-        before(range.end).saturating_sub(before(range.start))
-    }
-
-    /// Returns the forward cycles of In if it runs again with the first layer: In has no backward
-    /// pass of its own, the first layer runs again, and `range` includes it. Otherwise 0. `range`
-    /// must begin at In.
-    fn with_first_layer(&self, range: &Range<usize>) -> u128 {
-        let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
-        match range.contains(&1) && runs(1) && !runs(0) {
-            true => self.forward_without_out(&(0..1)),
-            false => 0,
-        }
+        sum_over(&self.again_before, range).unwrap_or(0)
     }
 
     /// Returns the forward cycles of positions `range`, without Out.
@@ -136,37 +122,26 @@ impl StageTimes {
         if !state.is_off_chip() {
             return 0;
         }
-        let parts = match state.is_sharded() {
-            true => u128::from(self.pipeline.replicas.max(1)),
-            false => 1,
-        };
-        let before = &self.state_before;
-        let bytes = before
-            .get(range.end)
-            .zip(before.get(range.start))
-            .map_or(0, |(end, start)| end.saturating_sub(*start));
-        2 * bytes.div_ceil(parts)
-    }
-
-    /// Returns the bytes that all `stages` of one replica load from memory off the chip plus those
-    /// that they store there in a step.
-    pub(super) fn streamed_in_step(&self, stages: &[Range<usize>]) -> u128 {
-        stages
-            .iter()
-            .map(|range| self.streamed_by(range))
-            .fold(0, u128::saturating_add)
+        let replicas = self.pipeline.replicas.max(1);
+        let parts = if state.is_sharded() { replicas } else { 1 };
+        let bytes = sum_over(&self.state_before, range).unwrap_or(0);
+        2 * bytes.div_ceil(parts.into())
     }
 
     /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if
     /// the bandwidth or the clock frequency is unknown.
-    pub(super) fn streaming_cycles(&self, bytes: u128) -> u128 {
-        self.options
-            .streaming_bandwidth
-            .zip(self.clock_hertz)
-            .map_or(0, |(bandwidth, clock)| {
-                bytes
-                    .saturating_mul(clock.into())
-                    .div_ceil(u128::from(bandwidth.max(1)))
-            })
+    fn streaming_cycles(&self, bytes: u128) -> u128 {
+        let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
+        known.map_or(0, |(bandwidth, clock)| {
+            let scaled = bytes.saturating_mul(clock.into());
+            scaled.div_ceil(bandwidth.max(1).into())
+        })
     }
+}
+
+/// Returns the sum over the positions `range` of numbers whose prefix sums are `before`; `None` if
+/// positions do not exist.
+fn sum_over(before: &[u128], range: &Range<usize>) -> Option<u128> {
+    let (start, end) = (before.get(range.start)?, before.get(range.end)?);
+    end.checked_sub(*start)
 }

@@ -64,30 +64,18 @@ impl StepTime {
         }
     }
 
-    /// Returns the cycles per micro-batch of the step, to compare it with steps of other numbers of
-    /// micro-batches.
-    pub(crate) fn rate(&self) -> Rate {
+    /// Returns the cycles per micro-batch of `replicas` replicas together, to compare the step with
+    /// steps of other numbers of micro-batches.
+    pub(crate) fn rate(&self, replicas: usize) -> Rate {
         Rate {
             cycles: self.cycles,
-            micro_batches: self.micro_batches,
+            micro_batches: self.micro_batches.saturating_mul(replicas as u64),
         }
     }
 
     /// Compares two steps by cycles per micro-batch: `Less` if this one is faster.
     pub fn by_rate(&self, other: &Self) -> Ordering {
-        self.rate().compare(other.rate())
-    }
-}
-
-impl StepTime {
-    /// Compares the cycles per micro-batch of `replicas` replicas with those of the `others`
-    /// replicas of another pipeline: `Less` if these replicas are faster together.
-    pub fn by_rate_of_replicas(&self, replicas: usize, other: &Self, others: usize) -> Ordering {
-        let rate = |step: &Self, replicas: usize| Rate {
-            cycles: step.cycles,
-            micro_batches: step.micro_batches.saturating_mul(replicas as u64),
-        };
-        rate(self, replicas).compare(rate(other, others))
+        self.rate(1).compare(other.rate(1))
     }
 }
 
@@ -101,11 +89,8 @@ pub(crate) struct Rate {
 impl Rate {
     /// Compares two rates: `Less` if this one takes fewer cycles per micro-batch.
     pub fn compare(self, other: Self) -> Ordering {
-        let [one, others] = [
-            self.cycles.saturating_mul(other.micro_batches.into()),
-            other.cycles.saturating_mul(self.micro_batches.into()),
-        ];
-        one.cmp(&others)
+        let scaled = |cycles: u128, batches: u64| cycles.saturating_mul(batches.into());
+        scaled(self.cycles, other.micro_batches).cmp(&scaled(other.cycles, self.micro_batches))
     }
 }
 
@@ -143,12 +128,8 @@ impl Passes {
     /// backward pass.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
-        let backward = if backward {
-            self.backward + self.recomputed
-        } else {
-            0
-        };
-        forward.saturating_add(backward)
+        let again = self.backward + self.recomputed;
+        forward.saturating_add(if backward { again } else { 0 })
     }
 }
 
@@ -157,8 +138,7 @@ impl StageTimes {
     /// (ranges of positions; stage i on IPU i). If Out runs on the first IPU and there are several
     /// stages, Out is one more stage at the end, on IPU 0. `None` if positions do not exist.
     fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
-        let mut found = Vec::with_capacity(stages.len() + 1);
-        let mut last = None;
+        let (mut found, mut last) = (Vec::new(), None);
         for (ipu, range) in stages.iter().enumerate() {
             let (times, out) = self.stage_and_out(range, stages.len() - 1 - ipu)?;
             found.push((ipu, times));
@@ -180,19 +160,16 @@ impl StageTimes {
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
-        let fewest = match schedule {
-            Schedule::Sequential if !self.is_training => 1,
-            _ if !self.is_training => depth,
-            Schedule::None => 1,
-            _ if depth == 1 => 1,
-            schedule => schedule.least_accumulation(depth),
-        };
-        let fewest = (fewest as u64).max(1);
         let wanted = self.options.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
-        match self.is_training {
-            true => schedule.accumulation(fewest, wanted),
-            false => wanted.max(fewest),
+        if !self.is_training {
+            let fewest = if schedule == Schedule::Sequential { 1 } else { depth };
+            return wanted.max(fewest as u64).max(1);
         }
+        let fewest = match depth {
+            1 => 1,
+            _ => schedule.least_accumulation(depth),
+        };
+        schedule.accumulation(fewest as u64, wanted)
     }
 
     /// Computes the time of one step of a split into `stages` (ranges of positions); `None` if
@@ -207,14 +184,11 @@ impl StageTimes {
         let copied = stages.iter().enumerate();
         let copied = copied.fold([0; 2], |copied, stage| self.with_copies_of(copied, stage));
         let copies = self.copy_cycles(copied, (slots.count(), micro_batches));
-        StepTime::new(
-            (&slots, &period),
-            &of_pipeline,
-            (micro_batches, copies, update),
-        )
-        .map(|time| StepTime {
-            streamed: self.streamed_in_step(stages),
-            ..time
+        let of_step = (micro_batches, copies, update);
+        let streamed = stages.iter().map(|range| self.streamed_by(range));
+        Some(StepTime {
+            streamed: streamed.fold(0, u128::saturating_add),
+            ..StepTime::new((&slots, &period), &of_pipeline, of_step)?
         })
     }
 
@@ -236,8 +210,8 @@ impl StageTimes {
     /// Returns whether all IPUs update their weights at the same time, as in TensorFlow; otherwise
     /// one IPU after the other.
     pub(crate) fn updates_side_by_side(&self) -> bool {
-        let schedule = self.pipeline.schedule;
-        matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
+        let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
+        schedules.contains(&self.pipeline.schedule)
     }
 
     /// Includes the copies of one stage, given with its number from 0, in `bytes`: the bytes that
@@ -290,12 +264,9 @@ impl StageTimes {
     /// of one micro-batch; 0 if there is no cut. If Out is on the first IPU, position 0 means the
     /// cut between the last layer and Out.
     fn bytes_over(&self, position: usize) -> [u128; 2] {
-        let before = position
-            .checked_sub(1)
-            .unwrap_or(self.positions().saturating_sub(1));
-        self.cut_bytes
-            .get(before)
-            .map_or([0, 0], |bytes| bytes.map(u128::from))
+        let last = self.positions().saturating_sub(1);
+        let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
+        bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
     /// Returns the cycles that a link between IPUs takes to send `bytes`; `None` if the clock
