@@ -19,7 +19,7 @@ fn index_of(forward: bool, backward: bool) -> usize {
 /// fixed number of stages.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    stages: usize,
+    pub stages: usize,
     /// The table of bounds for splits into at least this number of stages; its last rows are those
     /// of this number.
     table: Arc<BoundsTable>,
@@ -108,10 +108,9 @@ impl BoundsTable {
             let Some(rest) = self.rests[self.place(stage + 1, end)] else {
                 continue;
             };
+            let may_stand = peak(checked, (stage, self.stages), &range).is_some();
             let parts = times.stage_and_out(&range, self.stages - 1 - stage);
-            let Some((parts, _)) =
-                parts.filter(|_| peak(checked, (stage, self.stages), &range).is_some())
-            else {
+            let Some((parts, _)) = parts.filter(|_| may_stand) else {
                 continue;
             };
             let kinds = [0, 1, 2, 3];
@@ -131,36 +130,18 @@ impl BoundsTable {
 }
 
 impl Bounds {
-    /// Computes the bounds for splits into `stages` stages; `None` if no such split is within the
-    /// limits and obeys the constraints.
-    pub fn new(checked: &CheckedProblem<'_>, times: &StageTimes, stages: usize) -> Option<Self> {
-        let table = Arc::new(BoundsTable::new(checked, times, stages));
-        Self::of_table(table, stages)
-    }
-
     /// Computes the bounds for splits into each number of stages, from 1 to `most`, for which there
-    /// are splits. All share one table, since the bounds only depend on the number of remaining
-    /// stages, unless it matters on which IPU a stage runs.
+    /// are splits within the limits and constraints. All share one table, since the bounds only
+    /// depend on the number of remaining stages, unless it matters on which IPU a stage runs.
     pub fn of_all(checked: &CheckedProblem<'_>, times: &StageTimes, most: usize) -> Vec<Self> {
-        if checked.is_numbered() {
-            return (1..=most)
-                .filter_map(|stages| Self::new(checked, times, stages))
-                .collect();
-        }
-        let table = Arc::new(BoundsTable::new(checked, times, most));
-        (1..=most)
-            .filter_map(|stages| Self::of_table(table.clone(), stages))
-            .collect()
-    }
-
-    fn of_table(table: Arc<BoundsTable>, stages: usize) -> Option<Self> {
-        let bounds = Self { stages, table };
-        bounds.leads_on(0, 0).then_some(bounds)
-    }
-
-    /// Returns the number of stages of the splits that the bounds are for.
-    pub fn stages(&self) -> usize {
-        self.stages
+        let table = |stages| Arc::new(BoundsTable::new(checked, times, stages));
+        let shared = (!checked.is_numbered()).then(|| table(most));
+        let of_stages = |stages| Self {
+            stages,
+            table: shared.clone().unwrap_or_else(|| table(stages)),
+        };
+        let all = (1..=most).map(of_stages);
+        all.filter(|bounds| bounds.leads_on(0, 0)).collect()
     }
 
     fn place(&self, stage: usize, start: usize) -> usize {
@@ -187,14 +168,12 @@ impl Bounds {
     /// `None` if a number of a stage and its start have no bounds.
     pub fn path(&self) -> Option<Vec<Range<usize>>> {
         let mut start = 0;
-        let mut stages = Vec::with_capacity(self.stages);
-        for stage in 0..self.stages {
+        let next = |stage| {
             self.rest(stage, start)?;
             let end = self.table.ends[self.place(stage, start)];
-            stages.push(start..end);
-            start = end;
-        }
-        Some(stages)
+            Some(std::mem::replace(&mut start, end)..end)
+        };
+        (0..self.stages).map(next).collect()
     }
 }
 

@@ -45,7 +45,7 @@ impl TimedSplit {
     fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
-        let rate = score.step?.rate();
+        let rate = score.step?.rate(1);
         Some(Self { plan, score, rate })
     }
 
@@ -94,13 +94,8 @@ pub(super) fn fastest(
     let start = TimedSplit::new(checked, start.stages().to_vec())?;
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let bounds = Bounds::of_all(checked, times, stages);
-    Some(search(
-        checked,
-        times,
-        bounds,
-        start.climb(checked),
-        max_slots,
-    ))
+    let start = start.climb(checked);
+    Some(search(checked, times, bounds, start, max_slots))
 }
 
 /// Returns the best split among `best` and all splits into those numbers of stages that `bounds`
@@ -155,7 +150,6 @@ struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
     times: &'a StageTimes,
     stages: usize,
-    micro_batches: u64,
     kinds: Vec<SlotKind>,
     /// For each number of placed stages, then for each kind of slot: the passes that all other
     /// stages run in it.
@@ -201,13 +195,16 @@ impl<'a> StageSearch<'a> {
         bounds: Bounds,
         best: &TimedSplit,
     ) -> Option<Self> {
-        let stages = bounds.stages();
+        let stages = bounds.stages;
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
-        let whole = times.stage(&(0..checked.layers()), 0)?;
         let at_first = CostsSoFar {
             busiest: vec![0; slots.kinds.len()],
             ..CostsSoFar::default()
+        };
+        let rests = |stage| {
+            let kinds = slots.kinds.iter();
+            kinds.map(|kind| RestActivity::new(kind, stage)).collect()
         };
         let mut search = Self {
             checked,
@@ -215,19 +212,10 @@ impl<'a> StageSearch<'a> {
             stages,
             placed: Vec::new(),
             taken: vec![at_first; stages + 1],
-            micro_batches,
             slots: slots.count(),
-            rests: (0..=stages)
-                .map(|stage| {
-                    slots
-                        .kinds
-                        .iter()
-                        .map(|kind| RestActivity::new(kind, stage))
-                        .collect()
-                })
-                .collect(),
+            rests: (0..=stages).map(rests).collect(),
             kinds: slots.kinds,
-            update: whole.update,
+            update: times.stage(&(0..checked.layers()), 0)?.update,
             bounds,
             at_least: Rate {
                 cycles: 0,
@@ -236,7 +224,7 @@ impl<'a> StageSearch<'a> {
             best: best.clone(),
             left: 0,
         };
-        search.at_least.cycles = search.bound();
+        search.at_least = search.bound();
         Some(search)
     }
 
@@ -248,27 +236,27 @@ impl<'a> StageSearch<'a> {
         }
         let (stage, start) = (self.placed.len(), self.end());
         if stage == self.stages {
-            self.keep_if_better();
+            let found = TimedSplit::new(self.checked, self.placed.clone());
+            if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
+                self.best = found;
+            }
             return true;
         }
         for end in self.ends(stage, start) {
-            let Some(peak) = bounds::peak(self.checked, (stage, self.stages), &(start..end)) else {
+            let peak = bounds::peak(self.checked, (stage, self.stages), &(start..end));
+            let Some(peak) = peak.filter(|_| self.bounds.leads_on(stage + 1, end)) else {
                 continue;
             };
-            if !self.bounds.leads_on(stage + 1, end) {
-                continue;
-            }
             let Some(left) = self.left.checked_sub(self.kinds.len() as u64) else {
                 return false;
             };
             self.left = left;
-            if self.add_stage(start..end, peak).is_none() {
-                continue;
-            }
-            let is_done = self.run();
-            self.placed.pop();
-            if !is_done {
-                return false;
+            if self.add_stage(start..end, peak).is_some() {
+                let is_done = self.run();
+                self.placed.pop();
+                if !is_done {
+                    return false;
+                }
             }
         }
         true
@@ -293,14 +281,12 @@ impl<'a> StageSearch<'a> {
         let (before, next) = (taken.last()?, left.first_mut()?);
         let slots = self.kinds.iter().zip(&before.busiest);
         for (busiest, (kind, &before)) in next.busiest.iter_mut().zip(slots) {
-            let active = parts.active(kind.forward[stage], kind.backward[stage]);
-            *busiest = before.max(
-                active
-                    + out.map_or(0, |out| {
-                        let last = kind.forward.len() - 1;
-                        out.active(kind.forward[last], kind.backward[last])
-                    }),
-            );
+            let mut active = parts.active(kind.forward[stage], kind.backward[stage]);
+            if let Some(out) = out {
+                let last = kind.forward.len() - 1;
+                active += out.active(kind.forward[last], kind.backward[last]);
+            }
+            *busiest = before.max(active);
         }
         next.sent = self.times.with_copies_of(before.sent, (stage, &range));
         let update = parts.update + out.map_or(0, |out| out.update);
@@ -320,50 +306,35 @@ impl<'a> StageSearch<'a> {
         self.placed.last().map_or(0, |last| last.end)
     }
 
-    /// Returns a lower bound on the cycles of a step of any split that begins with the placed
-    /// stages.
-    fn bound(&self) -> u128 {
+    /// Returns a lower bound on the step of any split that begins with the placed stages.
+    fn bound(&self) -> Rate {
         let (stage, placed) = (self.placed.len(), self.so_far());
+        let micro_batches = self.at_least.micro_batches;
         let rest = self.bounds.rest(stage, self.end());
-        let work = self
-            .kinds
-            .iter()
-            .zip(&self.rests[stage])
-            .zip(&placed.busiest)
-            .map(|((kind, &work), &busiest)| {
-                rest.map_or(busiest, |rest| busiest.max(rest.of(work)))
-                    .saturating_mul(kind.count.into())
-            })
-            .fold(0u128, u128::saturating_add);
-        let of_step = (self.slots, self.micro_batches);
+        let kinds = self.kinds.iter().zip(&self.rests[stage]);
+        let work = kinds.zip(&placed.busiest).map(|((kind, &work), &busiest)| {
+            let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
+            slot.saturating_mul(kind.count.into())
+        });
+        let of_step = (self.slots, micro_batches);
         let copies = self.times.copy_cycles(placed.sent, of_step).unwrap_or(0);
-        let update = if self.times.updates_side_by_side() {
-            placed.update
-        } else {
-            self.update
+        let update = match self.times.updates_side_by_side() {
+            true => placed.update,
+            false => self.update,
         };
-        work.saturating_add(copies).saturating_add(update)
+        let all = work.chain([copies, update]);
+        Rate {
+            cycles: all.fold(0, u128::saturating_add),
+            micro_batches,
+        }
     }
 
     /// May a split that begins with the placed stages be better than the best split so far, by
     /// lower bounds?
     fn may_be_better(&self) -> bool {
-        let rate = Rate {
-            cycles: self.bound(),
-            micro_batches: self.micro_batches,
-        };
         let best = &self.best;
         let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
-        rate.compare(best.rate).then(by_size).is_lt()
-    }
-
-    /// Keeps the split of the placed stages, which must have all positions, if it is better than
-    /// the best split so far.
-    fn keep_if_better(&mut self) {
-        let found = TimedSplit::new(self.checked, self.placed.clone());
-        if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
-            self.best = found;
-        }
+        self.bound().compare(best.rate).then(by_size).is_lt()
     }
 }
 
