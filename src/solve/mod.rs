@@ -90,9 +90,14 @@ fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution
     if checked.problem.goal != Goal::Time {
         return found;
     }
-    match fastest(checked, &found.plan, MAX_SLOTS) {
-        Some(shortest) => found.with_step(shortest),
-        None => found,
+    let shortest = fastest(checked, &found.plan, MAX_SLOTS);
+    let Some(shortest) = shortest else {
+        return found;
+    };
+    // Of the proofs, the one stays that no split has a faster slowest stage.
+    Solution {
+        proofs: found.proofs.into_iter().take(1).collect(),
+        ..shortest
     }
 }
 
@@ -113,7 +118,7 @@ fn prove(
             sums.push(objective);
             continue;
         }
-        let Some(value) = found.and_then(|found| found.score.value(objective)) else {
+        let Some(value) = value_of(found, objective) else {
             continue;
         };
         if !sums.is_empty() {
@@ -124,7 +129,12 @@ fn prove(
             caps.push((objective, below));
             let other = by_integer_program(checked, &sums, &caps)?;
             let until = &order[..=n];
-            if other.is_some() && rank(until, other.as_ref()) < rank(until, found) {
+            let rank = |found| {
+                until
+                    .iter()
+                    .map(move |&objective| value_of(found, objective))
+            };
+            if other.is_some() && rank(other.as_ref()).lt(rank(found)) {
                 agree(until, other.as_ref(), found)?;
             }
             caps.pop();
@@ -135,12 +145,9 @@ fn prove(
     agree(&order, other.as_ref(), found)
 }
 
-/// Returns the value of `found` in each of `objectives`; `None` for each if there is no solution.
-fn rank(objectives: &[Objective], found: Option<&Solution>) -> Vec<Option<u128>> {
-    objectives
-        .iter()
-        .map(|&objective| found.and_then(|found| found.score.value(objective)))
-        .collect()
+/// Returns the value of `found` in `objective`; `None` if there is no solution or no value.
+fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
+    found?.score.value(objective)
 }
 
 /// Solves with the integer program for the least sums of `sums`, the most important first, over
@@ -160,9 +167,12 @@ fn by_integer_program(
         return Ok(None);
     };
     let reason = "the chosen ranges do not form a split";
-    let plan =
-        Plan::new(stages, checked.layers()).ok_or_else(|| SolveError::unproven(main, reason))?;
-    scored(checked, plan).map(Some)
+    let plan = Plan::new(stages, checked.layers());
+    scored(
+        checked,
+        plan.ok_or_else(|| SolveError::unproven(main, reason))?,
+    )
+    .map(Some)
 }
 
 /// Returns the solution without proofs that has this `plan`.
@@ -188,28 +198,20 @@ fn agree(
 ) -> Result<Vec<ObjectiveProof>, SolveError> {
     let mut proofs = Vec::new();
     for &objective in objectives {
-        let values =
-            [integer, dynamic].map(|found| found.and_then(|found| found.score.value(objective)));
-        match values {
-            [Some(integer_program), Some(dynamic_program)]
-                if integer_program == dynamic_program =>
-            {
-                proofs.push(ObjectiveProof {
-                    objective,
-                    integer_program,
-                    dynamic_program,
-                });
-            }
-            [None, None] => {}
-            _ => {
-                let [integer, dynamic] = values
-                    .map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
-                return Err(SolveError::Internal(format!(
-                    "the integer program found {integer} as {objective}, the dynamic program \
-                     {dynamic}"
-                )));
-            }
+        let values = [integer, dynamic].map(|found| value_of(found, objective));
+        if values[0] != values[1] {
+            let shown = |value: Option<u128>| value.map(|value| value.to_string());
+            let [integer, dynamic] =
+                values.map(|value| shown(value).unwrap_or("no split".to_owned()));
+            return Err(SolveError::Internal(format!(
+                "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
+            )));
         }
+        proofs.extend(values[0].map(|value| ObjectiveProof {
+            objective,
+            integer_program: value,
+            dynamic_program: value,
+        }));
     }
     Ok(proofs)
 }

@@ -92,12 +92,17 @@ impl Goal {
 impl Objective {
     /// Returns the name of the objective in machine-readable output.
     pub fn key(self) -> &'static str {
+        self.words().0
+    }
+
+    /// Returns [`Objective::key`], and the objective as a phrase.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Peak => "peak",
-            Self::Stages => "stages",
-            Self::Squares => "squares",
-            Self::CutBytes => "cut_bytes",
-            Self::Cycles => "cycles",
+            Self::Peak => ("peak", "lowest memory on the fullest tile"),
+            Self::Stages => ("stages", "fewest stages"),
+            Self::Squares => ("squares", "least sum of squared stage peaks"),
+            Self::CutBytes => ("cut_bytes", "fewest bytes over the cuts"),
+            Self::Cycles => ("cycles", "fewest cycles of the slowest stage"),
         }
     }
 
@@ -109,13 +114,7 @@ impl Objective {
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Peak => "lowest memory on the fullest tile",
-            Self::Stages => "fewest stages",
-            Self::Squares => "least sum of squared stage peaks",
-            Self::CutBytes => "fewest bytes over the cuts",
-            Self::Cycles => "fewest cycles of the slowest stage",
-        })
+        f.write_str(self.words().1)
     }
 }
 

@@ -30,17 +30,6 @@ impl Solution {
             is_shortest: None,
         }
     }
-
-    /// Returns the solution with the split `found`, which a search for the shortest step found when
-    /// it began with the split of `self`. Of the proofs of `self`, the one stays that no split has
-    /// a faster slowest stage.
-    pub(super) fn with_step(mut self, found: Self) -> Self {
-        self.proofs.truncate(1);
-        Self {
-            proofs: self.proofs,
-            ..found
-        }
-    }
 }
 
 /// The optimum of one objective, computed by the integer program and by the dynamic program.
