@@ -14,30 +14,12 @@ use std::ops::Range;
 pub struct RangeCosts {
     /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
     least: Vec<Vec<u64>>,
-    /// The bytes of ranges for each number of stages after them, which `least` bounds; `None`
-    /// without a pipeline.
-    pipeline: Option<ByDepth>,
-}
-
-/// The bytes on the fullest tile of each range of positions as a stage of a pipeline, for each
-/// number of stages after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ByDepth {
-    /// The maximum number of stages of a split.
-    stages: usize,
-    /// For each start: the bytes of the ranges that begin there, the shortest first, in one list.
-    /// Each range has `stages` entries in it, for 0, 1, ... stages after it; `u64::MAX` if over
-    /// every limit.
-    rows: Vec<Vec<u64>>,
-}
-
-impl ByDepth {
-    /// Returns the entries of `range` (end exclusive) for 0, 1, ... stages after it, at most
-    /// `stages` of them; `None` if the table does not have the range.
-    fn of_range(&self, range: &Range<usize>) -> Option<&[u64]> {
-        let first = range.len().checked_sub(1)? * self.stages;
-        self.rows.get(range.start)?.get(first..first + self.stages)
-    }
+    /// The maximum number of stages of a split in a pipeline; `None` without one.
+    stages: Option<usize>,
+    /// For each start, in a pipeline: the bytes of the ranges that begin there, the shortest first,
+    /// in one list. Each range has `stages` entries in it, for 0, 1, ... stages after it, which
+    /// `least` bounds; `u64::MAX` if over every limit.
+    peaks: Vec<Vec<u64>>,
 }
 
 impl RangeCosts {
@@ -54,7 +36,7 @@ impl RangeCosts {
         }
         Self {
             least: peaks,
-            pipeline: None,
+            ..Self::default()
         }
     }
 
@@ -70,30 +52,32 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
-        let rows = least
-            .iter()
-            .enumerate()
-            .map(|(start, least)| {
-                (1..=least.len())
-                    .map(|length| start..start + length)
-                    .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)))
-                    .map(|(range, after)| peaks(range, after))
-                    .collect()
-            })
-            .collect();
+        let peaks_from = |(start, least): (usize, &Vec<u64>)| {
+            let ranges = (1..=least.len()).map(|length| start..start + length);
+            let placed =
+                ranges.flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
+            placed.map(|(range, after)| peaks(range, after)).collect()
+        };
         Self {
-            pipeline: Some(ByDepth { stages, rows }),
+            stages: Some(stages),
+            peaks: least.iter().enumerate().map(peaks_from).collect(),
             ..Self::new(least)
         }
+    }
+
+    /// Returns the bytes of `range` (end exclusive) in a pipeline for 0, 1, ... stages after it;
+    /// `None` if the table does not have the range, and without a pipeline.
+    fn by_depth(&self, range: &Range<usize>) -> Option<&[u64]> {
+        let stages = self.stages?;
+        let first = range.len().checked_sub(1)? * stages;
+        self.peaks.get(range.start)?.get(first..first + stages)
     }
 
     /// Raises the bytes of each range to those in `other`, a table of the same model in the same
     /// pipeline on other tiles, and removes the ranges that `other` does not have.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         raise_rows(&mut self.least, &other.least);
-        if let (Some(own), Some(other)) = (&mut self.pipeline, &other.pipeline) {
-            raise_rows(&mut own.rows, &other.rows);
-        }
+        raise_rows(&mut self.peaks, &other.peaks);
     }
 
     /// Returns a table without a pipeline that gives each range its lower bound as its bytes.
@@ -108,15 +92,13 @@ impl RangeCosts {
 
     /// Do the bytes of a range depend on the number of stages after it? So they do in a pipeline.
     pub fn is_by_depth(&self) -> bool {
-        self.pipeline.is_some()
+        self.stages.is_some()
     }
 
     /// Returns the maximum number of stages of a split that the table can evaluate; `usize::MAX`
     /// without a pipeline.
     pub fn stages(&self) -> usize {
-        self.pipeline
-            .as_ref()
-            .map_or(usize::MAX, |costs| costs.stages)
+        self.stages.unwrap_or(usize::MAX)
     }
 
     /// Returns the bytes on the fullest tile of the stage with the positions `range` (end
@@ -126,19 +108,19 @@ impl RangeCosts {
     /// last position.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
-        let Some(by_depth) = &self.pipeline else {
+        if !self.is_by_depth() {
             return Some(least);
-        };
+        }
         let is_possible = (range.end == self.layers()) == (after == 0);
-        let &peak = by_depth.of_range(&range)?.get(after)?;
+        let &peak = self.by_depth(&range)?.get(after)?;
         (is_possible && peak < u64::MAX).then_some(peak)
     }
 
     /// Returns the lower bound on the bytes of `range` (end exclusive), wherever it is in a split;
     /// `None` if the bound exceeds the limit. It never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
-        let length = range.end.checked_sub(range.start)?.checked_sub(1)?;
-        self.least.get(range.start)?.get(length).copied()
+        let longest = range.len().checked_sub(1)?;
+        self.least_from(range.start).get(longest).copied()
     }
 
     /// Returns the end (exclusive) of the longest range from the position `from` that is in the
@@ -158,9 +140,8 @@ impl RangeCosts {
     /// from each start the shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.least.iter().enumerate().flat_map(|(from, row)| {
-            row.iter()
-                .enumerate()
-                .map(move |(n, &peak)| (from..from + n + 1, peak))
+            let peaks = (from + 1..).zip(row);
+            peaks.map(move |(end, &peak)| (from..end, peak))
         })
     }
 
@@ -168,17 +149,12 @@ impl RangeCosts {
     /// is empty. In a pipeline, each range counts with its number of stages after it that needs the
     /// most bytes below the limit.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
-        self.iter()
-            .map(|(range, least)| {
-                let row = self
-                    .pipeline
-                    .as_ref()
-                    .and_then(|costs| costs.of_range(&range));
-                let known = row.unwrap_or_default().iter().copied();
-                let highest = known.filter(|&peak| peak < u64::MAX).max();
-                (range, highest.unwrap_or(0).max(least))
-            })
-            .max_by_key(|&(_, peak)| peak)
+        let highest = |(range, least): (Range<usize>, u64)| {
+            let known = self.by_depth(&range).unwrap_or_default().iter();
+            let highest = known.filter(|&&peak| peak < u64::MAX).max();
+            (range, least.max(highest.map_or(0, |&highest| highest)))
+        };
+        self.iter().map(highest).max_by_key(|&(_, peak)| peak)
     }
 }
 

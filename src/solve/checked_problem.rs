@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conflict;
-use super::constraints::{CutRule, Rule, cuts_before};
+use super::constraints::{Constraint, CutRule, cuts_before};
 use super::objectives::Objective;
 use super::plan::Plan;
 use super::problem::{Problem, SolveError};
@@ -46,14 +46,8 @@ impl<'a> CheckedProblem<'a> {
             return Err(SolveError::Contradiction(Box::new(conflict)));
         }
         let cuts_before = cuts_before(problem.constraints, layers);
-        let mut pins: Vec<(usize, usize)> = problem
-            .constraints
-            .iter()
-            .filter_map(|own| match own.rule {
-                Rule::Pin { position, ipu } => Some((position, ipu)),
-                _ => None,
-            })
-            .collect();
+        let pins = problem.constraints.iter().filter_map(Constraint::pin);
+        let mut pins: Vec<_> = pins.collect();
         pins.sort_unstable();
         // Positions can all be stages of their own, but a pin fixes the number of stages before it.
         let most = pins
@@ -89,12 +83,9 @@ impl<'a> CheckedProblem<'a> {
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
     /// has none.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
-        self.problem
-            .goal
-            .order()
-            .iter()
-            .copied()
-            .filter(|&objective| objective != Objective::Cycles || self.problem.times.is_some())
+        let has_cycles = self.problem.times.is_some();
+        let order = self.problem.goal.order().iter().copied();
+        order.filter(move |&objective| has_cycles || objective != Objective::Cycles)
     }
 
     /// Returns the highest limit, in bytes on one tile, of the first `stages` IPUs.
@@ -127,15 +118,13 @@ impl<'a> CheckedProblem<'a> {
     pub fn allows(&self, plan: &Plan) -> bool {
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();
+        let fits = |(stage, (range, after)): (usize, (&Range<usize>, _))| {
+            let peak = self.problem.costs.peak(range.clone(), after);
+            let limit = self.problem.limits.of(stage);
+            peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
+        };
         plan.stages().len() <= self.stages
-            && plan
-                .with_after()
-                .enumerate()
-                .all(|(stage, (range, after))| {
-                    let peak = self.problem.costs.peak(range.clone(), after);
-                    let limit = self.problem.limits.of(stage);
-                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-                })
+            && plan.with_after().enumerate().all(fits)
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
@@ -156,9 +145,8 @@ impl<'a> CheckedProblem<'a> {
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
             Objective::Cycles => {
                 let times = self.problem.times;
-                times
-                    .and_then(|times| times.cycles(range, after))
-                    .unwrap_or(0)
+                let cycles = times.and_then(|times| times.cycles(range, after));
+                cycles.unwrap_or(0)
             }
         }
     }

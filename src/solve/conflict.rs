@@ -25,16 +25,13 @@ pub struct Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let origins: Vec<String> = self
-            .constraints
-            .iter()
-            .map(|own| own.origin.to_string())
-            .collect();
-        match &origins[..] {
-            [first, second] => write!(f, "{first} clashes with {second}")?,
+        let origins = self.constraints.iter().map(|own| own.origin.to_string());
+        match &origins.collect::<Vec<_>>()[..] {
             [first, second, with @ ..] => {
-                let with = with.join(", ");
-                write!(f, "{first} clashes with {second} (with {with})")?;
+                write!(f, "{first} clashes with {second}")?;
+                if !with.is_empty() {
+                    write!(f, " (with {})", with.join(", "))?;
+                }
             }
             one => write!(f, "{} cannot be obeyed", one.concat())?,
         }
@@ -48,7 +45,7 @@ impl fmt::Display for Conflict {
 
 /// A position that must be on one IPU, with the constraint that pins it. Position 0 is on IPU 0
 /// without a constraint; then this is `None`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Pinned<'a> {
     position: usize,
     ipu: usize,
@@ -58,18 +55,20 @@ struct Pinned<'a> {
 /// Returns a contradiction among `constraints`, in a layer order of `layers` positions, which must
 /// include all of theirs. Returns `None` if some split into at most `ipus` stages obeys all of
 /// them.
-pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
-    let mut pins: Vec<Pinned<'_>> = constraints
-        .iter()
-        .filter_map(|constraint| match constraint.rule {
-            Rule::Pin { position, ipu } => Some(Pinned {
-                position,
-                ipu,
-                constraint: Some(constraint),
-            }),
-            _ => None,
+pub(super) fn find<'a>(
+    constraints: &'a [Constraint],
+    layers: usize,
+    ipus: usize,
+) -> Option<Conflict> {
+    let pinned = |constraint: &'a Constraint| {
+        let (position, ipu) = constraint.pin()?;
+        Some(Pinned {
+            position,
+            ipu,
+            constraint: Some(constraint),
         })
-        .collect();
+    };
+    let mut pins: Vec<_> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
     if let Some(constraint) = beyond.and_then(|pin| pin.constraint) {
         let reason = format!("IPUs are counted from 0, and there are {ipus}");
@@ -80,11 +79,7 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     }
     pins.sort_by_key(|pin| (pin.position, pin.ipu));
     let cuts = cuts_before(constraints, layers);
-    let mut before = Pinned {
-        position: 0,
-        ipu: 0,
-        constraint: None,
-    };
+    let mut before = Pinned::default();
     for pin in pins {
         if let Some(conflict) = between(constraints, &cuts, before, pin) {
             return Some(conflict);
@@ -93,13 +88,8 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     }
     let left = ipus.saturating_sub(1 + before.ipu);
     let boundaries = before.position + 1..layers;
-    too_many(
-        constraints,
-        &cuts,
-        boundaries,
-        left,
-        [before.constraint, None],
-    )
+    let pins = [before.constraint, None];
+    too_many(constraints, &cuts, boundaries, left, pins)
 }
 
 /// Returns a constraint that requires a cut and one that forbids the same cut; `None` if there is
@@ -133,10 +123,8 @@ fn between(
     }
     let needed = pin.ipu - before.ipu;
     let boundaries = before.position + 1..pin.position + 1;
-    let possible = boundaries
-        .clone()
-        .filter(|position| cuts[*position] != CutRule::Forbidden)
-        .count();
+    let inside = cuts[boundaries.clone()].iter();
+    let possible = inside.filter(|&&cut| cut != CutRule::Forbidden).count();
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
@@ -169,15 +157,15 @@ fn too_many(
     }
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
+    let requiring = |&position: &usize| {
+        let mut constraints = constraints.iter();
+        constraints.find(|own| own.rule == Rule::CutBefore { position })
+    };
     // Pins come first, then the required cuts, the last one first: that cut is the one too many.
     let pins = pins.into_iter().flatten();
     conflict(
         reason,
-        pins.chain(required.iter().rev().filter_map(|&position| {
-            constraints
-                .iter()
-                .find(|constraint| constraint.rule == Rule::CutBefore { position })
-        })),
+        pins.chain(required.iter().rev().filter_map(requiring)),
     )
 }
 

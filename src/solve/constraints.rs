@@ -99,6 +99,14 @@ impl Constraint {
         }
     }
 
+    /// Returns the pinned position and the number of its IPU; `None` if the constraint is no pin.
+    pub(super) fn pin(&self) -> Option<(usize, usize)> {
+        match self.rule {
+            Rule::Pin { position, ipu } => Some((position, ipu)),
+            Rule::Together { .. } | Rule::CutBefore { .. } => None,
+        }
+    }
+
     /// Does a plan obey the constraint? `stage_of` has for each position the number of its stage in
     /// the plan.
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
@@ -199,12 +207,8 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
-            let forbids = constraints
-                .iter()
-                .filter(|constraint| constraint.forbids(position));
-            let reach = |constraint: &&Constraint| {
-                (constraint.weight().is_none(), constraint.forbidden().end)
-            };
+            let forbids = constraints.iter().filter(|own| own.forbids(position));
+            let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
             // Of several constraints that reach equally far, this takes the first.
             found.extend(forbids.rev().max_by_key(reach));
         }
@@ -212,9 +216,7 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
     // A constraint that was added later may make an earlier one redundant.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
-        let mut forbidden = positions
-            .clone()
-            .filter(|&position| constraint.forbids(position));
+        let mut forbidden = positions.clone().filter(|&at| constraint.forbids(at));
         if !forbidden.all(|position| found.iter().any(|other| other.forbids(position))) {
             found.insert(place, constraint);
         }

@@ -72,11 +72,11 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
         Needed::Stages(_) if fits_at_least(problem)? => Cause::Pipeline,
         Needed::Stages(_) => Cause::PinsOrLimits,
     };
-    let inside = certificate
+    let too_large = certificate
         .ranges
         .first()
-        .filter(|_| cause == Cause::TooLarge)
-        .map_or(0..0, |range| range.start + 1..range.end);
+        .filter(|_| cause == Cause::TooLarge);
+    let inside = too_large.map_or(0..0, |range| range.start + 1..range.end);
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,
@@ -168,7 +168,7 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
         let (end, over) = longest(problem, limit, &cuts, start);
         if let Some(over) = over {
             if end == start {
-                certificate.ranges = std::iter::once(over).collect();
+                certificate.ranges = vec![over];
                 certificate.cuts_before.clear();
                 return Ok(certificate);
             }

@@ -120,10 +120,8 @@ impl<'a> Problem<'a> {
     /// layer order, where no cut is possible.
     pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
         let before = boundary.checked_sub(1);
-        before
-            .and_then(|before| self.cut_bytes.get(before))
-            .copied()
-            .unwrap_or(0)
+        let bytes = before.and_then(|before| self.cut_bytes.get(before));
+        bytes.copied().unwrap_or(0)
     }
 
     /// Checks the conditions that the solvers rely on.
@@ -139,11 +137,13 @@ impl<'a> Problem<'a> {
             self.check_monotone(from)?;
         }
         let layers = self.layers();
-        let mut constraints = self.constraints.iter();
-        match constraints.find(|constraint| !constraint.is_within(layers)) {
-            Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
-            None => Ok(()),
+        for constraint in self.constraints.iter().filter(|own| !own.is_within(layers)) {
+            return Err(SolveError::NoSuchPosition(
+                constraint.origin.clone(),
+                layers,
+            ));
         }
+        Ok(())
     }
 
     fn check_lengths(&self) -> Result<(), SolveError> {
@@ -171,13 +171,14 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// [`SolveError::TooLarge`] if it does not fit.
     fn check_size(&self) -> Result<(), SolveError> {
-        let Some((range, peak)) = self.costs.highest() else {
-            return Ok(());
+        let sum = |peak: u64| {
+            u128::from(peak)
+                .pow(2)
+                .checked_mul(4 * self.layers() as u128)
         };
-        let square = u128::from(peak) * u128::from(peak);
-        match square.checked_mul(4 * self.layers() as u128) {
-            Some(_) => Ok(()),
-            None => Err(SolveError::TooLarge(range, peak)),
+        match self.costs.highest() {
+            Some((range, peak)) if sum(peak).is_none() => Err(SolveError::TooLarge(range, peak)),
+            _ => Ok(()),
         }
     }
 
@@ -192,13 +193,11 @@ impl<'a> Problem<'a> {
         let tail = self.costs.least_from(from + 1);
         for (n, &peak) in row.iter().enumerate().skip(1) {
             let end = from + n + 1;
-            let without_last = row.get(n - 1).copied();
-            let without_first = tail.get(n - 1).copied();
-            if without_last.is_some_and(|inner| inner > peak) {
-                return Err(not_monotone(from..end, peak, from..end - 1, without_last));
-            }
-            if without_first.is_none_or(|inner| inner > peak) {
-                return Err(not_monotone(from..end, peak, from + 1..end, without_first));
+            for (inner, row) in [(from..end - 1, row), (from + 1..end, tail)] {
+                let least = row.get(n - 1).copied();
+                if least.is_none_or(|least| least > peak) {
+                    return Err(not_monotone(from..end, peak, inner, least));
+                }
             }
         }
         Ok(())
@@ -214,10 +213,8 @@ fn not_monotone(
     inner: Range<usize>,
     inner_peak: Option<u64>,
 ) -> SolveError {
-    let inner_peak = match inner_peak {
-        Some(peak) => format!("need {peak}"),
-        None => "are over the limit".to_owned(),
-    };
+    let need = inner_peak.map(|peak| format!("need {peak}"));
+    let inner_peak = need.unwrap_or("are over the limit".to_owned());
     SolveError::Internal(format!(
         "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
          {inner_peak}"

@@ -10,11 +10,6 @@ use std::sync::Arc;
 /// passes that it runs there: none, forward, backward (with recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
-/// Returns the index in [`CyclesByPasses`] for a slot in which a stage runs these passes.
-fn index_of(forward: bool, backward: bool) -> usize {
-    usize::from(forward) + 2 * usize::from(backward)
-}
-
 /// Lower bounds on the cycles of the stages that a search has not placed yet, for splits into a
 /// fixed number of stages.
 #[derive(Debug)]
@@ -41,7 +36,7 @@ struct BoundsTable {
 
 /// Lower bounds on the cycles of the stages at the end of a split, from one stage and one position
 /// on, however they are split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RestBounds {
     /// For each combination of passes: a lower bound on the cycles of the slowest of these stages,
     /// if all run these passes.
@@ -75,10 +70,7 @@ impl BoundsTable {
             ends: vec![0; (stages + 1) * (positions + 1)],
         };
         let end = table.place(stages, positions);
-        table.rests[end] = Some(RestBounds {
-            busiest: [0; 4],
-            first: [0; 4],
-        });
+        table.rests[end] = Some(RestBounds::default());
         for stage in (0..stages).rev() {
             for start in 0..positions {
                 table.add(checked, times, stage, start);
@@ -191,11 +183,11 @@ impl RestActivity {
     /// `kind`.
     pub fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
-        let all = |active: &[bool]| active.iter().all(|&is| is);
-        let first = |active: &[bool]| active.first().is_some_and(|&is| is);
+        let index =
+            |is: fn(&[bool]) -> bool| usize::from(is(forward)) + 2 * usize::from(is(backward));
         Self {
-            busiest: index_of(all(forward), all(backward)),
-            first: index_of(first(forward), first(backward)),
+            busiest: index(|active| active.iter().all(|&is| is)),
+            first: index(|active| active.first() == Some(&true)),
         }
     }
 }
