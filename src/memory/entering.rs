@@ -11,7 +11,7 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 ///
 /// An item has an entry for each of its layers. The entry for a layer applies to ranges that start
 /// after the item's previous layer: they gain the item when they grow to this layer.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Entries<Item> {
     /// By start: pairs of a layer and an item, in the list of the first start to which the entry
     /// applies. Ranges from this start or a later one, up to the layer, gain the item when they
@@ -92,7 +92,7 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 /// The bytes of a range of positions that grows by one position at a time, by kind and by lane
 /// (tile). Bytes belong to a set of positions: a range has them once if it contains any of these.
 /// The user of the sums defines the kinds, as indices below `KINDS`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     /// Items for the ranges: each is a kind, and the index of its bytes in `bytes`.
     entries: Entries<(usize, u32)>,

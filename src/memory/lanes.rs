@@ -67,7 +67,7 @@ bytes!(u64, u64, u64::MAX);
 
 /// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
 /// default for any `N`: the default of `T` in each lane.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct ByLane<T, const N: usize>(pub [T; N]);
 
 impl<T: Default, const N: usize> Default for ByLane<T, N> {

@@ -25,7 +25,7 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
 
 /// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a
 /// row is one use with its bytes on each of the tiles.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct NeighbourUses<const N: usize> {
     /// For each row, in ascending order of uses: the number of its use in
     /// [`CountedUses`](crate::memory::live_steps::CountedUses), and the bytes by lane (tile). A use

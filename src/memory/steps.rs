@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// The live bytes at each step of a window of steps, by lane (tile), as variables are added one by
 /// one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// The bytes that are live at the first step of the window, by lane (tile).

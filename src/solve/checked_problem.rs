@@ -14,7 +14,7 @@ use crate::time::StageTimes;
 const MAX_EDGES: usize = 5_000;
 
 /// A problem that has passed its checks, with its constraints prepared for the solvers.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
     /// The problem that was checked. Its number of IPUs may be larger than `stages`.
     pub problem: Problem<'a>,

@@ -61,7 +61,7 @@ pub(super) struct StagePass<'a> {
 }
 
 /// The best split of the positions from some position to the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     pub values: Values,
     /// The end (exclusive) of the first of its stages.

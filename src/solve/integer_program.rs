@@ -31,7 +31,7 @@ const INTEGRALITY: f64 = 1e-6;
 
 /// A node of the program: the position where the next stage starts, with at most `left` of `total`
 /// stages left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
     left: usize,
@@ -40,7 +40,6 @@ struct Node {
 
 /// A stage with the positions `range`, which leads from one node to another; `from` is `None` if
 /// the stage has the first position, and `to` if it has the last.
-#[derive(Debug)]
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,

@@ -137,13 +137,11 @@ impl<'a> Problem<'a> {
             self.check_monotone(from)?;
         }
         let layers = self.layers();
-        for constraint in self.constraints.iter().filter(|own| !own.is_within(layers)) {
-            return Err(SolveError::NoSuchPosition(
-                constraint.origin.clone(),
-                layers,
-            ));
+        let mut constraints = self.constraints.iter();
+        match constraints.find(|constraint| !constraint.is_within(layers)) {
+            Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_lengths(&self) -> Result<(), SolveError> {

@@ -53,7 +53,7 @@ impl StageTimes {
 }
 
 /// Slots of a step (not necessarily consecutive) in which the same stages run the same passes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SlotKind {
     /// Number of these slots in the step.
     pub count: u64,
@@ -64,7 +64,7 @@ pub(crate) struct SlotKind {
 }
 
 /// All slots of a step, grouped by the stages that work in them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// The slots by kind, in no particular order. Two kinds may have the same working stages.
     pub kinds: Vec<SlotKind>,

@@ -80,7 +80,7 @@ impl StepTime {
 }
 
 /// Cycles per micro-batch, as an exact fraction of the cycles of a step and its micro-batches.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Rate {
     pub cycles: u128,
     pub micro_batches: u64,

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
 /// (tile), and the bytes of the accumulators that a pipeline adds there.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct TileFlows<const N: usize> {
     /// The bytes of each flow, by the number of the flow in [`Flows`].
     bytes: Vec<FlowBytes<N>>,
@@ -24,7 +24,7 @@ pub(crate) struct TileFlows<const N: usize> {
 }
 
 /// The bytes of the tensors of one flow on some tiles, by lane (tile).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 struct FlowBytes<const N: usize> {
     is_met: bool,
     /// The sum of the bytes of all variables of the flow.
@@ -83,7 +83,7 @@ impl<const N: usize> TileFlows<N> {
 
 /// The bytes on one tile that a pipeline adds to a stage, besides the variables, code and overhead
 /// that the one-IPU compilation has too.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Additions {
     /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
     pub stash: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Additions {
 
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
 /// flow, and how it runs backward.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct StageRoles {
     backward: BackwardPass,
     /// What the stage does with the tensors of each flow, by the number of the flow in [`Flows`];
@@ -113,7 +113,6 @@ pub(super) struct StageRoles {
 }
 
 /// A stage, with what it does with the tensors of each flow (tensors with the same users).
-#[derive(Debug)]
 pub(crate) struct StageFlows {
     stage: PlacedStage,
     own: StageRoles,

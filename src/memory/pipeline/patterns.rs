@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Ranges of positions whose stages add the bytes of one flow to one
 /// [`Quantity`](super::flows::Quantity): all ranges with a first position in `starts` and a last
 /// position in `lasts`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct FlowStretch {
     /// The quantity, as an index in [`StageRole::counts`].
     pub quantity: usize,
@@ -24,7 +24,6 @@ pub(super) struct FlowStretch {
 
 /// For each flow (tensors with the same users), the ranges of positions whose stages do something
 /// with its tensors, and what.
-#[derive(Debug)]
 pub(crate) struct Patterns {
     /// For each flow, by its number in [`Flows`]: the ranges of positions in which its bytes count,
     /// for each quantity.

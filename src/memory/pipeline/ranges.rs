@@ -16,7 +16,7 @@ use crate::model::TooManyPlaces;
 
 /// A change of one sum by the bytes of `flow`, for all ranges of positions from a start that reach
 /// at least the last position `last`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Event {
     /// The sum that changes, as an index in [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
@@ -28,7 +28,7 @@ struct Event {
 
 /// The bytes that a pipeline adds to a range that grows layer by layer, on up to `N` neighbouring
 /// tiles, by lane (tile). The buffers are reused for the next tiles.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RangeAdditions<const N: usize> {
     accumulators: GrowingSums<N, 1>,
     /// For each start: the changes of sums that apply to ranges from this start and from later

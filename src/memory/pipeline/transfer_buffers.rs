@@ -17,7 +17,7 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 }
 
 /// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
     /// The sum of the bytes that count for each [`Quantity`], as an index.
     pub sums: [ByLane<u64, N>; QUANTITIES],
@@ -50,7 +50,7 @@ impl Transfers<1> {
 /// forward to its backward pass. They are those of its largest use (variables with one class and
 /// use set), or of all if another pipeline stage runs on the IPU in between
 /// ([`StageRoles::waits`](super::additions::StageRoles)).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Kept<const N: usize> {
     pub backward: BackwardPass,
     pub bytes: ByLane<u64, N>,

@@ -12,7 +12,7 @@ use std::ops::Range;
 const MIN_SHARE: u64 = 100;
 
 /// The bytes of weights, summed over all tiles, divided by whether an operation updates them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 struct Weights {
     updated: u64,
     not_updated: u64,

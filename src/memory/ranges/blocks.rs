@@ -15,7 +15,7 @@ const UNSEEN: usize = usize::MAX;
 /// step at which a peak is possible. Places are divided into blocks of [`BLOCK`], whose sums are
 /// computed only if the block may have a peak. The variables that every range has are stored like
 /// those of one more layer, after the last.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
@@ -31,7 +31,7 @@ pub(super) struct Blocks<B, const N: usize> {
 }
 
 /// Sums of the live bytes that ranges gain at one layer, in one block of places, by lane (tile).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
     /// The sum of all changes of live bytes from place to place in the block.
     changes: ByLane<B, N>,
@@ -45,7 +45,7 @@ struct BlockSums<B, const N: usize> {
 }
 
 /// The current range of layers, and its live bytes at all places as far as they are computed.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Range<B, const N: usize> {
     start: usize,
     /// The end of the range of layers (exclusive).

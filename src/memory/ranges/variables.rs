@@ -10,7 +10,7 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// A live range of the variables of one row, as *places* from `from` to `to` (end exclusive). A
 /// place is a step at which a peak is possible, by its index in the list of all such steps.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub from: u32,
     pub to: u32,
@@ -29,7 +29,7 @@ const EDGE: u8 = 4;
 /// The variables of up to `N` tiles, by the layers at which ranges gain them when they grow layer
 /// by layer. A *place* is a step at which a peak is possible. The buffers are reused for the next
 /// tiles.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct EnteringVariables<const N: usize> {
     /// The half-open live ranges, one list after the other, of variables that are not live at every
     /// step. `counted` says what each list is of.

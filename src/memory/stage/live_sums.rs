@@ -5,7 +5,7 @@ use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
 /// (tile). Stages are numbered in the order in which they are computed.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// For each stage: its live bytes at the current step, without variables that every stage has.
     live: Vec<[B; N]>,
@@ -18,7 +18,7 @@ pub(super) struct LiveSums<B, const N: usize> {
 }
 
 /// The highest live bytes of a stage in a phase, by lane (tile).
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Highest<B, const N: usize> {
     /// The live bytes of the stage, including those of variables that every stage has.
     pub bytes: [B; N],
@@ -87,7 +87,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
 
 /// For each step, the numbers of *rows* that begin or cease to be live at it. The user defines what
 /// a row is. The buffers are reused for the next tiles.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct LiveChanges {
     /// For two lists of each step, the index in `rows` where the list starts: first the rows that
     /// cease to be live before the step, then the rows that begin to be live at it. One more entry

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// The highest bytes of one stage on one tile in each phase, before they are divided into parts.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct StagePeak {
     /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables.
     pub phases: [PhasePeak; PHASES],
@@ -24,7 +24,7 @@ pub(super) struct StagePeak {
 
 /// The highest bytes of a stage's live variables on one tile in one phase, and the first step that
 /// has them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct PhasePeak {
     /// Bytes of the variables that the stage has because of its positions.
     pub variables: u64,

@@ -46,7 +46,6 @@ impl UpdateRole {
 
 /// All updates of a model, numbered from 0. The operation groups that update one weight, or that
 /// use the same optimizer state, form one update.
-#[derive(Debug)]
 pub(super) struct Updates {
     pipeline: Pipeline,
     /// For each use set: whether its variables, if they are parameters, are state, weights or
@@ -69,7 +68,7 @@ const NO_UPDATE: u32 = u32::MAX;
 
 /// What the variables of a use set are in the update of a weight, if they are parameters
 /// ([`Model::is_parameter`]).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct SetKind {
     is_state: bool,
     is_weight: bool,

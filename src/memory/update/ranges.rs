@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// The bytes that weight updates take in a range of positions that grows by one position at a time,
 /// by lane (tile). The buffers are reused for the next tiles.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RangeUpdates<const N: usize> {
     /// Bytes of two kinds: (0) a replica's shares of optimizer state that is sharded on the chip;
     /// (1) parameters that are not live at some steps.

@@ -15,7 +15,7 @@ pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// The bytes of weight updates on up to `N` neighbouring tiles, by lane (tile). The buffers are
 /// reused for the next tiles.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct TileUpdates<const N: usize> {
     /// The bytes of each update for each set of positions that counts some of its variables,
     /// ordered by the number of the update and then by the set.
@@ -29,7 +29,7 @@ pub(crate) struct TileUpdates<const N: usize> {
 
 /// The variables of one use (one class and use set) that take part in the update with the number
 /// `update`. `set` are the positions that count them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct UpdateRow {
     update: u32,
     set: PlaceSet,
@@ -42,7 +42,6 @@ struct UpdateRow {
 
 /// The bytes of the update with the number `update` that a stage has if it has any position of
 /// `set`.
-#[derive(Debug)]
 pub(super) struct PlacedAmounts<const N: usize> {
     pub update: u32,
     pub set: PlaceSet,
@@ -52,7 +51,7 @@ pub(super) struct PlacedAmounts<const N: usize> {
 /// The bytes of the variables of one weight update, by what the update does with them, on each of
 /// `N` neighbouring tiles (by lane). [`UpdatePhase::taken`] computes from them what the update
 /// takes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
     /// The bytes of optimizer state that the update loads from memory outside the IPUs: only this
     /// replica's share if the state is sharded.
@@ -213,7 +212,7 @@ fn highest<const N: usize>(
 }
 
 /// The bytes of a stage on one tile in the weight update that takes the most there.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Updating {
     /// Bytes of the stage's own parameters in the update: here only those that are not live at some
     /// steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live ones.

@@ -12,7 +12,6 @@ type CyclesByPasses = [u128; 4];
 
 /// Lower bounds on the cycles of the stages that a search has not placed yet, for splits into a
 /// fixed number of stages.
-#[derive(Debug)]
 pub(super) struct Bounds {
     pub stages: usize,
     /// The table of bounds for splits into at least this number of stages; its last rows are those
@@ -22,7 +21,6 @@ pub(super) struct Bounds {
 
 /// Lower bounds for the stages at the end of a split into `stages` stages, by the number of the
 /// first of them and then by the position where it starts.
-#[derive(Debug)]
 struct BoundsTable {
     stages: usize,
     positions: usize,
@@ -36,7 +34,7 @@ struct BoundsTable {
 
 /// Lower bounds on the cycles of the stages at the end of a split, from one stage and one position
 /// on, however they are split.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
     /// For each combination of passes: a lower bound on the cycles of the slowest of these stages,
     /// if all run these passes.
@@ -170,7 +168,7 @@ impl Bounds {
 }
 
 /// The passes that the stages not placed yet run in one kind of slot.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct RestActivity {
     /// The passes that each of these stages runs, as an index of [`CyclesByPasses`].
     busiest: usize,

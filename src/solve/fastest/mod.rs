@@ -32,7 +32,7 @@ const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
 /// A split that is within the limits and obeys the constraints, with the time of its step.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct TimedSplit {
     plan: Plan,
     score: Score,
@@ -174,7 +174,7 @@ struct StageSearch<'a> {
 }
 
 /// The costs of the first stages of a split, those that a search has placed.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 struct CostsSoFar {
     /// For each kind of slot: the cycles of the busiest IPU among the stages placed so far.
     busiest: Vec<u128>,

@@ -205,7 +205,7 @@ pub(super) type Held = (Option<u32>, Steps);
 
 /// The steps at which variables of one flow (tensors with the same users) are live in stages with
 /// recomputed layers.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Lives {
     /// Steps at which the variables are live in every stage that counts them.
     pub everywhere: Vec<Held>,

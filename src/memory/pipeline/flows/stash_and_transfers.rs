@@ -72,7 +72,7 @@ pub(crate) struct Flow {
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub kept: bool,
@@ -83,7 +83,7 @@ pub(crate) struct StageRole {
 
 /// A sum, for one stage, of the bytes of all flows with which the stage does one thing. The bytes
 /// that a pipeline adds to the stage follow from these sums.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
     /// flight, whose number ([`Flows::copies`]) multiplies the sum.
