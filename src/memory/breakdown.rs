@@ -42,8 +42,8 @@ impl MemoryModel<'_> {
             .iter()
             .zip(variables)
             .map(|(group, variables)| {
-                let kinds = by_kind(&group.code, self.rules);
-                let [state, exchange, control] = kinds.map(|(_, bytes)| bytes.total());
+                let [state, exchange, control] =
+                    by_kind(&group.code, self.rules).map(|(_, bytes)| bytes.total());
                 Parts {
                     variables,
                     ..Parts::of_code([self.vertex_code(group), state, exchange, control])
@@ -78,16 +78,18 @@ impl MemoryModel<'_> {
                 *temporaries.entry(group).or_insert(0) += bytes;
             }
         }
-        let of_weights = live.iter().filter_map(|item| {
-            let label = self.model.label_of(item.set);
-            let name = label.weight_name();
-            let groups = sets.groups(item.set);
-            let of_groups = groups.filter_map(|group| temporaries.get(&group));
-            (label.kind == TensorKind::Variable && !name.is_empty())
-                .then(|| (of_groups.sum::<u64>(), name))
-        });
-        let most = of_weights.max().filter(|&(bytes, _)| bytes > 0);
-        found.by_weight = most.map(|(bytes, name)| (name.to_string(), bytes));
+        found.by_weight = live
+            .iter()
+            .filter_map(|item| {
+                let label = self.model.label_of(item.set);
+                let name = label.weight_name();
+                let groups = sets.groups(item.set);
+                let bytes: u64 = groups.filter_map(|group| temporaries.get(&group)).sum();
+                (label.kind == TensorKind::Variable && !name.is_empty()).then_some((bytes, name))
+            })
+            .max()
+            .filter(|&(bytes, _)| bytes > 0)
+            .map(|(bytes, name)| (name.to_string(), bytes));
         found
     }
 
@@ -128,12 +130,16 @@ impl MemoryModel<'_> {
 
     /// Returns the bytes over all tiles of the code of the vertex types that the group uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
-        let types = group.code.vertex_types.iter();
-        types
+        group
+            .code
+            .vertex_types
+            .iter()
             .flat_map(|(vertex_type, present)| {
                 let code = &self.model.vertex_code[*vertex_type as usize];
-                let runs = present.runs().iter();
-                runs.map(|run| code.total_of(run.from as usize..run.to as usize))
+                present
+                    .runs()
+                    .iter()
+                    .map(|run| code.total_of(run.from as usize..run.to as usize))
             })
             .sum()
     }

@@ -57,8 +57,10 @@ pub(super) fn collect(
     let mut parts = vertex_code(model, placed, tiles, sets);
     for &(code, set) in placed {
         for (kind, bytes) in by_kind(code, rules) {
-            let part = parts.entry((kind, set)).or_default();
-            part.extend_from_slice(met(bytes, tiles));
+            parts
+                .entry((kind, set))
+                .or_default()
+                .extend_from_slice(met(bytes, tiles));
         }
     }
     let mut items: Vec<CodeItem> = parts
@@ -104,8 +106,13 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
         let of_cluster = &placement.of_cluster[number];
-        let clusters = group.clusters.iter().map(|cluster| &cluster.code);
-        placed.extend(clusters.zip(of_cluster.iter().copied()));
+        placed.extend(
+            group
+                .clusters
+                .iter()
+                .map(|cluster| &cluster.code)
+                .zip(of_cluster.iter().copied()),
+        );
         if of_cluster.is_empty() {
             placed.push((&group.code, placement.of_group[number]));
         }
@@ -139,8 +146,10 @@ fn vertex_code(
             for run in code.runs() {
                 let (from, to) = (run.from.max(from), run.to.min(to));
                 if from < to {
-                    let of_set = found.entry((CodeKind::VertexCode, set)).or_default();
-                    of_set.push(TileRun { from, to, ..*run });
+                    found
+                        .entry((CodeKind::VertexCode, set))
+                        .or_default()
+                        .push(TileRun { from, to, ..*run });
                 }
             }
         }
@@ -186,13 +195,15 @@ fn places_by_tile(
 /// Merges runs of tiles into one ascending list of disjoint runs. Where `runs` overlap, their bytes
 /// are added. Tiles without bytes are in no run.
 fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
-    let ends = |run: &TileRun| {
-        [
-            (run.from, run.value.into()),
-            (run.to, -i64::from(run.value)),
-        ]
-    };
-    let mut changes: Vec<(u32, i64)> = runs.iter().flat_map(ends).collect();
+    let mut changes: Vec<(u32, i64)> = runs
+        .iter()
+        .flat_map(|run: &TileRun| {
+            [
+                (run.from, run.value.into()),
+                (run.to, -i64::from(run.value)),
+            ]
+        })
+        .collect();
     changes.sort_unstable_by_key(|&(tile, _)| tile);
     let mut sums: Vec<TileSum> = Vec::new();
     let (mut bytes, mut from) = (0, 0);

@@ -52,15 +52,18 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
-        let peaks_from = |(start, least): (usize, &Vec<u64>)| {
-            let ranges = (1..=least.len()).map(|length| start..start + length);
-            let placed =
-                ranges.flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
-            placed.map(|(range, after)| peaks(range, after)).collect()
-        };
         Self {
             stages: Some(stages),
-            peaks: least.iter().enumerate().map(peaks_from).collect(),
+            peaks: least
+                .iter()
+                .enumerate()
+                .map(|(start, least): (usize, &Vec<u64>)| {
+                    let placed = (1..=least.len())
+                        .map(|length| start..start + length)
+                        .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
+                    placed.map(|(range, after)| peaks(range, after)).collect()
+                })
+                .collect(),
             ..Self::new(least)
         }
     }
@@ -119,8 +122,9 @@ impl RangeCosts {
     /// Returns the lower bound on the bytes of `range` (end exclusive), wherever it is in a split;
     /// `None` if the bound exceeds the limit. It never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
-        let longest = range.len().checked_sub(1)?;
-        self.least_from(range.start).get(longest).copied()
+        self.least_from(range.start)
+            .get(range.len().checked_sub(1)?)
+            .copied()
     }
 
     /// Returns the end (exclusive) of the longest range from the position `from` that is in the
@@ -140,8 +144,9 @@ impl RangeCosts {
     /// from each start the shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.least.iter().enumerate().flat_map(|(from, row)| {
-            let peaks = (from + 1..).zip(row);
-            peaks.map(move |(end, &peak)| (from..end, peak))
+            (from + 1..)
+                .zip(row)
+                .map(move |(end, &peak)| (from..end, peak))
         })
     }
 
@@ -149,12 +154,17 @@ impl RangeCosts {
     /// is empty. In a pipeline, each range counts with its number of stages after it that needs the
     /// most bytes below the limit.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
-        let highest = |(range, least): (Range<usize>, u64)| {
-            let known = self.by_depth(&range).unwrap_or_default().iter();
-            let highest = known.filter(|&&peak| peak < u64::MAX).max();
-            (range, least.max(highest.map_or(0, |&highest| highest)))
-        };
-        self.iter().map(highest).max_by_key(|&(_, peak)| peak)
+        self.iter()
+            .map(|(range, least): (Range<usize>, u64)| {
+                let highest = self
+                    .by_depth(&range)
+                    .unwrap_or_default()
+                    .iter()
+                    .filter(|&&peak| peak < u64::MAX)
+                    .max();
+                (range, least.max(highest.map_or(0, |&highest| highest)))
+            })
+            .max_by_key(|&(_, peak)| peak)
     }
 }
 

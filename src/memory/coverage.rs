@@ -68,8 +68,11 @@ pub struct Coverage {
 impl Coverage {
     /// Returns the coverage with `rest` computed from its other fields.
     fn with_rest(self) -> Self {
-        let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
-        let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
+        let rest = i128::from(self.recorded)
+            - [self.layers, self.assigned, self.overhead]
+                .map(i128::from)
+                .iter()
+                .sum::<i128>();
         Self {
             rest: i64::try_from(rest).unwrap_or(i64::MIN),
             ..self
@@ -163,11 +166,15 @@ impl MemoryModel<'_> {
             .iter()
             .flatten()
             .sum();
-        let variables = self.uses.on_tile(memory_peak.tile).filter(|item| {
-            self.explains(explaining, item.set)
-                && self.model.classes.is_live(item.class, memory_peak.step)
-        });
-        code + variables.map(|item| u64::from(item.bytes)).sum::<u64>()
+        code + self
+            .uses
+            .on_tile(memory_peak.tile)
+            .filter(|item| {
+                self.explains(explaining, item.set)
+                    && self.model.classes.is_live(item.class, memory_peak.step)
+            })
+            .map(|item| u64::from(item.bytes))
+            .sum::<u64>()
     }
 
     /// Explains the recorded bytes of the fullest tile (the first of several) at its peak step;
@@ -206,14 +213,17 @@ impl MemoryModel<'_> {
     /// them. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
-        let codes = self.code_coverage(memory_peak.tile);
-        for (kind, code) in CodeKind::ALL.into_iter().zip(codes) {
+        for (kind, code) in CodeKind::ALL
+            .into_iter()
+            .zip(self.code_coverage(memory_peak.tile))
+        {
             by_category.insert(self.categories(kind)[0].to_string(), code);
         }
         for variable in &memory_peak.variables {
             let code = self.code_category(&variable.category);
-            let category = code.unwrap_or(&variable.category).to_string();
-            let coverage = by_category.entry(category).or_default();
+            let coverage = by_category
+                .entry(code.unwrap_or(&variable.category).to_string())
+                .or_default();
             coverage.recorded += u64::from(variable.bytes);
             if let Some(part) = self.part_of(variable.set).filter(|_| code.is_none()) {
                 *part(coverage) += u64::from(variable.bytes);
@@ -267,12 +277,14 @@ fn compare(
     predicted: impl Iterator<Item = u64> + Clone,
     recorded: &[&TileBytes],
 ) -> CodeCategory {
-    let differences = (0u32..).zip(predicted.clone()).map(|(tile, predicted)| {
-        let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
-        (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
-    });
-    let worst = differences.max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile));
-    let (Reverse(worst_tile), worst_difference) = worst.unwrap_or_default();
+    let (Reverse(worst_tile), worst_difference) = (0u32..)
+        .zip(predicted.clone())
+        .map(|(tile, predicted)| {
+            let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
+            (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
+        })
+        .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
+        .unwrap_or_default();
     CodeCategory {
         name,
         predicted: predicted.sum(),

@@ -55,35 +55,37 @@ impl MemoryModel<'_> {
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
-        let curves = |stage: usize| {
-            let (range, memory, tile) = &stages[stage];
-            let window = self.window(range.clone())?;
-            let fixed = self.fixed(range, memory);
-            let mut sums = CurveSums::new(window);
-            for (phase, steps) in self.phases.iter().enumerate() {
-                let in_phase = |tile: &[u64; PHASES]| tile[phase];
-                let all_tiles = memory.transfers.iter().map(in_phase).sum();
-                let on_tile = memory.transfers.get(*tile as usize).map_or(0, in_phase);
-                sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
-            }
-            let mut add = |number, bytes| {
-                self.each_life(number, |(counted, with), live| {
-                    let counts = counted == EVERYWHERE
-                        || stages_of[counted.index()].contains(&(stage as u32));
-                    if counts && with.is_none_or(|with| range.contains(&(with as usize))) {
-                        sums.add(live, bytes);
-                    }
-                });
-            };
-            for (number, variable) in (0u32..).zip(self.uses.all()) {
-                add(number, [variable.bytes, 0]);
-            }
-            for (number, bytes) in self.uses.numbered_on_tile(*tile) {
-                add(number, [0, bytes]);
-            }
-            Some(sums.curves(window, [fixed.iter().sum(), fixed[*tile as usize]]))
-        };
-        (0..stages.len()).into_par_iter().map(curves).collect()
+        (0..stages.len())
+            .into_par_iter()
+            .map(|stage| {
+                let (range, memory, tile) = &stages[stage];
+                let window = self.window(range.clone())?;
+                let fixed = self.fixed(range, memory);
+                let mut sums = CurveSums::new(window);
+                for (phase, steps) in self.phases.iter().enumerate() {
+                    let in_phase = |tile: &[u64; PHASES]| tile[phase];
+                    let all_tiles = memory.transfers.iter().map(in_phase).sum();
+                    let on_tile = memory.transfers.get(*tile as usize).map_or(0, in_phase);
+                    sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
+                }
+                let mut add = |number, bytes| {
+                    self.each_life(number, |(counted, with), live| {
+                        let counts = counted == EVERYWHERE
+                            || stages_of[counted.index()].contains(&(stage as u32));
+                        if counts && with.is_none_or(|with| range.contains(&(with as usize))) {
+                            sums.add(live, bytes);
+                        }
+                    });
+                };
+                for (number, variable) in (0u32..).zip(self.uses.all()) {
+                    add(number, [variable.bytes, 0]);
+                }
+                for (number, bytes) in self.uses.numbered_on_tile(*tile) {
+                    add(number, [0, bytes]);
+                }
+                Some(sums.curves(window, [fixed.iter().sum(), fixed[*tile as usize]]))
+            })
+            .collect()
     }
 
     /// Computes the live bytes of all variables of the profile at each step, whichever operations
@@ -95,8 +97,12 @@ impl MemoryModel<'_> {
         let code = |tile: u32| {
             let code = self.model.recorded_code.iter();
             let code: u64 = code.map(|bytes| u64::from(bytes.get(tile))).sum();
-            let rest = self.model.recorded.tiles.get(tile as usize);
-            code + rest.map_or(0, |tile| tile.beyond_variables())
+            code + self
+                .model
+                .recorded
+                .tiles
+                .get(tile as usize)
+                .map_or(0, |tile| tile.beyond_variables())
         };
         let mut sums = CurveSums::new(window);
         for variable in variables.uses() {

@@ -121,8 +121,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         if set == EVERYWHERE {
             lanes::add(&mut self.everywhere[kind], &bytes);
         }
-        let item = (kind, self.bytes.len() as u32);
-        self.entries.enter(memory.sets.places(set), item);
+        self.entries
+            .enter(memory.sets.places(set), (kind, self.bytes.len() as u32));
         self.bytes.push(bytes);
     }
 

@@ -35,8 +35,7 @@ impl MemoryModel<'_> {
         let stretch = layers.len().div_ceil(MAX_SPANS);
         let mut coarse = Vec::with_capacity(layers.len());
         for steps in layers.chunks(stretch) {
-            let layer = most_frequent(steps);
-            coarse.extend(std::iter::repeat_n(layer, steps.len()));
+            coarse.extend(std::iter::repeat_n(most_frequent(steps), steps.len()));
         }
         runs(&coarse)
     }
@@ -57,19 +56,22 @@ impl MemoryModel<'_> {
         // The groups that have begun, the shortest first. Those that have ended leave when they
         // come first.
         let mut begun = BinaryHeap::new();
-        let layer_of = |step| {
-            while let Some((from, to, number, layer)) = spans.next_if(|&(from, ..)| from <= step) {
-                begun.push(Reverse((to - from, number, to, layer)));
-            }
-            while begun
-                .peek()
-                .is_some_and(|&Reverse((_, _, to, _))| to < step)
-            {
-                begun.pop();
-            }
-            begun.peek().map(|&Reverse((.., layer))| layer)
-        };
-        (0..self.model.steps()).map(layer_of).collect()
+        (0..self.model.steps())
+            .map(|step| {
+                while let Some((from, to, number, layer)) =
+                    spans.next_if(|&(from, ..)| from <= step)
+                {
+                    begun.push(Reverse((to - from, number, to, layer)));
+                }
+                while begun
+                    .peek()
+                    .is_some_and(|&Reverse((_, _, to, _))| to < step)
+                {
+                    begun.pop();
+                }
+                begun.peek().map(|&Reverse((.., layer))| layer)
+            })
+            .collect()
     }
 }
 
@@ -77,8 +79,10 @@ impl MemoryModel<'_> {
 /// layer belong to its run; others to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let mut spans: Vec<LayerSpan> = Vec::new();
-    let owned = (0u32..).zip(layers);
-    for (step, layer) in owned.filter_map(|(step, layer)| Some((step, (*layer)?))) {
+    for (step, layer) in (0u32..)
+        .zip(layers)
+        .filter_map(|(step, layer)| Some((step, (*layer)?)))
+    {
         match spans.last_mut() {
             Some(last) if last.layer == layer => last.to = step,
             _ => spans.push(LayerSpan {

@@ -37,10 +37,9 @@ pub(super) struct KnownUse {
 
 impl<'a> CountedUses<'a> {
     pub fn new(model: &'a Model, placement: &Placement) -> Self {
-        let has_code = placement.rules == Rules::Classic;
         let mut uses = Self {
             data: &model.variables,
-            code: has_code.then_some(&model.code_variables),
+            code: (placement.rules == Rules::Classic).then_some(&model.code_variables),
             known: Arc::default(),
         };
         let known = |&VariableUse { class, set, .. }: &VariableUse| KnownUse {
@@ -53,8 +52,10 @@ impl<'a> CountedUses<'a> {
 
     /// Iterates over all uses in the order of their numbers, with their bytes over all tiles.
     pub fn all(&self) -> impl Iterator<Item = &VariableUse> {
-        let code = self.code.map_or(&[][..], VariableGroups::uses);
-        self.data.uses().iter().chain(code)
+        self.data
+            .uses()
+            .iter()
+            .chain(self.code.map_or(&[][..], VariableGroups::uses))
     }
 
     /// Returns the class and the counting positions of the use with this number (see
@@ -73,16 +74,20 @@ impl<'a> CountedUses<'a> {
     /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
     /// may come several times.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
-        let code = self.code.map(|code| code.on_tile(tile));
-        self.data.on_tile(tile).chain(code.into_iter().flatten())
+        self.data.on_tile(tile).chain(
+            self.code
+                .map(|code| code.on_tile(tile))
+                .into_iter()
+                .flatten(),
+        )
     }
 
     /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
     /// its bytes on this tile. A use may come several times.
     pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
-            let uses = uses.iter();
-            uses.map(move |of_tile| (first + of_tile.number, of_tile.bytes.into()))
+            uses.iter()
+                .map(move |of_tile| (first + of_tile.number, of_tile.bytes.into()))
         })
     }
 
@@ -92,8 +97,10 @@ impl<'a> CountedUses<'a> {
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let data = self.data;
-        let first = data.uses().len() as u32;
-        [(0, data.uses_on_tile(tile)), (first, code)]
+        [
+            (0, data.uses_on_tile(tile)),
+            (data.uses().len() as u32, code),
+        ]
     }
 }
 

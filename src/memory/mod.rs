@@ -184,8 +184,9 @@ impl<'a> MemoryModel<'a> {
     fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
         // Updates begin after the forward and the backward pass.
         let [.., after] = &self.phases;
-        let new = || Flows::new((self.model, self.placement), pipeline, after.start);
-        self.flows.clone().unwrap_or_else(new)
+        self.flows
+            .clone()
+            .unwrap_or_else(|| Flows::new((self.model, self.placement), pipeline, after.start))
     }
 
     /// Returns the positions of the layer order and their names: In (or None), the layers, Out.
@@ -236,8 +237,9 @@ impl<'a> MemoryModel<'a> {
     /// Returns the fullest tile of the one-IPU compilation and its recorded bytes; `None` if the
     /// profile has no record of tiles.
     pub(crate) fn recorded_fullest_tile(&self) -> Option<(u32, u64)> {
-        let tiles = self.model.recorded.tiles.iter().map(|tile| tile.total);
-        (0..).zip(tiles).max_by_key(|&(_, bytes)| bytes)
+        (0..)
+            .zip(self.model.recorded.tiles.iter().map(|tile| tile.total))
+            .max_by_key(|&(_, bytes)| bytes)
     }
 
     /// Does a stage with the positions `stage` (end exclusive) have the bytes of the positions
@@ -258,8 +260,7 @@ impl<'a> MemoryModel<'a> {
 /// last forward or backward operation that has a position of its own, not one assigned by rule.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
-    let backward = model.backward_start;
-    let start = backward.map_or(steps, |start| start.min(steps));
+    let start = model.backward_start.map_or(steps, |start| start.min(steps));
     if start == steps || placement.rules == Rules::Classic {
         return [0..steps, steps..steps, steps..steps, steps..steps];
     }

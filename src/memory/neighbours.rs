@@ -19,8 +19,9 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
         4 * rayon::current_num_threads() as u32
     };
     let at_once = (tiles / parts).clamp(1, LANES as u32);
-    let firsts = (0..tiles).step_by(at_once as usize);
-    firsts.map(move |first| first..tiles.min(first + at_once))
+    (0..tiles)
+        .step_by(at_once as usize)
+        .map(move |first| first..tiles.min(first + at_once))
 }
 
 /// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a
@@ -80,8 +81,9 @@ impl<const N: usize> NeighbourUses<N> {
 
     /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
     pub fn most(&self) -> u64 {
-        let all = self.rows.iter().map(|(_, bytes)| bytes.map(u64::from));
-        lanes::highest(&lanes::sum(all))
+        lanes::highest(&lanes::sum(
+            self.rows.iter().map(|(_, bytes)| bytes.map(u64::from)),
+        ))
     }
 }
 

@@ -50,8 +50,7 @@ impl Fragmentation {
         if self.bytes == 0 || bytes >= self.rest {
             return self.bytes;
         }
-        let part = u128::from(self.bytes) * u128::from(bytes);
-        part.div_ceil(u128::from(self.rest)) as u64
+        (u128::from(self.bytes) * u128::from(bytes)).div_ceil(u128::from(self.rest)) as u64
     }
 
     /// The inverse of [`Fragmentation::share`]: returns the maximum bytes of a stage without
@@ -189,8 +188,10 @@ pub(super) fn explained(
 ) -> Vec<[u64; 4]> {
     let mut sets = PlaceSets::default();
     let stage = sets.one(0);
-    let groups = model.operation_groups.iter().enumerate();
-    let wanted: Vec<_> = groups
+    let wanted: Vec<_> = model
+        .operation_groups
+        .iter()
+        .enumerate()
         .filter(|&(number, _)| is_wanted(number))
         .map(|(_, group)| (&group.code, stage))
         .collect();

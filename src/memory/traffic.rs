@@ -160,8 +160,12 @@ impl LayerTraffic {
         let mut crossed: Vec<(u32, u32)> = Vec::new();
         for shared in &self.shared {
             crossed.clear();
-            let spans = shared.ranges.iter();
-            crossed.extend(spans.filter_map(|&range| self.span(shared, range)));
+            crossed.extend(
+                shared
+                    .ranges
+                    .iter()
+                    .filter_map(|&range| self.span(shared, range)),
+            );
             crossed.sort_unstable();
             let mut done = 0;
             for &(first, last) in &crossed {

@@ -76,16 +76,19 @@ impl<'a> CheckedProblem<'a> {
 
     /// Do the bytes or cycles of a stage depend on the number of stages after it?
     pub fn is_by_depth(&self) -> bool {
-        let times = self.problem.times;
-        self.problem.costs.is_by_depth() || times.is_some_and(StageTimes::is_by_depth)
+        self.problem.costs.is_by_depth() || self.problem.times.is_some_and(StageTimes::is_by_depth)
     }
 
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
     /// has none.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let has_cycles = self.problem.times.is_some();
-        let order = self.problem.goal.order().iter().copied();
-        order.filter(move |&objective| has_cycles || objective != Objective::Cycles)
+        self.problem
+            .goal
+            .order()
+            .iter()
+            .copied()
+            .filter(move |&objective| has_cycles || objective != Objective::Cycles)
     }
 
     /// Returns the highest limit, in bytes on one tile, of the first `stages` IPUs.
@@ -110,8 +113,10 @@ impl<'a> CheckedProblem<'a> {
         // the range.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
-        let ends = [inside.first(), inside.last()];
-        fits && ends.iter().flatten().all(|pin| pin.1 == stage)
+        fits && [inside.first(), inside.last()]
+            .iter()
+            .flatten()
+            .all(|pin| pin.1 == stage)
     }
 
     /// Does `plan` obey all limits and constraints, and has it an allowed number of stages?
@@ -145,8 +150,9 @@ impl<'a> CheckedProblem<'a> {
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
             Objective::Cycles => {
                 let times = self.problem.times;
-                let cycles = times.and_then(|times| times.cycles(range, after));
-                cycles.unwrap_or(0)
+                times
+                    .and_then(|times| times.cycles(range, after))
+                    .unwrap_or(0)
             }
         }
     }

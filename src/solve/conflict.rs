@@ -25,8 +25,12 @@ pub struct Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let origins = self.constraints.iter().map(|own| own.origin.to_string());
-        match &origins.collect::<Vec<_>>()[..] {
+        match &self
+            .constraints
+            .iter()
+            .map(|own| own.origin.to_string())
+            .collect::<Vec<_>>()[..]
+        {
             [first, second, with @ ..] => {
                 write!(f, "{first} clashes with {second}")?;
                 if !with.is_empty() {
@@ -60,19 +64,26 @@ pub(super) fn find<'a>(
     layers: usize,
     ipus: usize,
 ) -> Option<Conflict> {
-    let pinned = |constraint: &'a Constraint| {
-        let (position, ipu) = constraint.pin()?;
-        Some(Pinned {
-            position,
-            ipu,
-            constraint: Some(constraint),
+    let mut pins: Vec<_> = constraints
+        .iter()
+        .filter_map(|constraint: &'a Constraint| {
+            let (position, ipu) = constraint.pin()?;
+            Some(Pinned {
+                position,
+                ipu,
+                constraint: Some(constraint),
+            })
         })
-    };
-    let mut pins: Vec<_> = constraints.iter().filter_map(pinned).collect();
-    let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
-    if let Some(constraint) = beyond.and_then(|pin| pin.constraint) {
-        let reason = format!("IPUs are counted from 0, and there are {ipus}");
-        return conflict(reason, [constraint]);
+        .collect();
+    if let Some(constraint) = pins
+        .iter()
+        .find(|pin| pin.ipu >= ipus)
+        .and_then(|pin| pin.constraint)
+    {
+        return conflict(
+            format!("IPUs are counted from 0, and there are {ipus}"),
+            [constraint],
+        );
     }
     if let Some((cut, no_cut)) = contradicted_cut(constraints) {
         return conflict("one cut is both required and forbidden", [cut, no_cut]);
@@ -88,8 +99,13 @@ pub(super) fn find<'a>(
     }
     let left = ipus.saturating_sub(1 + before.ipu);
     let boundaries = before.position + 1..layers;
-    let pins = [before.constraint, None];
-    too_many(constraints, &cuts, boundaries, left, pins)
+    too_many(
+        constraints,
+        &cuts,
+        boundaries,
+        left,
+        [before.constraint, None],
+    )
 }
 
 /// Returns a constraint that requires a cut and one that forbids the same cut; `None` if there is
@@ -123,8 +139,10 @@ fn between(
     }
     let needed = pin.ipu - before.ipu;
     let boundaries = before.position + 1..pin.position + 1;
-    let inside = cuts[boundaries.clone()].iter();
-    let possible = inside.filter(|&&cut| cut != CutRule::Forbidden).count();
+    let possible = cuts[boundaries.clone()]
+        .iter()
+        .filter(|&&cut| cut != CutRule::Forbidden)
+        .count();
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
@@ -135,8 +153,13 @@ fn between(
         let all = [pinned].into_iter().chain(forbidding.into_iter().flatten());
         return conflict(reason, all.chain(before.constraint));
     }
-    let pins = [Some(pinned), before.constraint];
-    too_many(constraints, cuts, boundaries, needed, pins)
+    too_many(
+        constraints,
+        cuts,
+        boundaries,
+        needed,
+        [Some(pinned), before.constraint],
+    )
 }
 
 /// Returns the contradiction that more than `allowed` cuts are required before the positions
@@ -162,10 +185,11 @@ fn too_many(
         constraints.find(|own| own.rule == Rule::CutBefore { position })
     };
     // Pins come first, then the required cuts, the last one first: that cut is the one too many.
-    let pins = pins.into_iter().flatten();
     conflict(
         reason,
-        pins.chain(required.iter().rev().filter_map(requiring)),
+        pins.into_iter()
+            .flatten()
+            .chain(required.iter().rev().filter_map(requiring)),
     )
 }
 

@@ -78,8 +78,10 @@ impl Constraint {
     /// Makes a constraint with the condition `rule` that an option of the user causes. `option` is
     /// the option with its value, as the user wrote it.
     pub fn option(rule: Rule, option: impl Into<String>) -> Self {
-        let origin = Origin::Option(option.into());
-        Self { rule, origin }
+        Self {
+            rule,
+            origin: Origin::Option(option.into()),
+        }
     }
 
     /// Makes the constraint that the positions from `first` to `last` (inclusive) are in one stage,

@@ -28,8 +28,10 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut sums = Vec::new();
     for objective in checked.order() {
         if objective.is_bottleneck() {
-            let objectives = [sums.as_slice(), &[objective]].concat();
-            let (best, _) = StagePass::new(checked, &objectives, &caps).run().best()?;
+            let (best, _) =
+                StagePass::new(checked, &[sums.as_slice(), &[objective]].concat(), &caps)
+                    .run()
+                    .best()?;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
@@ -149,8 +151,9 @@ impl<'a> StagePass<'a> {
         });
         for after in 0..total {
             if is_by_depth || after == 0 {
-                let starts = 0..layers;
-                candidates = starts.map(|start| self.candidates(start, after)).collect();
+                candidates = (0..layers)
+                    .map(|start| self.candidates(start, after))
+                    .collect();
             }
             let ipu = self.ipu(total, after);
             let next = self.with_stage(ipu, &candidates, &rests[after]);
@@ -176,8 +179,7 @@ impl<'a> StagePass<'a> {
             best[layers] = rest[layers];
         }
         // Every earlier stage has a position, and only the first stage has the first position.
-        let starts = ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers });
-        for start in starts {
+        for start in ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers }) {
             best[start] = self.best_from(ipu, start, &candidates[start], rest);
         }
         best

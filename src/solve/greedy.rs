@@ -38,8 +38,7 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     let mut last = None;
     for min_layers in MIN_LAYERS {
         for proportion in PROPORTIONS {
-            let target = mem_per_tile as f64 * proportion;
-            let stages = fill(costs, target, min_layers);
+            let stages = fill(costs, mem_per_tile as f64 * proportion, min_layers);
             let placed = stages.last().map_or(0, |stage| stage.end) == costs.layers();
             let attempt = Greedy {
                 fits: placed && stages.len() <= max_stages,

@@ -72,11 +72,11 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
         Needed::Stages(_) if fits_at_least(problem)? => Cause::Pipeline,
         Needed::Stages(_) => Cause::PinsOrLimits,
     };
-    let too_large = certificate
+    let inside = certificate
         .ranges
         .first()
-        .filter(|_| cause == Cause::TooLarge);
-    let inside = too_large.map_or(0..0, |range| range.start + 1..range.end);
+        .filter(|_| cause == Cause::TooLarge)
+        .map_or(0..0, |range| range.start + 1..range.end);
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,
@@ -176,8 +176,8 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
         }
         start = end;
     }
-    let stages = certificate.ranges.len() + certificate.cuts_before.len() + 1;
-    certificate.needed = Needed::Stages(stages);
+    certificate.needed =
+        Needed::Stages(certificate.ranges.len() + certificate.cuts_before.len() + 1);
     Ok(certificate)
 }
 

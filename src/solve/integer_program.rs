@@ -154,8 +154,7 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut ranges, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        let is_chosen = read_binary(solution.value(binary));
-        if is_chosen.ok_or("a binary is neither 0 nor 1")? {
+        if read_binary(solution.value(binary)).ok_or("a binary is neither 0 nor 1")? {
             ranges.push(edge.range.clone());
             cost += usize::from(!edge.is_best);
         }
@@ -181,8 +180,7 @@ fn program(edges: &[Edge]) -> (MicroLpProblem, Vec<Variable>) {
     }
     let mut program = variables.minimise(cost).using(microlp);
     for (node, row) in rows {
-        let supply = if node.is_none() { 1.0 } else { 0.0 };
-        program.add_constraint(eq(row, supply));
+        program.add_constraint(eq(row, if node.is_none() { 1.0 } else { 0.0 }));
     }
     (program, binaries)
 }

@@ -122,8 +122,11 @@ fn prove(
             continue;
         };
         if !sums.is_empty() {
-            let other = by_integer_program(checked, &sums, &caps)?;
-            agree(&order[..n], other.as_ref(), found)?;
+            agree(
+                &order[..n],
+                by_integer_program(checked, &sums, &caps)?.as_ref(),
+                found,
+            )?;
         }
         if let Some(below) = value.checked_sub(1) {
             caps.push((objective, below));
@@ -141,8 +144,11 @@ fn prove(
         }
         caps.push((objective, value));
     }
-    let other = by_integer_program(checked, &sums, &caps)?;
-    agree(&order, other.as_ref(), found)
+    agree(
+        &order,
+        by_integer_program(checked, &sums, &caps)?.as_ref(),
+        found,
+    )
 }
 
 /// Returns the value of `found` in `objective`; `None` if there is no solution or no value.
@@ -161,16 +167,15 @@ fn by_integer_program(
     caps: &[(Objective, u128)],
 ) -> Result<Option<Solution>, SolveError> {
     let main = checked.problem.goal.main();
-    let found = integer_program::solve(&StagePass::new(checked, sums, caps))
-        .map_err(|reason| SolveError::unproven(main, reason))?;
-    let Some(stages) = found else {
+    let Some(stages) = integer_program::solve(&StagePass::new(checked, sums, caps))
+        .map_err(|reason| SolveError::unproven(main, reason))?
+    else {
         return Ok(None);
     };
     let reason = "the chosen ranges do not form a split";
-    let plan = Plan::new(stages, checked.layers());
     scored(
         checked,
-        plan.ok_or_else(|| SolveError::unproven(main, reason))?,
+        Plan::new(stages, checked.layers()).ok_or_else(|| SolveError::unproven(main, reason))?,
     )
     .map(Some)
 }

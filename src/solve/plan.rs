@@ -41,8 +41,7 @@ impl Plan {
 
     /// Returns each stage with the number of stages after it, from the first stage on.
     pub fn with_after(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
-        let after = (0..self.stages.len()).rev();
-        self.stages.iter().zip(after)
+        self.stages.iter().zip((0..self.stages.len()).rev())
     }
 
     /// Returns for each position the number of its stage, from 0.
@@ -79,11 +78,11 @@ impl Score {
     /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if the
     /// problem lacks the bytes of a stage, or has cycles but not those of a stage.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
-        let peaks = plan
+        let peaks: Option<Vec<_>> = plan
             .with_after()
             .map(|(stage, after)| problem.costs.peak(stage.clone(), after))
-            .collect::<Option<Vec<_>>>()?;
-        Self::of_peaks(problem, plan, &peaks)
+            .collect();
+        Self::of_peaks(problem, plan, &peaks?)
     }
 
     /// Computes the score of `plan`, whose stages have `peaks` on their fullest tiles. Of
@@ -104,8 +103,7 @@ impl Score {
             score.squares = score.squares.checked_add(square)?;
             score.cut_bytes += u128::from(problem.bytes_over_cut(stage.end));
             if let Some(times) = problem.times {
-                let cycles = times.cycles(stage, after)?;
-                score.slowest_cycles = score.slowest_cycles.max(Some(cycles));
+                score.slowest_cycles = score.slowest_cycles.max(Some(times.cycles(stage, after)?));
             }
         }
         Some(score)

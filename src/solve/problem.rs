@@ -120,8 +120,10 @@ impl<'a> Problem<'a> {
     /// layer order, where no cut is possible.
     pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
         let before = boundary.checked_sub(1);
-        let bytes = before.and_then(|before| self.cut_bytes.get(before));
-        bytes.copied().unwrap_or(0)
+        before
+            .and_then(|before| self.cut_bytes.get(before))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Checks the conditions that the solvers rely on.

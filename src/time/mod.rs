@@ -138,11 +138,12 @@ pub(crate) fn narrow(cycles: u128) -> u64 {
 /// Returns prefix sums of `all`: entry `i` is the sum of the first `i` numbers, so there is one
 /// more entry than numbers.
 fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
-    let sums = all.scan(0u128, |sum, number| {
-        *sum += u128::from(number);
-        Some(*sum)
-    });
-    [0].into_iter().chain(sums).collect()
+    [0].into_iter()
+        .chain(all.scan(0u128, |sum, number| {
+            *sum += u128::from(number);
+            Some(*sum)
+        }))
+        .collect()
 }
 
 /// Cycles of a stage by pass: of the forward and the backward pass for one micro-batch, and of the
@@ -196,7 +197,6 @@ impl StageTimes {
             0 if out_in_first.is_some() => passes.forward.saturating_sub(out.forward),
             _ => passes.forward,
         };
-        let again = cycles.passes_by_layer.iter().enumerate().map(again);
         Self {
             pipeline,
             is_training,
@@ -205,7 +205,7 @@ impl StageTimes {
                 before(|passes| passes.backward),
                 before(|passes| passes.update),
             ],
-            again_before: sums_before(again),
+            again_before: sums_before(cycles.passes_by_layer.iter().enumerate().map(again)),
             out_in_first,
             has_out,
             options,

@@ -81,13 +81,15 @@ impl Slots {
         let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, micro_batches);
         };
-        let slots = distinct_slots(passes.len() as u64, every, micro_batches).into_iter();
-        let kinds = slots.map(|(slot, count)| {
-            let active = active_passes(&passes, slot, (every, micro_batches));
-            SlotKind::new(count, stages, active)
-        });
-        let kinds = kinds.collect();
-        Self { kinds }
+        let kinds = distinct_slots(passes.len() as u64, every, micro_batches)
+            .into_iter()
+            .map(|(slot, count)| {
+                let active = active_passes(&passes, slot, (every, micro_batches));
+                SlotKind::new(count, stages, active)
+            });
+        Self {
+            kinds: kinds.collect(),
+        }
     }
 
     /// Returns the slots by which one more micro-batch lengthens a step through `stages` stages,
@@ -100,12 +102,11 @@ impl Slots {
         // In this slot, all passes have begun and none has ended.
         let full = (passes.len() as u64).saturating_sub(1);
         let turns = if passes.is_empty() { 0 } else { every };
-        let kinds = (full..full + turns).map(|slot| {
-            let active = active_passes(&passes, slot, (every, u64::MAX));
-            SlotKind::new(1, stages, active)
-        });
-        let kinds = kinds.collect();
-        Self { kinds }
+        let kinds = (full..full + turns)
+            .map(|slot| SlotKind::new(1, stages, active_passes(&passes, slot, (every, u64::MAX))));
+        Self {
+            kinds: kinds.collect(),
+        }
     }
 
     /// Returns the slots if only one stage works at a time: one slot for each of `passes` on each
@@ -114,8 +115,9 @@ impl Slots {
         let kinds = passes
             .iter()
             .map(|pass| SlotKind::new(micro_batches, stages, [pass]));
-        let kinds = kinds.collect();
-        Self { kinds }
+        Self {
+            kinds: kinds.collect(),
+        }
     }
 
     /// Returns the number of slots in the step.
@@ -151,12 +153,16 @@ fn active_passes(
     slot: u64,
     (every, micro_batches): (u64, u64),
 ) -> impl Iterator<Item = &ActiveStages> {
-    let begun = passes.iter().enumerate().skip((slot % every) as usize);
-    let active = begun.step_by(every as usize).filter(move |&(pass, _)| {
-        let since = slot.checked_sub(pass as u64);
-        since.is_some_and(|since| since / every < micro_batches)
-    });
-    active.map(|(_, work)| work)
+    passes
+        .iter()
+        .enumerate()
+        .skip((slot % every) as usize)
+        .step_by(every as usize)
+        .filter(move |&(pass, _)| {
+            let since = slot.checked_sub(pass as u64);
+            since.is_some_and(|since| since / every < micro_batches)
+        })
+        .map(|(_, work)| work)
 }
 
 /// Returns the passes of one micro-batch through `stages` stages, one for each slot that it takes,
@@ -169,16 +175,15 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
         PassOrder::Together => {
             let last = stages.saturating_sub(1);
             let ahead = (0..last).map(forward);
-            let turn = (stages > 0).then_some((Some(last), Some(last)));
             ahead
-                .chain(turn)
+                .chain((stages > 0).then_some((Some(last), Some(last))))
                 .chain((0..last).rev().map(backward))
                 .collect()
         }
-        PassOrder::Apart => {
-            let back = (0..stages).rev().map(backward);
-            (0..stages).map(forward).chain(back).collect()
-        }
+        PassOrder::Apart => (0..stages)
+            .map(forward)
+            .chain((0..stages).rev().map(backward))
+            .collect(),
     }
 }
 
@@ -195,6 +200,8 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     let single = (0..from).chain(from.max(to)..from.saturating_add(ends) + 1);
-    let middle = (0..every.min(repeats)).map(|n| (from + n, (repeats - n).div_ceil(every)));
-    single.map(|slot| (slot, 1)).chain(middle).collect()
+    single
+        .map(|slot| (slot, 1))
+        .chain((0..every.min(repeats)).map(|n| (from + n, (repeats - n).div_ceil(every))))
+        .collect()
 }

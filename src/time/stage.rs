@@ -39,10 +39,12 @@ impl StageTimes {
     /// position or with In on the first IPU; otherwise 0.
     fn forward_of_out(&self, range: &Range<usize>) -> u128 {
         let last = self.positions().saturating_sub(1);
-        let in_first = self.out_in_first.filter(|_| range.start == 0);
         match self.has_out && range.contains(&last) {
             true => self.sums(&(last..last + 1)).map_or(0, |[sum, ..]| sum),
-            false => in_first.map_or(0, |out| out.forward),
+            false => self
+                .out_in_first
+                .filter(|_| range.start == 0)
+                .map_or(0, |out| out.forward),
         }
     }
 
@@ -124,18 +126,22 @@ impl StageTimes {
         }
         let replicas = self.pipeline.replicas.max(1);
         let parts = if state.is_sharded() { replicas } else { 1 };
-        let bytes = sum_over(&self.state_before, range).unwrap_or(0);
-        2 * bytes.div_ceil(parts.into())
+        2 * sum_over(&self.state_before, range)
+            .unwrap_or(0)
+            .div_ceil(parts.into())
     }
 
     /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if
     /// the bandwidth or the clock frequency is unknown.
     fn streaming_cycles(&self, bytes: u128) -> u128 {
-        let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
-        known.map_or(0, |(bandwidth, clock)| {
-            let scaled = bytes.saturating_mul(clock.into());
-            scaled.div_ceil(bandwidth.max(1).into())
-        })
+        self.options
+            .streaming_bandwidth
+            .zip(self.clock_hertz)
+            .map_or(0, |(bandwidth, clock)| {
+                bytes
+                    .saturating_mul(clock.into())
+                    .div_ceil(bandwidth.max(1).into())
+            })
     }
 }
 

@@ -41,10 +41,9 @@ impl StepTime {
     ) -> Option<Self> {
         let (work, steady) = (slots.cycles(stages)?, period.cycles(stages)?);
         let through = steady.checked_mul(micro_batches.into())?;
-        let with_update = work.checked_add(update)?;
         Some(Self {
             micro_batches,
-            cycles: with_update.checked_add(copies.unwrap_or(0))?,
+            cycles: work.checked_add(update)?.checked_add(copies.unwrap_or(0))?,
             steady,
             // No IPU does its work in fewer cycles than `steady` for each micro-batch.
             ramps: work.saturating_sub(through),
@@ -101,8 +100,10 @@ impl Slots {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
         for kind in &self.kinds {
-            let slot = kind.cycles(stages, &mut by_ipu)?;
-            sum = sum.checked_add(slot.checked_mul(kind.count.into())?)?;
+            sum = sum.checked_add(
+                kind.cycles(stages, &mut by_ipu)?
+                    .checked_mul(kind.count.into())?,
+            )?;
         }
         Some(sum)
     }
@@ -115,8 +116,8 @@ impl SlotKind {
     fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
         by_ipu.fill(0);
         for (number, (ipu, stage)) in stages.iter().enumerate() {
-            let active = stage.active(self.forward[number], self.backward[number]);
-            by_ipu[*ipu] = by_ipu[*ipu].checked_add(active)?;
+            by_ipu[*ipu] = by_ipu[*ipu]
+                .checked_add(stage.active(self.forward[number], self.backward[number]))?;
         }
         by_ipu.iter().copied().max()
     }
@@ -182,8 +183,10 @@ impl StageTimes {
         let period = Slots::of_one_micro_batch(order, depth);
         let update = self.update(&of_pipeline);
         let copied = stages.iter().enumerate();
-        let copied = copied.fold([0; 2], |copied, stage| self.with_copies_of(copied, stage));
-        let copies = self.copy_cycles(copied, (slots.count(), micro_batches));
+        let copies = self.copy_cycles(
+            copied.fold([0; 2], |copied, stage| self.with_copies_of(copied, stage)),
+            (slots.count(), micro_batches),
+        );
         let of_step = (micro_batches, copies, update);
         let streamed = stages.iter().map(|range| self.streamed_by(range));
         Some(StepTime {
@@ -210,8 +213,7 @@ impl StageTimes {
     /// Returns whether all IPUs update their weights at the same time, as in TensorFlow; otherwise
     /// one IPU after the other.
     pub(crate) fn updates_side_by_side(&self) -> bool {
-        let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
-        schedules.contains(&self.pipeline.schedule)
+        [Schedule::TfGrouped, Schedule::TfInterleaved].contains(&self.pipeline.schedule)
     }
 
     /// Includes the copies of one stage, given with its number from 0, in `bytes`: the bytes that

@@ -171,8 +171,12 @@ impl Flows {
     pub fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         // If the number of stages after the stage is open, only the least bytes are computed, for
         // which no roles are needed.
-        let of_places = |places| stage.after.map(|_| self.stage_roles(places));
-        let roles = |places| of_places(places).unwrap_or_default();
+        let roles = |places| {
+            stage
+                .after
+                .map(|_| self.stage_roles(places))
+                .unwrap_or_default()
+        };
         let places = self.places_of(&stage.positions);
         let out_beside = self.is_beside_out(&places).then(|| roles(self.out()));
         StageFlows {
@@ -206,12 +210,11 @@ impl Flows {
     /// the tensors of each flow.
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
         let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
-        let schedules = [Schedule::TfGrouped, Schedule::TfInterleaved];
         StageRoles {
             by_flow: roles.collect(),
             waits: self.out_is_first
                 && places == self.out()
-                && schedules.contains(&self.pipeline.schedule),
+                && [Schedule::TfGrouped, Schedule::TfInterleaved].contains(&self.pipeline.schedule),
             backward: places
                 .map(|place| self.backward_of(place))
                 .max()
@@ -231,8 +234,12 @@ impl Flows {
         for &flow in &tiles.met {
             let role = roles.by_flow[flow as usize];
             let bytes = tiles.bytes(flow);
-            let counting = transfers.sums.iter_mut().zip(role.counts);
-            for (sums, _) in counting.filter(|&(_, counts)| counts) {
+            for (sums, _) in transfers
+                .sums
+                .iter_mut()
+                .zip(role.counts)
+                .filter(|&(_, counts)| counts)
+            {
                 lanes::add(sums, &bytes);
             }
             let kept = &mut transfers.kept.bytes;
@@ -260,8 +267,9 @@ impl Flows {
     /// with the number `flow`, so that it has additional copies of them if micro-batches are in
     /// flight?
     pub fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
-        let role = self.list[flow as usize].role_of(&self.places_of(positions), self);
-        role.counts[Quantity::Stash as usize]
+        self.list[flow as usize]
+            .role_of(&self.places_of(positions), self)
+            .counts[Quantity::Stash as usize]
     }
 }
 

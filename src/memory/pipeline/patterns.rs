@@ -63,11 +63,10 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
             let counts = |(_, role): &(_, StageRole)| role.counts[quantity];
             for alike in roles.chunk_by(|a, b| counts(a) == counts(b)) {
                 if counts(&alike[0]) {
-                    let lasts = (alike[0].0.0, alike[alike.len() - 1].0.1);
                     found.push(FlowStretch {
                         quantity,
                         starts,
-                        lasts,
+                        lasts: (alike[0].0.0, alike[alike.len() - 1].0.1),
                     });
                 }
             }

@@ -100,13 +100,14 @@ impl<const N: usize> RangeAdditions<N> {
         } = stretch;
         for (start, is_end) in [(starts.0, false), (starts.1 + 1, true)] {
             if let Some(events) = self.events.get_mut(start as usize) {
-                let ends = [(lasts.0, is_end), (lasts.1 + 1, !is_end)];
-                events.extend(ends.map(|(last, is_end)| Event {
-                    quantity,
-                    last,
-                    is_end,
-                    flow,
-                }));
+                events.extend(
+                    [(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(|(last, is_end)| Event {
+                        quantity,
+                        last,
+                        is_end,
+                        flow,
+                    }),
+                );
             }
         }
     }
@@ -117,8 +118,10 @@ impl<const N: usize> RangeAdditions<N> {
         let kept = &flows.list[flow as usize];
         if kept.life == Life::AcrossPasses {
             for &place in &kept.backward {
-                let kept = &mut self.of_place[place as usize].bytes;
-                lanes::raise(kept, &tiles.largest(flow));
+                lanes::raise(
+                    &mut self.of_place[place as usize].bytes,
+                    &tiles.largest(flow),
+                );
             }
         }
     }
@@ -153,8 +156,9 @@ impl<const N: usize> RangeAdditions<N> {
             true => self.of_place.len(),
             false => last + 1,
         };
-        let places = &self.of_place[last..end];
-        places.iter().for_each(|place| self.range.kept.add(place));
+        self.of_place[last..end]
+            .iter()
+            .for_each(|place| self.range.kept.add(place));
         self.is_beside_out = self.start == 0 && !is_whole;
     }
 

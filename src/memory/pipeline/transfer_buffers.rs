@@ -95,17 +95,19 @@ impl Flows {
                 // Gradients of a layer are live at the steps at which the layer is recomputed.
                 (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
                 // FIFOs run at the end of the forward pass or before the backward pass.
-                (Schedule::TfGrouped, Recompute::None) => {
-                    let last_forward = kept + enters.max(leaves + gradient_out);
-                    (gradient_out, last_forward, enters)
-                }
+                (Schedule::TfGrouped, Recompute::None) => (
+                    gradient_out,
+                    kept + enters.max(leaves + gradient_out),
+                    enters,
+                ),
                 (Schedule::TfGrouped, Recompute::Stage) => {
                     (enters.max(leaves + gradient_out), 0, enters)
                 }
-                (Schedule::TfGrouped, Recompute::Layer) => {
-                    let last_forward = enters.max(leaves + gradient_out);
-                    (enters.max(gradient_out), last_forward, enters)
-                }
+                (Schedule::TfGrouped, Recompute::Layer) => (
+                    enters.max(gradient_out),
+                    enters.max(leaves + gradient_out),
+                    enters,
+                ),
                 // Tensors are copied to other stages after each half of a cycle.
                 (Schedule::TfInterleaved, Recompute::None) => (0, kept + leaves, 0),
                 (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
@@ -170,8 +172,10 @@ impl Flows {
         let moves = &stage.on(lane);
         let mut buffers = self.transfer_buffers(moves);
         if let Some(out) = out {
-            let of_out = self.in_any_phase(&out.on(lane), [0; PHASES]);
-            buffers = lanes::plus(&self.in_any_phase(moves, buffers), &of_out);
+            buffers = lanes::plus(
+                &self.in_any_phase(moves, buffers),
+                &self.in_any_phase(&out.on(lane), [0; PHASES]),
+            );
         }
         [buffers, self.forwarded(moves)]
     }

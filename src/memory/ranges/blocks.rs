@@ -151,8 +151,11 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
         // The block that was highest for a shorter range probably has a high sum again.
-        let first = Some(self.range.highest).filter(|first| blocks.contains(first));
-        for block in first.into_iter().chain(blocks) {
+        for block in Some(self.range.highest)
+            .filter(|first| blocks.contains(first))
+            .into_iter()
+            .chain(blocks)
+        {
             if lanes::is_above(&self.range.bounds[block], &highest) {
                 let found = self.sum_block(block, window);
                 if lanes::is_above(&found, &highest) {

@@ -31,8 +31,9 @@ pub(super) fn load<const N: usize>(
 /// Returns the bytes on each of `tiles`, by lane. `sums` are disjoint runs of tiles in ascending
 /// order. `None` if no tile has bytes.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
-    let before = sums.partition_point(|sum| sum.to <= tiles.start);
-    let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);
+    let here = sums[sums.partition_point(|sum| sum.to <= tiles.start)..]
+        .iter()
+        .take_while(|sum| sum.from < tiles.end);
     let mut found = None;
     for sum in here {
         let (from, to) = (sum.from.max(tiles.start), sum.to.min(tiles.end));

@@ -98,9 +98,11 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin("computing ranges of layers", count as u64);
-        let pipelines = pipelines.iter();
-        let ranges = pipelines.map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true));
-        Self::costs_on(order, ranges.collect(), &task)
+        let ranges = pipelines
+            .iter()
+            .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
+            .collect();
+        Self::costs_on(order, ranges, &task)
     }
 
     /// Computes the bytes on the fullest tile of every range that begins at one of the positions
@@ -118,8 +120,11 @@ impl MemoryModel<'_> {
         let task = progress.begin("computing other splits", self.tiles().into());
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
-        let costs = Self::costs_on(self.in_groups(), vec![ranges], &task)?;
-        Ok(of_one(costs))
+        Ok(of_one(Self::costs_on(
+            self.in_groups(),
+            vec![ranges],
+            &task,
+        )?))
     }
 
     /// Computes the tables of `pipelines`, in their order, from the tiles in `order`: groups of
@@ -134,10 +139,12 @@ impl MemoryModel<'_> {
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         // Tensors with the same users are gathered for all pipelines at once.
-        let mut models = pipelines.iter().map(|own| own.model);
-        let with_flows = models.find(|model| model.flows.is_some());
         let pass = RangePass {
-            model: with_flows.unwrap_or(pipelines[0].model),
+            model: pipelines
+                .iter()
+                .map(|own| own.model)
+                .find(|model| model.flows.is_some())
+                .unwrap_or(pipelines[0].model),
             order,
             next: AtomicUsize::new(0),
             are_apart: AtomicBool::new(false),
@@ -150,8 +157,11 @@ impl MemoryModel<'_> {
         if pass.failed.load(Ordering::Relaxed) {
             return Err(TooManyPlaces);
         }
-        let pipelines = pass.pipelines.into_iter();
-        Ok(pipelines.map(PipelineRanges::into_costs).collect())
+        Ok(pass
+            .pipelines
+            .into_iter()
+            .map(PipelineRanges::into_costs)
+            .collect())
     }
 
     /// Returns all tiles in groups of neighbours. The group that has the tile with the most
@@ -159,8 +169,8 @@ impl MemoryModel<'_> {
     /// right.
     fn in_groups(&self) -> Vec<Range<u32>> {
         let mut order: Vec<_> = neighbours::groups(self.tiles()).collect();
-        let recorded = |tile: u32| self.model.recorded.tiles.get(tile as usize);
-        let total = |tile: u32| recorded(tile).map_or(0, |bytes| bytes.total);
+        let tiles = &self.model.recorded.tiles;
+        let total = |tile: u32| tiles.get(tile as usize).map_or(0, |bytes| bytes.total);
         order.sort_by_cached_key(|tiles| Reverse(tiles.clone().map(total).max()));
         order
     }
@@ -212,8 +222,12 @@ fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
         if !found.iter().any(|alike| alike[number]) {
-            let alike = pipelines.iter().map(|other| pipeline.counts_as(other));
-            found.push(alike.collect());
+            found.push(
+                pipelines
+                    .iter()
+                    .map(|other| pipeline.counts_as(other))
+                    .collect(),
+            );
         }
     }
     found
@@ -267,8 +281,7 @@ impl RangePass<'_> {
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
             // Too much for the group may not be too much for each tile.
-            let is_done = self.tiles(tiles.clone(), &mut scratches.side_by_side);
-            if is_done == Ok(true) {
+            if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }
             self.are_apart.store(true, Ordering::Relaxed);

@@ -93,8 +93,7 @@ impl<'a> PipelineRanges<'a> {
     ) -> Result<(), TooManyPlaces> {
         match (&self.model.flows, &self.patterns) {
             (Some(flows), Some(patterns)) => {
-                let additions = &mut scratch.additions;
-                additions.load(self.model, flows, patterns, tiles)
+                scratch.additions.load(self.model, flows, patterns, tiles)
             }
             _ => Ok(()),
         }
@@ -200,8 +199,9 @@ impl<'a> PipelineRanges<'a> {
         let mut bytes = plus(fixed, &updates[update].taken());
         self.model.overhead.add_fragmentation_on(tiles, &mut bytes);
         let least = plus(&bytes, &scratch.least);
-        let peaks = self.peaks.of(start, last);
-        peaks.raise_columns(&least, &scratch.copies);
+        self.peaks
+            .of(start, last)
+            .raise_columns(&least, &scratch.copies);
         self.raise_least((start, last), &bytes, scratch);
     }
 
@@ -218,8 +218,9 @@ impl<'a> PipelineRanges<'a> {
             return [u64::MAX; N];
         }
         let added = plus(&scratch.least, &scratch.phases[phase]);
-        let peaks = self.peaks.of(start, last);
-        peaks.lowest_column(&added, &scratch.copies)
+        self.peaks
+            .of(start, last)
+            .lowest_column(&added, &scratch.copies)
     }
 
     /// Raises the peaks of the range from `start` to `last` (inclusive) to `bytes`, by lane (tile),
@@ -233,16 +234,16 @@ impl<'a> PipelineRanges<'a> {
     ) {
         if scratch.is_on {
             let least = plus(&plus(&scratch.least, bytes), &scratch.phases[phase]);
-            let peaks = self.peaks.of(start, last);
-            peaks.raise_columns(&least, &scratch.copies);
+            self.peaks
+                .of(start, last)
+                .raise_columns(&least, &scratch.copies);
         }
     }
 
     /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
     pub fn into_costs(self) -> RangeCosts {
         let least = self.ends.iter().enumerate().map(|(start, end)| {
-            let lasts = start..end.load(Ordering::Relaxed);
-            lasts
+            (start..end.load(Ordering::Relaxed))
                 .map(|last| self.peaks.of(start, last).get(0))
                 .collect()
         });
@@ -312,8 +313,7 @@ impl RangePeaks<'_> {
         for (peak, added) in self.0[1..].iter().zip(columns) {
             let peak = peak.load(Ordering::Relaxed);
             for lane in 0..N {
-                let beside = peak.saturating_sub(least[lane] + added[lane]);
-                lowest[lane] = lowest[lane].min(beside);
+                lowest[lane] = lowest[lane].min(peak.saturating_sub(least[lane] + added[lane]));
             }
         }
         lowest

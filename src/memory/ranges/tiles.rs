@@ -75,8 +75,8 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     /// an empty range there.
     fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
         for (layer, stretch) in on_tiles.variables.moving.from(start) {
-            let bytes = on_tiles.uses.bytes(stretch.row);
-            self.blocks.enter(layer, stretch, bytes);
+            self.blocks
+                .enter(layer, stretch, on_tiles.uses.bytes(stretch.row));
         }
         self.always.begin(start);
         self.code.begin(start);
@@ -105,8 +105,10 @@ fn ranges_from<B: Bytes, const N: usize>(
         }
         let (updates, mut known) = (&entered.updates, None);
         for (pipeline, scratch) in pipelines.iter_mut() {
-            let added = pipeline.add(start..last + 1, (tiles(), updates), scratch);
-            known = lowest(known, added);
+            known = lowest(
+                known,
+                pipeline.add(start..last + 1, (tiles(), updates), scratch),
+            );
         }
         // The range fits in no pipeline.
         let Some(known) = known else { break };
@@ -124,8 +126,13 @@ fn ranges_from<B: Bytes, const N: usize>(
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
-            let highest = entered.blocks.highest(window, left.map(B::at_most));
-            lanes::add(&mut totals, &highest.map(B::sum));
+            lanes::add(
+                &mut totals,
+                &entered
+                    .blocks
+                    .highest(window, left.map(B::at_most))
+                    .map(B::sum),
+            );
         }
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
@@ -170,8 +177,13 @@ fn raise_phases<B: Bytes, const N: usize>(
         let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
         let mut totals = *beside;
         if !is_only {
-            let highest = entered.blocks.highest(*window, left.map(B::at_most));
-            lanes::add(&mut totals, &highest.map(B::sum));
+            lanes::add(
+                &mut totals,
+                &entered
+                    .blocks
+                    .highest(*window, left.map(B::at_most))
+                    .map(B::sum),
+            );
         }
         for (pipeline, scratch) in pipelines.iter_mut() {
             pipeline.raise_in_phase(range, phase, &totals, scratch);

@@ -115,8 +115,12 @@ impl<const N: usize> EnteringVariables<N> {
         self.rank.resize(steps, 0);
         let mut places = 0;
         let mut began = false;
-        let marked = self.marks.iter().zip(&mut self.rank);
-        for (mark, rank) in marked.filter(|(mark, _)| **mark != 0) {
+        for (mark, rank) in self
+            .marks
+            .iter()
+            .zip(&mut self.rank)
+            .filter(|(mark, _)| **mark != 0)
+        {
             let has = |one: u8| mark & one != 0;
             places += u32::from(began && has(ENDS));
             began &= !has(ENDS);
@@ -127,8 +131,12 @@ impl<const N: usize> EnteringVariables<N> {
         self.places = places as usize;
         let place = |step: u32| self.rank[step as usize] as usize;
         self.phases = [(0, 0); PHASES];
-        let phases = self.phases.iter_mut().zip(phases);
-        for (ends, steps) in phases.filter(|(_, steps)| !steps.is_empty()) {
+        for (ends, steps) in self
+            .phases
+            .iter_mut()
+            .zip(phases)
+            .filter(|(_, steps)| !steps.is_empty())
+        {
             *ends = (place(steps.start), place(steps.end - 1) + 1);
         }
     }

@@ -121,8 +121,10 @@ impl MemoryModel<'_> {
 
     /// Computes the bytes on the fullest tile of each of `stages`, in their order.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
-        let tiles = self.fullest_tiles(stages).into_iter();
-        tiles.map(|(_, bytes)| bytes).collect()
+        self.fullest_tiles(stages)
+            .into_iter()
+            .map(|(_, bytes)| bytes)
+            .collect()
     }
 
     /// Computes the fullest tile of each of `stages`, in their order, and its bytes. Faster than
@@ -157,9 +159,8 @@ impl MemoryModel<'_> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, Flows::len);
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
-        let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         stages
-            .chunks(at_once)
+            .chunks((AT_ONCE / of_stage.max(1)).max(1))
             .flat_map(|part| {
                 let plan = StagesToCompute::new(self, part, wanted);
                 let peaks = self.peaks_by_tile(&plan);
@@ -197,13 +198,11 @@ impl MemoryModel<'_> {
         plan: &StagesToCompute<'_>,
         peaks: &[Vec<StagePeak>],
     ) -> StageMemory {
-        let placed = &plan.stages[stage];
-        let mut tiles = self.code_of(&placed.positions, plan.with_overhead);
+        let mut tiles = self.code_of(&plan.stages[stage].positions, plan.with_overhead);
         let mut steps = Vec::with_capacity(tiles.len());
         let mut updates = Vec::new();
         for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
-            let peak = &peaks[stage];
-            let (of_tile, step, update) = self.on_tile((tile, *parts), peak, plan);
+            let (of_tile, step, update) = self.on_tile((tile, *parts), &peaks[stage], plan);
             *parts = of_tile;
             steps.push(plan.has_steps(stage).then_some(step));
             updates.extend(update);
@@ -233,8 +232,9 @@ impl MemoryModel<'_> {
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let additions = &peak.additions;
         // Fragmentation is in proportion to the code and `bytes`; an update adds `state`.
-        let shares = peak.update.map_or(0, |update| update.shares);
-        let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
+        let of_shares = self
+            .overhead
+            .fragmentation_of_shares(tile, peak.update.map_or(0, |update| update.shares));
         let gaps = |bytes: u64| self.overhead.fragmentation(tile, bytes) + of_shares;
         let parts = |phase: usize, (variables, overhead), bytes: u64, state: u64| Parts {
             variables,
@@ -257,8 +257,10 @@ impl MemoryModel<'_> {
             .enumerate()
             .filter(|(phase, _)| plan.has(*phase))
             .map(|(phase, top)| {
-                let live = (top.variables, top.overhead);
-                (parts(phase, live, peak.most_live(), 0), top.step)
+                (
+                    parts(phase, (top.variables, top.overhead), peak.most_live(), 0),
+                    top.step,
+                )
             })
             .rev()
             .max_by_key(|(parts, _)| parts.total());
@@ -269,8 +271,12 @@ impl MemoryModel<'_> {
         let always = update.variables + update.overhead;
         // After both passes, transfer buffers are empty.
         let with = |taken: u64| {
-            let live = (update.variables, update.overhead);
-            parts(PHASES - 1, live, always + taken, taken)
+            parts(
+                PHASES - 1,
+                (update.variables, update.overhead),
+                always + taken,
+                taken,
+            )
         };
         let in_update = with(update.taken);
         let on_tile = UpdateOnTile {
@@ -281,10 +287,11 @@ impl MemoryModel<'_> {
             update: update.update.map(|(number, _)| number),
         };
         match on_tile.bytes > on_tile.in_passes {
-            true => {
-                let step = update.update.map_or(step, |(_, step)| step);
-                (in_update, step, Some(on_tile))
-            }
+            true => (
+                in_update,
+                update.update.map_or(step, |(_, step)| step),
+                Some(on_tile),
+            ),
             false => (in_passes, step, Some(on_tile)),
         }
     }
@@ -332,7 +339,9 @@ impl MemoryModel<'_> {
     /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of
     /// the code of those sets of positions for which `is_wanted` is true.
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
-        let wanted = self.code.iter().filter(|item| is_wanted(item.set));
-        by_tile(wanted, &(0..self.model.target.num_tiles))
+        by_tile(
+            self.code.iter().filter(|item| is_wanted(item.set)),
+            &(0..self.model.target.num_tiles),
+        )
     }
 }

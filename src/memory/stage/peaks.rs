@@ -80,11 +80,13 @@ impl MemoryModel<'_> {
         groups
             .into_par_iter()
             .map_init(StageScratches::default, |(side_by_side, wide), tiles| {
-                let peaks = self.peaks_on(tiles.clone(), plan, side_by_side);
-                peaks.unwrap_or_else(|| {
-                    let tiles = tiles.filter_map(|tile| self.peaks_on(tile..tile + 1, plan, wide));
-                    tiles.flatten().collect()
-                })
+                self.peaks_on(tiles.clone(), plan, side_by_side)
+                    .unwrap_or_else(|| {
+                        tiles
+                            .filter_map(|tile| self.peaks_on(tile..tile + 1, plan, wide))
+                            .flatten()
+                            .collect()
+                    })
             })
             .flatten_iter()
             .collect()

@@ -89,8 +89,14 @@ impl<'a> StagesToCompute<'a> {
             windows,
             starts,
             flows: flows.map(|flows| {
-                let stages = stages.iter().cloned();
-                (flows, stages.map(|stage| flows.in_stage(stage)).collect())
+                (
+                    flows,
+                    stages
+                        .iter()
+                        .cloned()
+                        .map(|stage| flows.in_stage(stage))
+                        .collect(),
+                )
             }),
             update: memory.update.as_deref().filter(|_| is_whole),
             with_overhead: is_whole && memory.rules == Rules::Full,
@@ -128,11 +134,10 @@ impl<'a> StagesToCompute<'a> {
         for &stage in &self.stages_of[row.counted.index()] {
             let stage = stage as usize;
             let is_late = row.kept_late.is_some_and(|flow| self.keeps(stage, flow));
-            let positions = &self.stages[stage].positions;
             if !is_late
-                && row
-                    .with
-                    .is_none_or(|position| positions.contains(&(position as usize)))
+                && row.with.is_none_or(|position| {
+                    self.stages[stage].positions.contains(&(position as usize))
+                })
             {
                 visit(Some(stage));
             }

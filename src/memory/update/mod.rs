@@ -177,11 +177,8 @@ impl MemoryModel<'_> {
         let mut found = vec![0u64; self.layers()];
         self.visit_updates(|number, role, bytes| {
             if let UpdateRole::State { .. } = role {
-                let first = self
-                    .sets
-                    .places(self.uses.known(number).counted)
-                    .first()
-                    .map_or(0, |&place| place as usize);
+                let places = self.sets.places(self.uses.known(number).counted);
+                let first = places.first().map_or(0, |&place| place as usize);
                 if let Some(sum) = found.get_mut(first) {
                     *sum = sum.saturating_add(bytes);
                 }
@@ -218,8 +215,9 @@ impl MemoryModel<'_> {
         let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
             return Ok(());
         };
-        let uses = phase.of_uses.iter().zip(self.model.variables.uses());
-        for (number, (in_update, variable)) in (0u32..).zip(uses) {
+        for (number, (in_update, variable)) in
+            (0u32..).zip(phase.of_uses.iter().zip(self.model.variables.uses()))
+        {
             if let Some(role) = in_update.role {
                 visit(number, role, variable.bytes);
             }

@@ -85,12 +85,11 @@ impl Updates {
     ) -> Result<Self, TooManyPlaces> {
         let is_update = model.groups_with(|operation| operation.is_update);
         let groups = groups_of_updates(model, &is_update)?;
-        let kinds = kinds(model, by_pass, (&is_update, &groups));
         let mut found = Self {
             pipeline,
             tensor_bytes: tensor_bytes(model),
             of_group: vec![NO_UPDATE; is_update.len()],
-            kinds,
+            kinds: kinds(model, by_pass, (&is_update, &groups)),
             groups,
             steps: Vec::new(),
         };
@@ -232,9 +231,8 @@ fn kinds(
     (is_update, groups): (&[bool], &[Box<[u32]>]),
 ) -> Vec<SetKind> {
     // An operation that only copies to the host does not change the role of a variable.
-    let groups_of_model = &model.operation_groups;
-    let of_updates =
-        model.sets_of_only(|group| is_update[group] || groups_of_model[group].only_streams());
+    let of_updates = model
+        .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
     let has_names = matches!(
         model.recording.framework,
         Framework::Popart | Framework::Poptorch | Framework::Popxl

@@ -155,8 +155,8 @@ impl<const N: usize> TileUpdates<N> {
             for row in same {
                 add_row(&mut amounts, phase, row.role, uses.bytes(row.row));
             }
-            let steps = phase.steps[same[0].update as usize];
-            *amounts.temporaries = highest(memory, same, steps, uses);
+            *amounts.temporaries =
+                highest(memory, same, phase.steps[same[0].update as usize], uses);
             self.entries.push(PlacedAmounts {
                 update: same[0].update,
                 set: same[0].set,
@@ -242,8 +242,11 @@ impl<const N: usize> TileUpdates<N> {
     ) -> [Updating; N] {
         let meets = |set| memory.counts_in(set, positions);
         let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
-            let wanted = all.iter().filter(|placing| is_wanted(placing.0));
-            lanes::sum(wanted.map(|placing| placing.1))
+            lanes::sum(
+                all.iter()
+                    .filter(|placing| is_wanted(placing.0))
+                    .map(|placing| placing.1),
+            )
         };
         let common = sum(&self.holes, &|set| set == EVERYWHERE);
         let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));

@@ -126,17 +126,18 @@ impl Bounds {
     pub fn of_all(checked: &CheckedProblem<'_>, times: &StageTimes, most: usize) -> Vec<Self> {
         let table = |stages| Arc::new(BoundsTable::new(checked, times, stages));
         let shared = (!checked.is_numbered()).then(|| table(most));
-        let of_stages = |stages| Self {
-            stages,
-            table: shared.clone().unwrap_or_else(|| table(stages)),
-        };
-        let all = (1..=most).map(of_stages);
-        all.filter(|bounds| bounds.leads_on(0, 0)).collect()
+        (1..=most)
+            .map(|stages| Self {
+                stages,
+                table: shared.clone().unwrap_or_else(|| table(stages)),
+            })
+            .filter(|bounds| bounds.leads_on(0, 0))
+            .collect()
     }
 
     fn place(&self, stage: usize, start: usize) -> usize {
-        let more = self.table.stages - self.stages;
-        self.table.place(stage + more, start)
+        self.table
+            .place(stage + (self.table.stages - self.stages), start)
     }
 
     /// Can the stages from the number `stage` on have all positions from `start` on, within the
@@ -158,12 +159,13 @@ impl Bounds {
     /// `None` if a number of a stage and its start have no bounds.
     pub fn path(&self) -> Option<Vec<Range<usize>>> {
         let mut start = 0;
-        let next = |stage| {
-            self.rest(stage, start)?;
-            let end = self.table.ends[self.place(stage, start)];
-            Some(std::mem::replace(&mut start, end)..end)
-        };
-        (0..self.stages).map(next).collect()
+        (0..self.stages)
+            .map(|stage| {
+                self.rest(stage, start)?;
+                let end = self.table.ends[self.place(stage, start)];
+                Some(std::mem::replace(&mut start, end)..end)
+            })
+            .collect()
     }
 }
 

@@ -45,8 +45,11 @@ impl TimedSplit {
     fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
-        let rate = score.step?.rate(1);
-        Some(Self { plan, score, rate })
+        Some(Self {
+            plan,
+            score,
+            rate: score.step?.rate(1),
+        })
     }
 
     /// Orders splits, the best first: by the time of a step for each of its micro-batches, then by
@@ -203,8 +206,11 @@ impl<'a> StageSearch<'a> {
             ..CostsSoFar::default()
         };
         let rests = |stage| {
-            let kinds = slots.kinds.iter();
-            kinds.map(|kind| RestActivity::new(kind, stage)).collect()
+            slots
+                .kinds
+                .iter()
+                .map(|kind| RestActivity::new(kind, stage))
+                .collect()
         };
         let mut search = Self {
             checked,
@@ -279,8 +285,11 @@ impl<'a> StageSearch<'a> {
         let (parts, out) = self.times.stage_and_out(&range, self.stages - 1 - stage)?;
         let (taken, left) = self.taken.split_at_mut(stage + 1);
         let (before, next) = (taken.last()?, left.first_mut()?);
-        let slots = self.kinds.iter().zip(&before.busiest);
-        for (busiest, (kind, &before)) in next.busiest.iter_mut().zip(slots) {
+        for (busiest, (kind, &before)) in next
+            .busiest
+            .iter_mut()
+            .zip(self.kinds.iter().zip(&before.busiest))
+        {
             let mut active = parts.active(kind.forward[stage], kind.backward[stage]);
             if let Some(out) = out {
                 let last = kind.forward.len() - 1;
@@ -311,20 +320,25 @@ impl<'a> StageSearch<'a> {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let micro_batches = self.at_least.micro_batches;
         let rest = self.bounds.rest(stage, self.end());
-        let kinds = self.kinds.iter().zip(&self.rests[stage]);
-        let work = kinds.zip(&placed.busiest).map(|((kind, &work), &busiest)| {
-            let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
-            slot.saturating_mul(kind.count.into())
-        });
-        let of_step = (self.slots, micro_batches);
-        let copies = self.times.copy_cycles(placed.sent, of_step).unwrap_or(0);
+        let work = self
+            .kinds
+            .iter()
+            .zip(&self.rests[stage])
+            .zip(&placed.busiest)
+            .map(|((kind, &work), &busiest)| {
+                rest.map_or(busiest, |rest| busiest.max(rest.of(work)))
+                    .saturating_mul(kind.count.into())
+            });
+        let copies = self
+            .times
+            .copy_cycles(placed.sent, (self.slots, micro_batches))
+            .unwrap_or(0);
         let update = match self.times.updates_side_by_side() {
             true => placed.update,
             false => self.update,
         };
-        let all = work.chain([copies, update]);
         Rate {
-            cycles: all.fold(0, u128::saturating_add),
+            cycles: work.chain([copies, update]).fold(0, u128::saturating_add),
             micro_batches,
         }
     }

@@ -161,9 +161,8 @@ impl Loading<'_> {
         let found = again.lives(flow, is_layered, &steps);
         let others = self.flows.positions_of(found.others);
         let everywhere = found.everywhere.into_iter().map(|held| (None, held));
-        let beside = found.beside.into_iter().map(|held| (Some(&others), held));
         everywhere
-            .chain(beside)
+            .chain(found.beside.into_iter().map(|held| (Some(&others), held)))
             .filter(|(_, (_, steps))| !steps.is_empty())
             .map(|(places, (with, steps))| PartOfLife {
                 places: places.map(|places| self.sets.intern(places)),
@@ -204,8 +203,10 @@ impl Loading<'_> {
     /// # Errors
     /// If more step ranges must be stored than [`limits::ENTRIES`].
     fn store(&mut self, mut parts: Vec<PartOfLife>) -> Result<u32, TooManyPlaces> {
-        let ranges = parts.iter().map(|part| part.steps.len()).sum();
-        self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
+        self.left = self
+            .left
+            .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
+            .ok_or(TooManyPlaces)?;
         for part in &mut parts {
             part.steps.shrink_to_fit();
         }
@@ -226,8 +227,7 @@ impl Flows {
     ) -> Vec<StepsOfPositions> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
-            let steps = segments.until_rerun(flow, of_position);
-            let found = segments.lives(flow, is_layered, &steps);
+            let found = segments.lives(flow, is_layered, &segments.until_rerun(flow, of_position));
             always.push((of_position.0, all_steps(found.everywhere)));
             more.push((of_position.0, all_steps(found.beside)));
             others = found.others;

@@ -82,8 +82,10 @@ impl Flows {
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
-        let is_accumulated = |of_use: &_| matches!(of_use, UseInPipeline::Accumulated(_));
-        let summed = match of_uses.iter().any(is_accumulated) {
+        let summed = match of_uses
+            .iter()
+            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)))
+        {
             true => SummedGradients::new(model, end),
             false => SummedGradients::default(),
         };
@@ -200,8 +202,7 @@ impl Flows {
         let UseInPipeline::Accumulated(element) = self.of_use(number) else {
             return None;
         };
-        let accumulator = self.pipeline.accumulator;
-        Some(bytes.map(|bytes| accumulator.bytes(bytes.into(), element)))
+        Some(bytes.map(|bytes| self.pipeline.accumulator.bytes(bytes.into(), element)))
     }
 
     /// Does the pipeline recompute the activations of each layer? No without training.
@@ -258,8 +259,8 @@ fn of_uses(
     let parameters = parameters_by_set(model, &placement.by_pass);
     let flow = |&VariableUse { class, set, .. }: &VariableUse| {
         // A weight or constant may not be live at all steps.
-        let kinds = [TensorKind::Variable, TensorKind::Constant];
-        let is_parameter = kinds.contains(&model.label_of(set).kind);
+        let is_parameter =
+            [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
         let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
             return parameters[set as usize];
         };
@@ -273,8 +274,7 @@ fn of_uses(
                 known.number(&forward, &backward)
             }
         };
-        let streamed = is_streamed(model, set, class);
-        UseInPipeline::Flow(first + 2 * life as u32 + u32::from(streamed))
+        UseInPipeline::Flow(first + 2 * life as u32 + u32::from(is_streamed(model, set, class)))
     };
     model.variables.uses().iter().map(flow).collect()
 }
@@ -287,29 +287,30 @@ fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> 
     if model.backward_start.is_none() || model.recording.accumulates {
         return vec![UseInPipeline::Other; sets];
     }
-    let is_tensorflow = model.recording.framework == Framework::Tensorflow;
-    let has_kinds = !is_tensorflow && model.has_weight_labels();
+    let has_kinds = model.recording.framework != Framework::Tensorflow && model.has_weight_labels();
     let updates = model.updates_by_set();
-    let of_set = |set: u32| {
-        let label = model.label_of(set);
-        let (forward, _) = by_pass.places(set);
-        let may_be_weight = if has_kinds {
-            // Names of optimizer state have these marks before the name of the weight.
-            let marks = ["Accum___", "Accl"];
-            let is_state = marks.iter().any(|mark| label.tensor.starts_with(mark));
-            label.kind == TensorKind::Variable && !is_state
-        } else {
-            label.kind != TensorKind::Constant
-        };
-        match updates[set as usize] {
-            _ if !may_be_weight || forward.is_empty() => UseInPipeline::Other,
-            0 => UseInPipeline::NotUpdated,
-            // A variable that several updates use, such as a learning rate, is not a weight.
-            2.. if !has_kinds => UseInPipeline::Other,
-            _ => UseInPipeline::Accumulated(label.element_bytes),
-        }
-    };
-    (0..sets as u32).map(of_set).collect()
+    (0..sets as u32)
+        .map(|set| {
+            let label = model.label_of(set);
+            let (forward, _) = by_pass.places(set);
+            let may_be_weight = if has_kinds {
+                // Names of optimizer state have these marks before the name of the weight.
+                let is_state = ["Accum___", "Accl"]
+                    .iter()
+                    .any(|mark| label.tensor.starts_with(mark));
+                label.kind == TensorKind::Variable && !is_state
+            } else {
+                label.kind != TensorKind::Constant
+            };
+            match updates[set as usize] {
+                _ if !may_be_weight || forward.is_empty() => UseInPipeline::Other,
+                0 => UseInPipeline::NotUpdated,
+                // A variable that several updates use, such as a learning rate, is not a weight.
+                2.. if !has_kinds => UseInPipeline::Other,
+                _ => UseInPipeline::Accumulated(label.element_bytes),
+            }
+        })
+        .collect()
 }
 
 impl Accumulator {

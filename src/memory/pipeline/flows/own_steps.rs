@@ -31,8 +31,10 @@ impl<'a> OwnSteps<'a> {
             let Some((first, last)) = operation.window else {
                 continue;
             };
-            let own = placed.reason.is_own().then_some(placed.places);
-            of_groups[operation.group as usize].push(((first, last + 1), own));
+            of_groups[operation.group as usize].push((
+                (first, last + 1),
+                placed.reason.is_own().then_some(placed.places),
+            ));
         }
         Self {
             model,
@@ -45,8 +47,10 @@ impl<'a> OwnSteps<'a> {
     /// it needs them; `None` if all positions need them whenever they are live. `flow` is the flow
     /// that the variables belong to.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
-        let counted = self.placement.counted[variable.set as usize];
-        let positions = self.placement.sets.places(counted);
+        let positions = self
+            .placement
+            .sets
+            .places(self.placement.counted[variable.set as usize]);
         let ranges = self.model.classes.ranges(variable.class);
         let spans_passes = flow.life == Life::AcrossPasses;
         if positions.len() < 2 || (ranges.len() < 2 && !spans_passes) {
@@ -66,8 +70,8 @@ impl<'a> OwnSteps<'a> {
                 (position, steps.collect())
             })
             .collect();
-        let is_whole = own.iter().all(|(_, steps)| steps[..] == *ranges);
-        (!is_whole).then_some(own)
+        let is_partial = own.iter().any(|(_, steps)| steps[..] != *ranges);
+        is_partial.then_some(own)
     }
 
     /// Returns, for each of `ranges` (half-open, ascending) and then for each of `positions`, the
@@ -76,11 +80,19 @@ impl<'a> OwnSteps<'a> {
     /// operation. An operation without places of its own counts at all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
-        let groups = self.model.use_sets.groups(set);
-        for &((first, end), own) in groups.flat_map(|group| &self.of_groups[group as usize]) {
+        for &((first, end), own) in self
+            .model
+            .use_sets
+            .groups(set)
+            .flat_map(|group| &self.of_groups[group as usize])
+        {
             let met = ranges.partition_point(|&(_, to)| to <= first);
-            let met = ranges.iter().zip(&mut ends).skip(met);
-            for (&(_, to), ends) in met.take_while(|((from, _), _)| *from < end) {
+            for (&(_, to), ends) in ranges
+                .iter()
+                .zip(&mut ends)
+                .skip(met)
+                .take_while(|((from, _), _)| *from < end)
+            {
                 let mut raise = |at: usize| ends[at] = ends[at].max(Some(end.min(to)));
                 match own {
                     None => (0..positions.len()).for_each(raise),
@@ -113,8 +125,8 @@ impl<'a> OwnSteps<'a> {
         ends: &[Option<u32>],
         flow: &Flow,
     ) -> u32 {
-        let start = self.model.backward_start;
-        let start = start.filter(|start| (from + 1..to).contains(start));
+        let is_inside = |start: &u32| (from + 1..to).contains(start);
+        let start = self.model.backward_start.filter(is_inside);
         let (Some(backward_start), Some(end)) = (start, ends[at]) else {
             return to;
         };

@@ -65,22 +65,23 @@ impl Segments {
         };
         let own = (0..layers).filter_map(|place| runs(place, place));
         let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
-        let of_place = |place: u32| {
-            let (_, (first_step, _)) = known(place)?;
-            let with = (place == 0 && layers > 1).then_some(1);
-            let places = || [Some(place), with].into_iter().flatten();
-            let found = || places().filter_map(known);
-            let last = found().map(|((_, last), _)| last + 1).max()?;
-            let first = found().map(|(_, (first, _))| first).min()?;
-            let next = with.unwrap_or(place) + 1;
-            let backward = windows.at(next).backward;
-            let ends = backward.map_or(first, |(_, last)| last + 1);
-            let gap = (starts(next).max(last), first.min(ends));
-            let bodies = places().flat_map(|place| &windows.at(place).bodies);
-            Some((first_step, without(&[gap], &merged(bodies.copied()))))
-        };
         Self {
-            of_places: (0..layers).map(of_place).collect(),
+            of_places: (0..layers)
+                .map(|place| {
+                    let (_, (first_step, _)) = known(place)?;
+                    let with = (place == 0 && layers > 1).then_some(1);
+                    let places = || [Some(place), with].into_iter().flatten();
+                    let found = || places().filter_map(known);
+                    let last = found().map(|((_, last), _)| last + 1).max()?;
+                    let first = found().map(|(_, (first, _))| first).min()?;
+                    let next = with.unwrap_or(place) + 1;
+                    let backward = windows.at(next).backward;
+                    let ends = backward.map_or(first, |(_, last)| last + 1);
+                    let gap = (starts(next).max(last), first.min(ends));
+                    let bodies = places().flat_map(|place| &windows.at(place).bodies);
+                    Some((first_step, without(&[gap], &merged(bodies.copied()))))
+                })
+                .collect(),
             reruns: own.chain(of_in).collect(),
         }
     }
@@ -103,8 +104,10 @@ impl Segments {
             if let Some((_, to)) = ranges[..begun].last()
                 && rerun.backward_start < *to
             {
-                let held = found.entry(rerun.runs).or_default();
-                held.extend(without(&[rerun.steps], ranges));
+                found
+                    .entry(rerun.runs)
+                    .or_default()
+                    .extend(without(&[rerun.steps], ranges));
             }
         }
         let found = found.into_iter();
@@ -130,8 +133,10 @@ impl Segments {
                     .filter(|&place| Some(place) != maker)
                     .filter_map(|place| Some((place, self.first_step(place)?)))
                     .unzip();
-                let kept = ranges.first().zip(until.iter().min());
-                let kept = kept.map(|(&(from, _), &until)| (from, until.max(from)));
+                let kept = ranges
+                    .first()
+                    .zip(until.iter().min())
+                    .map(|(&(from, _), &until)| (from, until.max(from)));
                 Lives {
                     everywhere: vec![(None, ranges.into())],
                     beside: vec![(None, without(kept.as_slice(), ranges))],
@@ -139,8 +144,8 @@ impl Segments {
                 }
             }
             Life::AcrossPasses if is_layered => {
-                let found = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
-                let Some((maker, gap)) = found else {
+                let Some((maker, gap)) = maker.and_then(|maker| Some((maker, self.gap(maker)?)))
+                else {
                     return self.lives_as_recorded(ranges);
                 };
                 // In belongs to the segment of the first layer.
@@ -157,11 +162,16 @@ impl Segments {
                     beside.push((place, without(&steps, &kept)));
                     everywhere.push((place, kept));
                 }
-                let users = flow.forward.iter().chain(&flow.backward).copied();
                 Lives {
                     everywhere,
                     beside,
-                    others: users.filter(|&user| user != maker).collect(),
+                    others: flow
+                        .forward
+                        .iter()
+                        .chain(&flow.backward)
+                        .copied()
+                        .filter(|&user| user != maker)
+                        .collect(),
                 }
             }
             Life::AcrossPasses | Life::Backward => self.lives_as_recorded(ranges),
@@ -186,8 +196,10 @@ impl Segments {
     pub fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_input);
-        let kept = steps.first().zip(until);
-        let kept = kept.map(|(&(from, _), until)| (from, until));
+        let kept = steps
+            .first()
+            .zip(until)
+            .map(|(&(from, _), until)| (from, until));
         merged(steps.iter().copied().chain(kept))
     }
 

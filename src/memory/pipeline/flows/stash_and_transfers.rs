@@ -122,8 +122,11 @@ impl Flow {
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
-        let users = [&self.forward, &self.backward];
-        let uses = |place| users.iter().any(|pass| pass.binary_search(&place).is_ok());
+        let uses = |place| {
+            [&self.forward, &self.backward]
+                .iter()
+                .any(|pass| pass.binary_search(&place).is_ok())
+        };
         let is_first_with_out = |place| positions.out_is_first() && place == 0;
         let is_used = |place: u32| uses(place) || (is_first_with_out(place) && uses(out));
         let counted = placement.sets.places(placement.counted[set as usize]);
@@ -204,7 +207,6 @@ impl Flow {
 
 /// Returns the part of `users`, numbers of places in ascending order, that lies in `places`.
 fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
-    let first = users.partition_point(|&user| user < places.start);
-    let users = &users[first..];
+    let users = &users[users.partition_point(|&user| user < places.start)..];
     &users[..users.partition_point(|&user| user < places.end)]
 }

@@ -131,8 +131,9 @@ impl PassWindows {
     pub fn new(model: &Model, placement: &Placement) -> Self {
         let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
         for operation in &model.operations {
-            let call = (operation.group, operation.window);
-            *calls.entry(call).or_default() += 1;
+            *calls
+                .entry((operation.group, operation.window))
+                .or_default() += 1;
         }
         // Out may be a place after all positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
@@ -190,10 +191,13 @@ impl PassWindows {
         type Window = fn(&PlaceSteps) -> Option<(u32, u32)>;
         let both = |&(from, to): &(u32, u32)| {
             let met = |users: &[u32], window: Window| -> Vec<u32> {
-                let is_met = |&user: &u32| {
-                    window(self.at(user)).is_none_or(|(first, last)| first < to && from <= last)
-                };
-                users.iter().copied().filter(is_met).collect()
+                users
+                    .iter()
+                    .copied()
+                    .filter(|&user: &u32| {
+                        window(self.at(user)).is_none_or(|(first, last)| first < to && from <= last)
+                    })
+                    .collect()
             };
             (
                 met(forward, |steps| steps.forward),
