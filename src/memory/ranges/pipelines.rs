@@ -76,9 +76,10 @@ impl<'a> PipelineRanges<'a> {
     /// that both can be examined at once? What the pipelines add may differ.
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
+        let mut numbers = 0..model.model.variables.uses().len() as u32;
         model.flows.is_some() == other.flows.is_some()
             && model.recomputes_layers() == other.recomputes_layers()
-            && model.is_away_as(other)
+            && numbers.all(|number| model.is_away(number) == other.is_away(number))
     }
 
     /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles, except those

@@ -139,13 +139,6 @@ impl MemoryModel<'_> {
             .is_some_and(InUpdate::is_away)
     }
 
-    /// Are the same variables off the chip during both passes in the pipelines of `self` and
-    /// `other`? Both must be of one model.
-    pub(crate) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
-        let mut numbers = 0..self.model.variables.uses().len() as u32;
-        numbers.all(|number| self.is_away(number) == other.is_away(number))
-    }
-
     /// Returns the distinct names of the weights that the update with this number changes; if none
     /// has a name, those of its optimizer state. Empty if the update is no phase of its own.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {

@@ -2,8 +2,9 @@
 
 use crate::limits;
 use crate::memory::Pipeline;
+use crate::memory::steps::{covering, distinct};
 use crate::model::{
-    Framework, Label, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
+    Framework, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
 };
 
 /// Prefixes of the names of optimizer state in PopART; the name of the weight follows them.
@@ -54,7 +55,7 @@ pub(super) struct Updates {
     /// For each use set: the bytes, over all tiles, of the whole tensor that its parameters are a
     /// part of.
     tensor_bytes: Vec<u64>,
-    /// For each operation group: the number of its update, or [`NO_UPDATE`].
+    /// For each operation group that belongs to an update: the number of the update; else 0.
     of_group: Vec<u32>,
     /// For each use set: the operation groups that use its variables and belong to updates, in
     /// ascending order.
@@ -62,9 +63,6 @@ pub(super) struct Updates {
     /// For each update: the half-open range of steps from its first to its last operation.
     pub steps: Vec<(u32, u32)>,
 }
-
-/// The entry in [`Updates::of_group`] of an operation group that is not part of an update.
-const NO_UPDATE: u32 = u32::MAX;
 
 /// What the variables of a use set are in the update of a weight, if they are parameters
 /// ([`Model::is_parameter`]).
@@ -88,7 +86,7 @@ impl Updates {
         let mut found = Self {
             pipeline,
             tensor_bytes: tensor_bytes(model),
-            of_group: vec![NO_UPDATE; is_update.len()],
+            of_group: vec![0; is_update.len()],
             kinds: kinds(model, by_pass, (&is_update, &groups)),
             groups,
             steps: Vec::new(),
@@ -115,21 +113,15 @@ impl Updates {
     /// Returns the role of the optimizer state with the use set `set`, by its size and the settings
     /// of the pipeline; `None` if it stays whole on the chip between updates.
     fn state(&self, model: &Model, set: u32) -> Option<UpdateRole> {
-        let bytes = self.tensor_bytes[set as usize];
-        let elements = self.elements(model, set);
-        let replicas = self.pipeline.replicas.max(1);
-        let (is_large, may_share) = if model.recording.framework == Framework::Tensorflow {
-            let is_large = bytes >= FEWEST_BYTES.saturating_mul(replicas);
-            (is_large, is_large)
-        } else {
-            (
-                elements >= FEWEST_ELEMENTS,
-                elements >= FEWEST_SHARED_ELEMENTS,
-            )
+        let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
+        let has = |elements| match model.recording.framework {
+            Framework::Tensorflow => {
+                self.tensor_bytes[set as usize] >= FEWEST_BYTES.saturating_mul(replicas)
+            }
+            _ => self.elements(model, set) >= elements,
         };
-        let place = self.pipeline.state;
-        let is_shared_out = may_share && place.is_sharded() && replicas > 1;
-        let is_off = is_large && place.is_off_chip();
+        let is_shared_out = has(FEWEST_SHARED_ELEMENTS) && place.is_sharded() && replicas > 1;
+        let is_off = has(FEWEST_ELEMENTS) && place.is_off_chip();
         (is_shared_out || is_off).then_some(UpdateRole::State { is_shared_out })
     }
 
@@ -143,13 +135,11 @@ impl Updates {
     /// Returns the numbers of the updates that use variables with the use set `set`, in ascending
     /// order.
     pub fn updates_of(&self, set: u32) -> Vec<u32> {
-        let mut updates: Vec<u32> = self.groups[set as usize]
-            .iter()
-            .map(|&group| self.of_group[group as usize])
-            .collect();
-        updates.sort_unstable();
-        updates.dedup();
-        updates
+        distinct(
+            self.groups[set as usize]
+                .iter()
+                .map(|&group| self.of_group[group as usize]),
+        )
     }
 
     /// Forms updates of the operation groups that update one weight or use the same state, and
@@ -169,13 +159,8 @@ impl Updates {
             has_weight[sets_of_groups.first(groups[0]) as usize] = true;
         }
         for (groups, _) in sets().filter(|(_, kind)| kind.is_state) {
-            let mut weights: Vec<u32> = groups
-                .iter()
-                .map(|&group| sets_of_groups.first(group))
-                .collect();
-            weights.retain(|&first| has_weight[first as usize]);
-            weights.sort_unstable();
-            weights.dedup();
+            let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
+            let weights = distinct(firsts.filter(|&first| has_weight[first as usize]));
             // A tensor that several weights use, such as a learning rate, belongs to none of them.
             if weights.len() < 2 {
                 sets_of_groups.merge_all(groups);
@@ -183,25 +168,21 @@ impl Updates {
                 has_weight[first] |= !weights.is_empty();
             }
         }
-        let mut numbers = vec![NO_UPDATE; is_update.len()];
+        let mut windows: Vec<Option<(u32, u32)>> = Vec::new();
         for (group, _) in is_update.iter().enumerate().filter(|&(_, &is)| is) {
             let first = sets_of_groups.first(group as u32) as usize;
-            let (from, to) = model.operation_groups[group]
-                .window
-                .map_or((0, 0), |(first, last)| (first, last + 1));
-            if numbers[first] == NO_UPDATE {
-                numbers[first] = self.steps.len() as u32;
-                self.steps.push((from, to));
+            if first == group {
+                self.of_group[group] = windows.len() as u32;
+                windows.push(None);
             }
-            let steps = &mut self.steps[numbers[first] as usize];
-            if from < to {
-                *steps = match *steps {
-                    (a, b) if a == b => (from, to),
-                    (a, b) => (a.min(from), b.max(to)),
-                };
-            }
-            self.of_group[group] = numbers[first];
+            self.of_group[group] = self.of_group[first];
+            let window = &mut windows[self.of_group[group] as usize];
+            *window = covering(&[*window, model.operation_groups[group].window]);
         }
+        self.steps = windows
+            .into_iter()
+            .map(|window| window.map_or((0, 0), |(first, last)| (first, last + 1)))
+            .collect();
     }
 }
 
@@ -244,8 +225,11 @@ fn kinds(
             let is_of_updates = set != NO_USERS && is_updated && of_updates[set as usize];
             let is_accumulator = label.is_accumulator();
             let (forward, _) = by_pass.places(set);
+            let name = label.weight_name();
+            let has_mark = STATE_MARKS.iter().any(|mark| name.starts_with(mark))
+                || (!model.recording.accumulates && name.starts_with(MOMENTUM_MARK));
             let is_state = match has_names {
-                true => is_updated && has_mark(label, model.recording.accumulates),
+                true => is_updated && has_mark,
                 false => is_of_updates && !is_accumulator && label.kind != TensorKind::Constant,
             };
             SetKind {
@@ -256,14 +240,6 @@ fn kinds(
             }
         })
         .collect()
-}
-
-/// Is `label` the name of optimizer state in PopART? `accumulates` says whether the profile has
-/// accumulators of gradients; then a tensor of momentum and gradients is no state.
-fn has_mark(label: &Label, accumulates: bool) -> bool {
-    let name = label.weight_name();
-    STATE_MARKS.iter().any(|mark| name.starts_with(mark))
-        || (!accumulates && name.starts_with(MOMENTUM_MARK))
 }
 
 /// Returns for each use set the bytes, over all tiles, of all parameters with the same label; if it

@@ -10,7 +10,7 @@ use lives::{PartOfLife, StageLives};
 pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole};
 
 use super::{Accumulator, Pipeline, Recompute};
-use crate::memory::steps::StepsOfPosition;
+use crate::memory::steps::{StepsOfPosition, distinct};
 use crate::model::{
     Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
 };
@@ -134,15 +134,16 @@ impl Flows {
 
     /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
     /// duplicates. If Out is on the first IPU, its position is that of In.
-    fn positions_of(&self, mut places: Vec<u32>) -> Vec<u32> {
-        for place in &mut places {
-            if self.out_is_first && *place == self.places - 1 {
-                *place = 0;
+    fn positions_of(&self, places: Vec<u32>) -> Vec<u32> {
+        let out = self.out().start;
+        let position = |place| {
+            if self.out_is_first && place == out {
+                0
+            } else {
+                place
             }
-        }
-        places.sort_unstable();
-        places.dedup();
-        places
+        };
+        distinct(places.into_iter().map(position))
     }
 
     /// Returns the role of the variables of the use with this number (as in [`Flows::of_uses`]).
@@ -184,11 +185,6 @@ impl Flows {
             UseInPipeline::NotUpdated => Some(false),
             _ => None,
         }
-    }
-
-    /// Returns the number of flows (tensors with the same users) of the model.
-    pub fn len(&self) -> usize {
-        self.list.len()
     }
 
     /// Returns the bytes of the accumulators that the pipeline adds for the weights of a use, which
@@ -361,8 +357,10 @@ fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
         return false;
     };
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
-    let mut groups = model.use_sets.groups(set);
-    groups.any(|group| copies(group).binary_search(begin).is_ok())
+    model
+        .use_sets
+        .groups(set)
+        .any(|group| copies(group).binary_search(begin).is_ok())
 }
 
 #[cfg(test)]
@@ -384,7 +382,7 @@ mod made {
                 out_is_first,
                 list: list.into(),
                 of_uses: Arc::default(),
-                windows: Arc::default(),
+                windows: PassWindows::made(vec![true; places as usize]).into(),
                 own_steps: Arc::default(),
                 segments: Arc::default(),
                 summed: Arc::default(),
