@@ -85,8 +85,12 @@ pub(super) fn find<'a>(
             [constraint],
         );
     }
-    if let Some((cut, no_cut)) = contradicted_cut(constraints) {
-        return conflict("one cut is both required and forbidden", [cut, no_cut]);
+    for cut in constraints {
+        if let Rule::CutBefore { position } = cut.rule
+            && let Some(no_cut) = forbidding(constraints, position..position + 1).first()
+        {
+            return conflict("one cut is both required and forbidden", [cut, no_cut]);
+        }
     }
     pins.sort_by_key(|pin| (pin.position, pin.ipu));
     let cuts = cuts_before(constraints, layers);
@@ -106,18 +110,6 @@ pub(super) fn find<'a>(
         left,
         [before.constraint, None],
     )
-}
-
-/// Returns a constraint that requires a cut and one that forbids the same cut; `None` if there is
-/// no such pair.
-fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
-    constraints.iter().find_map(|cut| {
-        let Rule::CutBefore { position } = cut.rule else {
-            return None;
-        };
-        let no_cut = forbidding(constraints, position..position + 1);
-        Some((cut, *no_cut.first()?))
-    })
 }
 
 /// Returns the contradiction, if there is any, between the pin `before`, the next pin `pin`, and
@@ -181,8 +173,9 @@ fn too_many(
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
     let requiring = |&position: &usize| {
-        let mut constraints = constraints.iter();
-        constraints.find(|own| own.rule == Rule::CutBefore { position })
+        constraints
+            .iter()
+            .find(|own| own.rule == Rule::CutBefore { position })
     };
     // Pins come first, then the required cuts, the last one first: that cut is the one too many.
     conflict(

@@ -218,8 +218,8 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
     // A constraint that was added later may make an earlier one redundant.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
-        let mut forbidden = positions.clone().filter(|&at| constraint.forbids(at));
-        if !forbidden.all(|position| found.iter().any(|other| other.forbids(position))) {
+        let is_needed = |at| constraint.forbids(at) && !found.iter().any(|other| other.forbids(at));
+        if positions.clone().any(is_needed) {
             found.insert(place, constraint);
         }
     }

@@ -139,8 +139,8 @@ impl<'a> Problem<'a> {
             self.check_monotone(from)?;
         }
         let layers = self.layers();
-        let mut constraints = self.constraints.iter();
-        match constraints.find(|constraint| !constraint.is_within(layers)) {
+        let outside = self.constraints.iter().find(|own| !own.is_within(layers));
+        match outside {
             Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
             None => Ok(()),
         }

@@ -112,7 +112,7 @@ fn search(
 ) -> Solution {
     let mut searches: Vec<StageSearch<'_>> = bounds
         .into_iter()
-        .filter_map(|bounds| StageSearch::new(checked, times, bounds, &best))
+        .filter_map(|bounds| StageSearch::new(checked, times, bounds))
         .collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
     let mut paths: Vec<TimedSplit> = searches
@@ -132,11 +132,7 @@ fn search(
     let mut left = if is_small { max_slots } else { 0 };
     let mut least_left = None;
     for mut search in searches {
-        search.best = best;
-        search.left = left;
-        let is_done = search.run();
-        (best, left) = (search.best, search.left);
-        if !is_done {
+        if !search.run(&mut best, &mut left) {
             least_left = least_left.or(Some(search.at_least));
         }
     }
@@ -166,14 +162,10 @@ struct StageSearch<'a> {
     bounds: Bounds,
     /// A lower bound on the step of every split into this number of stages.
     at_least: Rate,
-    /// The best split so far, which may have another number of stages.
-    best: TimedSplit,
     /// The stages that the search has placed so far, as ranges of positions.
     placed: Vec<Range<usize>>,
     /// For each number of placed stages: the costs of these stages.
     taken: Vec<CostsSoFar>,
-    /// The number of slots that may still be evaluated before the search gives up.
-    left: u64,
 }
 
 /// The costs of the first stages of a split, those that a search has placed.
@@ -190,14 +182,8 @@ struct CostsSoFar {
 }
 
 impl<'a> StageSearch<'a> {
-    /// Makes the search over the splits that `bounds` are for, with `best` as the best split so
-    /// far. It may evaluate no slots yet. `None` if the profile has no cycles.
-    fn new(
-        checked: &'a CheckedProblem<'a>,
-        times: &'a StageTimes,
-        bounds: Bounds,
-        best: &TimedSplit,
-    ) -> Option<Self> {
+    /// Makes the search over the splits that `bounds` are for. `None` if the profile has no cycles.
+    fn new(checked: &'a CheckedProblem<'a>, times: &'a StageTimes, bounds: Bounds) -> Option<Self> {
         let stages = bounds.stages;
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
@@ -227,24 +213,25 @@ impl<'a> StageSearch<'a> {
                 cycles: 0,
                 micro_batches,
             },
-            best: best.clone(),
-            left: 0,
         };
         search.at_least = search.bound();
         Some(search)
     }
 
-    /// Tries all splits that begin with the placed stages and may be better than the best split so
-    /// far. Returns false if it stopped because all allowed slots were used.
-    fn run(&mut self) -> bool {
-        if !self.may_be_better() {
+    /// Tries all splits that begin with the placed stages and may be better than `best`, the best
+    /// split so far, which may have another number of stages; `best` becomes the best of them.
+    /// `left` is the number of slots that may still be evaluated. Returns false if the search
+    /// stopped because all were used.
+    fn run(&mut self, best: &mut TimedSplit, left: &mut u64) -> bool {
+        let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
+        if self.bound().compare(best.rate).then(by_size).is_ge() {
             return true;
         }
         let (stage, start) = (self.placed.len(), self.end());
         if stage == self.stages {
             let found = TimedSplit::new(self.checked, self.placed.clone());
-            if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
-                self.best = found;
+            if let Some(found) = found.filter(|found| found.is_better_than(best)) {
+                *best = found;
             }
             return true;
         }
@@ -253,12 +240,12 @@ impl<'a> StageSearch<'a> {
             let Some(peak) = peak.filter(|_| self.bounds.leads_on(stage + 1, end)) else {
                 continue;
             };
-            let Some(left) = self.left.checked_sub(self.kinds.len() as u64) else {
+            let Some(less) = left.checked_sub(self.kinds.len() as u64) else {
                 return false;
             };
-            self.left = left;
+            *left = less;
             if self.add_stage(start..end, peak).is_some() {
-                let is_done = self.run();
+                let is_done = self.run(best, left);
                 self.placed.pop();
                 if !is_done {
                     return false;
@@ -341,14 +328,6 @@ impl<'a> StageSearch<'a> {
             cycles: work.chain([copies, update]).fold(0, u128::saturating_add),
             micro_batches,
         }
-    }
-
-    /// May a split that begins with the placed stages be better than the best split so far, by
-    /// lower bounds?
-    fn may_be_better(&self) -> bool {
-        let best = &self.best;
-        let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
-        self.bound().compare(best.rate).then(by_size).is_lt()
     }
 }
 
