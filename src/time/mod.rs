@@ -181,8 +181,8 @@ impl StageTimes {
         cut_bytes: Vec<[u64; 2]>,
         options: StepOptions,
     ) -> Self {
-        let before =
-            |pass: fn(&PassCycles) -> u64| sums_before(cycles.passes_by_layer.iter().map(pass));
+        let passes: [fn(&PassCycles) -> u64; 3] =
+            [|of| of.forward, |of| of.backward, |of| of.update];
         let out = cycles.out_in_first;
         let out_in_first = positions.out_is_first().then(|| Passes {
             forward: out.forward.into(),
@@ -200,11 +200,7 @@ impl StageTimes {
         Self {
             pipeline,
             is_training,
-            before: [
-                before(|passes| passes.forward),
-                before(|passes| passes.backward),
-                before(|passes| passes.update),
-            ],
+            before: passes.map(|pass| sums_before(cycles.passes_by_layer.iter().map(pass))),
             again_before: sums_before(cycles.passes_by_layer.iter().enumerate().map(again)),
             out_in_first,
             has_out,

@@ -39,15 +39,15 @@ impl StageTimes {
             Schedule::Popart => (PassOrder::Together, Some(1)),
             Schedule::TfGrouped => (PassOrder::Apart, Some(1)),
             Schedule::TfInterleaved => (PassOrder::Apart, Some(2)),
-            Schedule::None if !self.is_training => (PassOrder::Forward, Some(1)),
+            Schedule::None if !self.is_training => (PassOrder::Apart, Some(1)),
             Schedule::None | Schedule::Sequential => (PassOrder::Apart, None),
         };
-        match self.is_training {
-            true => Order { passes, every },
-            false => Order {
-                passes: PassOrder::Forward,
-                every: every.map(|_| 1),
-            },
+        if self.is_training {
+            return Order { passes, every };
+        }
+        Order {
+            passes: PassOrder::Forward,
+            every: every.map(|_| 1),
         }
     }
 }

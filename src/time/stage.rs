@@ -35,19 +35,6 @@ impl StageTimes {
         Some([sum(forward)?, sum(backward)?, sum(update)?])
     }
 
-    /// Returns the forward cycles of Out if a stage of positions `range` includes it, as the last
-    /// position or with In on the first IPU; otherwise 0.
-    fn forward_of_out(&self, range: &Range<usize>) -> u128 {
-        let last = self.positions().saturating_sub(1);
-        match self.has_out && range.contains(&last) {
-            true => self.sums(&(last..last + 1)).map_or(0, |[sum, ..]| sum),
-            false => self
-                .out_in_first
-                .filter(|_| range.start == 0)
-                .map_or(0, |out| out.forward),
-        }
-    }
-
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
     /// without Out; and the cycles of Out if it runs on the first IPU and this is the first of
     /// several stages. Then Out is a stage of its own, the last of the pipeline. Otherwise the
@@ -112,8 +99,14 @@ impl StageTimes {
 
     /// Returns the forward cycles of positions `range`, without Out.
     pub(super) fn forward_without_out(&self, range: &Range<usize>) -> u128 {
-        let [forward, ..] = self.sums(range).unwrap_or_default();
-        forward.saturating_sub(self.forward_of_out(range))
+        let forward = |range: &Range<usize>| self.sums(range).map_or(0, |[forward, ..]| forward);
+        let last = self.positions().saturating_sub(1);
+        let of_out = match self.out_in_first {
+            _ if self.has_out && range.contains(&last) => forward(&(last..last + 1)),
+            Some(out) if range.start == 0 => out.forward,
+            _ => 0,
+        };
+        forward(range).saturating_sub(of_out)
     }
 
     /// Returns the bytes that the stage of positions `range` loads from memory off the chip plus

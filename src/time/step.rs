@@ -1,6 +1,6 @@
 //! Computes the time of one step of a pipeline.
 
-use super::{Passes, SlotKind, Slots, StageTimes, USUAL_MICRO_BATCHES};
+use super::{Passes, Slots, StageTimes, USUAL_MICRO_BATCHES};
 use crate::memory::Schedule;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -100,26 +100,16 @@ impl Slots {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
         for kind in &self.kinds {
-            sum = sum.checked_add(
-                kind.cycles(stages, &mut by_ipu)?
-                    .checked_mul(kind.count.into())?,
-            )?;
+            by_ipu.fill(0);
+            for (number, (ipu, stage)) in stages.iter().enumerate() {
+                let active = stage.active(kind.forward[number], kind.backward[number]);
+                by_ipu[*ipu] = by_ipu[*ipu].checked_add(active)?;
+            }
+            // A slot takes as long as the IPU with the most work.
+            let slot = by_ipu.iter().max()?;
+            sum = sum.checked_add(slot.checked_mul(kind.count.into())?)?;
         }
         Some(sum)
-    }
-}
-
-impl SlotKind {
-    /// Returns the cycles of one slot of this kind: those of the IPU with the most work. `None` if
-    /// they overflow. `stages` has the IPU and the cycles of each stage; the previous content of
-    /// `by_ipu` (one entry per IPU) is lost.
-    fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
-        by_ipu.fill(0);
-        for (number, (ipu, stage)) in stages.iter().enumerate() {
-            by_ipu[*ipu] = by_ipu[*ipu]
-                .checked_add(stage.active(self.forward[number], self.backward[number]))?;
-        }
-        by_ipu.iter().copied().max()
     }
 }
 
