@@ -128,7 +128,7 @@ impl MemoryModel<'_> {
         if is_code && self.rules == Rules::Full {
             return false;
         }
-        let Some(number) = self.uses.of_data(class, set) else {
+        let Some(number) = self.uses.data.number(class, set) else {
             return self.counts_in(self.counted(set), stage)
                 && self.model.classes.is_live(class, step);
         };

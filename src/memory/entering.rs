@@ -95,7 +95,7 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     /// Items for the ranges: each is a kind, and the index of its bytes in `bytes`.
-    entries: Entries<(usize, u32)>,
+    pub entries: Entries<(usize, u32)>,
     bytes: Vec<[u64; N]>,
     /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
@@ -124,14 +124,6 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.entries
             .enter(memory.sets.places(set), (kind, self.bytes.len() as u32));
         self.bytes.push(bytes);
-    }
-
-    /// Checks that no bytes were left out.
-    ///
-    /// # Errors
-    /// The error of [`Entries::check`].
-    pub fn check(&self) -> Result<(), TooManyPlaces> {
-        self.entries.check()
     }
 
     /// Starts an empty range before the position `start`. Starts must come one after the other,

@@ -33,10 +33,10 @@ impl MemoryModel<'_> {
             return spans;
         }
         let stretch = layers.len().div_ceil(MAX_SPANS);
-        let mut coarse = Vec::with_capacity(layers.len());
-        for steps in layers.chunks(stretch) {
-            coarse.extend(std::iter::repeat_n(most_frequent(steps), steps.len()));
-        }
+        let coarse: Vec<_> = layers
+            .chunks(stretch)
+            .flat_map(|steps| std::iter::repeat_n(most_frequent(steps), steps.len()))
+            .collect();
         runs(&coarse)
     }
 

@@ -65,12 +65,6 @@ impl<'a> CountedUses<'a> {
         &self.known[number as usize]
     }
 
-    /// Returns the number of the use of data with this class and use set; `None` if no variable
-    /// with data has both.
-    pub fn of_data(&self, class: u32, set: u32) -> Option<u32> {
-        self.data.number(class, set)
-    }
-
     /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
     /// may come several times.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {

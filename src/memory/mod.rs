@@ -169,7 +169,7 @@ impl<'a> MemoryModel<'a> {
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let flow = || {
             let flows = self.flows.as_ref()?;
-            Some((flows, flows.of(self.uses.of_data(class, set)?)?))
+            Some((flows, flows.of(self.uses.data.number(class, set)?)?))
         };
         self.has_copies(stage)
             && flow().is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))

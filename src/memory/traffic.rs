@@ -46,21 +46,16 @@ impl MemoryModel<'_> {
     /// between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
-        let mut changes = vec![[0i128; 2]; flows.places as usize];
+        let mut changes = [(); 2].map(|()| vec![0i128; flows.places as usize]);
         for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
-                changes[first as usize][pass] += i128::from(variable.bytes);
-                changes[last as usize][pass] -= i128::from(variable.bytes);
+                changes[pass][first as usize] += i128::from(variable.bytes);
+                changes[pass][last as usize] -= i128::from(variable.bytes);
             }
         }
-        changes.pop();
-        let mut sent = [0; 2];
-        changes
-            .into_iter()
-            .map(|changes| {
-                sent = [sent[0] + changes[0], sent[1] + changes[1]];
-                sent.map(|bytes| bytes as u64)
-            })
+        let [forward, backward] = changes.map(at_boundaries);
+        let both = forward.into_iter().zip(backward);
+        both.map(|(forward, backward)| [forward, backward])
             .collect()
     }
 
@@ -177,15 +172,7 @@ impl LayerTraffic {
                 }
             }
         }
-        let mut bytes = 0;
-        changes
-            .iter()
-            .take(self.layers.saturating_sub(1))
-            .map(|change| {
-                bytes += change;
-                bytes as u64
-            })
-            .collect()
+        at_boundaries(changes)
     }
 
     /// Returns those layers of `shared` during whose steps the half-open live range begins, and
@@ -215,6 +202,20 @@ impl LayerTraffic {
         let highest = (*from.last()?).max(*to.last()?);
         Some((lowest, highest))
     }
+}
+
+/// Returns the bytes at each boundary (number n is between the positions n and n + 1), from their
+/// changes at each position.
+fn at_boundaries(mut changes: Vec<i128>) -> Vec<u64> {
+    changes.pop();
+    let mut bytes = 0;
+    changes
+        .into_iter()
+        .map(|change| {
+            bytes += change;
+            bytes as u64
+        })
+        .collect()
 }
 
 /// Returns all pairs of an element of `rows` and an element of `columns`.

@@ -41,7 +41,7 @@ impl<const N: usize> TileFlows<N> {
         for &flow in &self.met {
             self.bytes[flow as usize] = FlowBytes::default();
         }
-        self.bytes.resize(flows.len(), FlowBytes::default());
+        self.bytes.resize(flows.list.len(), FlowBytes::default());
         self.met.clear();
         self.accumulators.clear();
         for &(number, ref bytes) in &uses.rows {

@@ -76,7 +76,7 @@ impl<const N: usize> RangeAdditions<N> {
         }
         let out = patterns.out.as_ref();
         self.out = out.map(|out| flows.transfers(out, tiles));
-        self.accumulators.check()
+        self.accumulators.entries.check()
     }
 
     fn restart(&mut self, positions: usize, flows: &Flows) {

@@ -11,40 +11,30 @@ use std::ops::Range;
 /// bytes of all weights, since they change no split noticeably.
 const MIN_SHARE: u64 = 100;
 
-/// The bytes of weights, summed over all tiles, divided by whether an operation updates them.
-#[derive(Clone, Copy, Default)]
-struct Weights {
-    updated: u64,
-    not_updated: u64,
-}
-
 impl MemoryModel<'_> {
     /// Returns a warning if no operation of a training pipeline updates weights, or if none updates
     /// those of some stages. No accumulators are counted for these weights, so predictions may be
     /// too low. `stages` are ranges of positions (end exclusive); their indices are the numbers of
     /// their IPUs.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
-        let all = self.weights(&(0..self.layers()));
-        if all.updated == 0 && all.not_updated > 0 {
+        let [not_updated, updated] = self.weights(&(0..self.layers()));
+        if updated == 0 && not_updated > 0 {
             return Some(Warning::new(format!(
                 "no operation was found that updates weights, so no gradient accumulators are \
                  counted: up to {} bytes if all weights are trained; record with gradient \
                  accumulation over 2 or more micro-batches, so that the profile has the \
                  accumulators",
-                grouped(all.not_updated)
+                grouped(not_updated)
             )));
         }
-        let least = (all.updated + all.not_updated) / MIN_SHARE;
+        let least = (updated + not_updated) / MIN_SHARE;
         let (numbers, bytes): (Vec<_>, Vec<_>) = stages
             .iter()
             .enumerate()
-            .filter_map(|(number, stage)| {
-                let weights = self.weights(stage);
-                let has_none = weights.updated == 0 && weights.not_updated > least;
-                has_none.then_some((number, weights.not_updated))
-            })
+            .map(|(number, stage)| (number.to_string(), self.weights(stage)))
+            .filter(|&(_, [not_updated, updated])| updated == 0 && not_updated > least)
+            .map(|(number, [not_updated, _])| (number, not_updated))
             .unzip();
-        let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
         (!numbers.is_empty()).then(|| {
             Warning::new(format!(
                 "no operation was found that updates the weights of IPU {}, although other IPUs have \
@@ -76,20 +66,17 @@ impl MemoryModel<'_> {
     }
 
     /// Sums up the bytes of the weights that a stage with the positions `range` (end exclusive)
-    /// counts; 0 without a pipeline.
-    fn weights(&self, range: &Range<usize>) -> Weights {
-        let mut weights = Weights::default();
+    /// counts: those that no operation updates, and those that one does; 0 without a pipeline.
+    fn weights(&self, range: &Range<usize>) -> [u64; 2] {
+        let mut weights = [0; 2];
         let Some(flows) = &self.flows else {
             return weights;
         };
         for (number, variable) in (0u32..).zip(self.uses.all()) {
-            if !self.counts_in(self.uses.known(number).counted, range) {
-                continue;
-            }
-            match flows.updates(number) {
-                Some(true) => weights.updated += variable.bytes,
-                Some(false) => weights.not_updated += variable.bytes,
-                None => {}
+            if let Some(is_updated) = flows.updates(number)
+                && self.counts_in(self.uses.known(number).counted, range)
+            {
+                weights[usize::from(is_updated)] += variable.bytes;
             }
         }
         weights

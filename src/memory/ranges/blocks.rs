@@ -82,13 +82,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.range.highest = 0;
     }
 
-    /// Adds `bytes`, by lane (tile), that every range from now on has at the places of `stretch`.
-    pub fn enter_all(&mut self, stretch: Stretch, bytes: &[u32; N]) {
-        self.enter(self.layers, stretch, bytes);
-    }
-
     /// Adds `bytes`, by lane (tile), that ranges from now on have at the places of `stretch` if
-    /// they contain `layer`.
+    /// they contain `layer`; all ranges have them if `layer` is the one after the last.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);

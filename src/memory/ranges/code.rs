@@ -25,7 +25,7 @@ pub(super) fn load<const N: usize>(
             code.enter(model, item.set, item.kind as usize, bytes);
         }
     }
-    code.check()
+    code.entries.check()
 }
 
 /// Returns the bytes on each of `tiles`, by lane. `sums` are disjoint runs of tiles in ascending

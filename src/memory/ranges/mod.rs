@@ -361,7 +361,9 @@ impl RangePass<'_> {
         }
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
-        let mut pipelines = self.pipelines.iter().zip(pipelines);
-        pipelines.try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
+        self.pipelines
+            .iter()
+            .zip(pipelines)
+            .try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
     }
 }

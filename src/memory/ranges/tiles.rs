@@ -66,8 +66,8 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &stretch in &on_tiles.variables.everywhere {
-            self.blocks
-                .enter_all(stretch, on_tiles.uses.bytes(stretch.row));
+            let bytes = on_tiles.uses.bytes(stretch.row);
+            self.blocks.enter(layers, stretch, bytes);
         }
     }
 
@@ -137,8 +137,11 @@ fn ranges_from<B: Bytes, const N: usize>(
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
         // Only a total above the peak so far changes it; a peak of 0 may not have been set.
-        let mut both = totals.iter().zip(&known);
-        if both.any(|(&total, &known)| total > known || known == 0) {
+        if totals
+            .iter()
+            .zip(&known)
+            .any(|(&total, &known)| total > known || known == 0)
+        {
             for (pipeline, scratch) in pipelines.iter_mut() {
                 pipeline.raise_least((start, last), &totals, scratch);
             }

@@ -88,7 +88,7 @@ impl<const N: usize> EnteringVariables<N> {
         if self.places.saturating_mul(model.layers()) > limits::CELLS {
             return Err(TooManyPlaces);
         }
-        always.check()?;
+        always.entries.check()?;
         self.enter(model, uses)
     }
 

@@ -14,7 +14,7 @@ pub(super) struct LiveSums<B, const N: usize> {
     /// The number of the current phase (see [`PHASES`]).
     phase: usize,
     /// For each stage and phase: the highest live bytes of the steps so far.
-    highest: Vec<[Highest<B, N>; PHASES]>,
+    pub highest: Vec<[Highest<B, N>; PHASES]>,
 }
 
 /// The highest live bytes of a stage in a phase, by lane (tile).
@@ -76,12 +76,6 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         for highest in &mut self.highest {
             highest[self.phase].step = [step; N];
         }
-    }
-
-    /// Returns the highest live bytes of the stage with the number `stage` at any step so far of
-    /// the phase with the number `phase`.
-    pub fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
-        &self.highest[stage][phase]
     }
 }
 

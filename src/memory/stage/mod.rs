@@ -15,7 +15,7 @@ mod stages_to_compute;
 pub use parts::Parts;
 
 use super::code::by_tile;
-use super::pipeline::{Flows, PHASES, PlacedStage};
+use super::pipeline::{Flows, PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
 use peaks::StagePeak;
@@ -157,7 +157,7 @@ impl MemoryModel<'_> {
     /// passes over the variables if there are so many stages that buffers would become too large.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
-        let flows = self.flows.as_ref().map_or(0, Flows::len);
+        let flows = self.flows.as_ref().map_or(0, |flows| flows.list.len());
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
         stages
             .chunks((AT_ONCE / of_stage.max(1)).max(1))
@@ -178,10 +178,11 @@ impl MemoryModel<'_> {
         let (keeping, computed): (Vec<_>, Vec<_>) = stages
             .iter()
             .zip(computed)
-            .filter(|(stage, _)| self.keeps_activations(stage))
+            .filter(|(stage, _)| self.has_copies(stage))
             .map(|(stage, computed)| (stage.clone(), computed))
             .unzip();
-        if keeping.is_empty() {
+        // With recomputation, stages restore no activations.
+        if keeping.is_empty() || self.pipeline.recompute != Recompute::None {
             return;
         }
         let late = self.compute(&keeping, Wanted::LateRestores);
@@ -231,19 +232,14 @@ impl MemoryModel<'_> {
         plan: &StagesToCompute<'_>,
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let additions = &peak.additions;
+        let shares = peak.update.map_or(0, |update| update.shares);
+        let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
+        let as_overhead = |bytes| if plan.with_overhead { bytes } else { 0 };
         // Fragmentation is in proportion to the code and `bytes`; an update adds `state`.
-        let of_shares = self
-            .overhead
-            .fragmentation_of_shares(tile, peak.update.map_or(0, |update| update.shares));
-        let gaps = |bytes: u64| self.overhead.fragmentation(tile, bytes) + of_shares;
         let parts = |phase: usize, (variables, overhead), bytes: u64, state: u64| Parts {
             variables,
-            overhead: code.overhead + if plan.with_overhead { overhead } else { 0 },
-            gaps: if plan.with_overhead {
-                gaps(code.total() + bytes)
-            } else {
-                0
-            },
+            overhead: code.overhead + as_overhead(overhead),
+            gaps: as_overhead(self.overhead.fragmentation(tile, code.total() + bytes) + of_shares),
             stash: additions.stash,
             accumulators: additions.accumulators,
             state: additions.state + state,
@@ -251,20 +247,20 @@ impl MemoryModel<'_> {
             passing: additions.forwarded[phase],
             ..code
         };
-        let in_passes = peak
+        let live = peak.phases.iter().map(|top| top.variables + top.overhead);
+        let most_live = live.max().unwrap_or(0);
+        let (in_passes, step) = peak
             .phases
             .iter()
             .enumerate()
             .filter(|(phase, _)| plan.has(*phase))
             .map(|(phase, top)| {
-                (
-                    parts(phase, (top.variables, top.overhead), peak.most_live(), 0),
-                    top.step,
-                )
+                let live = (top.variables, top.overhead);
+                (parts(phase, live, most_live, 0), top.step)
             })
             .rev()
-            .max_by_key(|(parts, _)| parts.total());
-        let (in_passes, step) = in_passes.unwrap_or_default();
+            .max_by_key(|(parts, _)| parts.total())
+            .unwrap_or_default();
         let Some(update) = &peak.update else {
             return (in_passes, step, None);
         };

@@ -33,20 +33,6 @@ pub(super) struct PhasePeak {
     pub step: u32,
 }
 
-impl PhasePeak {
-    /// Returns the sum of `variables` and `overhead`.
-    pub fn live(&self) -> u64 {
-        self.variables + self.overhead
-    }
-}
-
-impl StagePeak {
-    /// Returns the highest bytes of live variables in any phase.
-    pub fn most_live(&self) -> u64 {
-        self.phases.iter().map(PhasePeak::live).max().unwrap_or(0)
-    }
-}
-
 /// The buffers of one thread: for neighbouring tiles side by side with sums of 32 bits, and for a
 /// single tile whose sums need 64 bits.
 type StageScratches = (StageScratch<i32, LANES>, StageScratch<u64, 1>);
@@ -205,7 +191,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             sums,
             ..
         } = self;
-        sums.restart(plan.firsts());
+        sums.restart(plan.windows.iter().map(|window| window.start));
         let mut starting = &plan.starts[..];
         let mut phases = plan.phases.iter().skip(1).peekable();
         for step in 0..plan.steps {
@@ -251,7 +237,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
     /// Returns the highest live bytes of the stage with the number `stage` in the phase with the
     /// number `phase`, on the tile in `lane`.
     fn in_phase(&self, stage: usize, phase: usize, lane: usize) -> PhasePeak {
-        let highest = self.sums.highest(stage, phase);
+        let highest = &self.sums.highest[stage][phase];
         let common = highest.common[lane].sum();
         PhasePeak {
             variables: highest.bytes[lane].sum() - common + self.always[stage][lane],

@@ -1,6 +1,6 @@
 //! The stages that are computed together, and the variables that each of them counts.
 
-use crate::memory::pipeline::{Flows, PHASES, PlacedStage, Recompute, StageFlows};
+use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageFlows};
 use crate::memory::update::UpdatePhase;
 use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
@@ -30,8 +30,8 @@ pub(super) struct StagesToCompute<'a> {
     pub steps: u32,
     /// For each phase (see [`PHASES`]): its half-open steps.
     pub phases: [Range<u32>; PHASES],
-    /// For each stage: the half-open steps at which its bytes count; empty if there are none.
-    windows: Vec<Range<u32>>,
+    /// For each stage: the half-open steps at which its bytes count; from 0 to 0 if there are none.
+    pub windows: Vec<Range<u32>>,
     /// For each stage that has steps: the first of them and the number of the stage, in ascending
     /// order of steps.
     pub starts: Vec<(u32, usize)>,
@@ -114,11 +114,6 @@ impl<'a> StagesToCompute<'a> {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
-    /// Returns for each stage the first step at which its bytes count; 0 if there is none.
-    pub fn firsts(&self) -> impl Iterator<Item = u32> {
-        self.windows.iter().map(|window| window.start)
-    }
-
     /// Do the bytes of the stage with the number `stage` count at `step`?
     pub fn is_examined(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
@@ -133,8 +128,11 @@ impl<'a> StagesToCompute<'a> {
         }
         for &stage in &self.stages_of[row.counted.index()] {
             let stage = stage as usize;
-            let is_late = row.kept_late.is_some_and(|flow| self.keeps(stage, flow));
-            if !is_late
+            let keeps = |flow| {
+                let flows = self.flows.as_ref();
+                flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
+            };
+            if !row.kept_late.is_some_and(keeps)
                 && row.with.is_none_or(|position| {
                     self.stages[stage].positions.contains(&(position as usize))
                 })
@@ -142,14 +140,6 @@ impl<'a> StagesToCompute<'a> {
                 visit(Some(stage));
             }
         }
-    }
-
-    /// Does the stage with the number `stage` keep the tensors of the flow with the number `flow`
-    /// from its forward to its backward pass?
-    fn keeps(&self, stage: usize, flow: u32) -> bool {
-        self.flows
-            .as_ref()
-            .is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
     }
 
     /// Visits the variables of a use with the row `of_use` (in
@@ -203,11 +193,5 @@ impl MemoryModel<'_> {
                     .collect()
             })
             .collect()
-    }
-
-    /// Does `stage` keep copies of activations for micro-batches in flight, from which it restores
-    /// one for each backward pass? Only without recomputation.
-    pub(super) fn keeps_activations(&self, stage: &PlacedStage) -> bool {
-        self.has_copies(stage) && self.pipeline.recompute == Recompute::None
     }
 }

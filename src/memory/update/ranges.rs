@@ -74,7 +74,7 @@ impl<const N: usize> RangeUpdates<N> {
                 _ => self.load_several_sets(memory, phase, same),
             }
         }
-        self.lasting.check()
+        self.lasting.entries.check()
     }
 
     /// Loads one update whose variables have several sets of counting positions. `same` has its

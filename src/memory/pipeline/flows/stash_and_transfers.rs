@@ -195,8 +195,7 @@ impl Flow {
             |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
         // The output of a layer is a checkpoint. In counts as part of the first layer.
         let is_end = |maker: u32| {
-            let mut users = users.iter();
-            places.contains(&maker) && users.any(|&user| user.max(1) != maker.max(1))
+            places.contains(&maker) && users.iter().any(|&user| user.max(1) != maker.max(1))
         };
         let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))

@@ -116,17 +116,6 @@ pub(crate) struct BackwardPass {
     pub is_in_functions: bool,
 }
 
-/// The entry for a number that no place has. It counts as having a backward pass.
-static UNKNOWN: PlaceSteps = PlaceSteps {
-    forward: None,
-    backward: None,
-    backward_pass: BackwardPass {
-        goes_back: true,
-        is_in_functions: false,
-    },
-    bodies: Vec::new(),
-};
-
 impl PassWindows {
     pub fn new(model: &Model, placement: &Placement) -> Self {
         let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
@@ -150,22 +139,20 @@ impl PassWindows {
                 let pass = &mut steps.backward_pass;
                 pass.goes_back |= matches!(operation.pass, Pass::Backward | Pass::Both);
                 pass.is_in_functions |= is_shared;
-                if let (Pass::Backward, Some((first, last)), true) =
-                    (operation.pass, operation.window, is_shared)
-                {
-                    steps.bodies.push((first, last + 1));
+                let known = match operation.pass {
+                    Pass::Backward if is_shared => {
+                        let body = operation.window.map(|(first, last)| (first, last + 1));
+                        steps.bodies.extend(body);
+                        continue;
+                    }
+                    Pass::Forward if !is_shared => &mut steps.forward,
+                    Pass::Backward => &mut steps.backward,
+                    _ => continue,
+                };
+                if places.len() == 1 {
+                    *known = covering(&[*known, operation.window]);
                 }
             }
-            let (&[place], Some(window), false) = (places, operation.window, is_shared) else {
-                continue;
-            };
-            let steps = &mut found[place as usize];
-            let known = match operation.pass {
-                Pass::Forward => &mut steps.forward,
-                Pass::Backward => &mut steps.backward,
-                Pass::Update | Pass::Both => continue,
-            };
-            *known = covering(&[*known, Some(window)]);
         }
         for steps in &mut found {
             steps.bodies = merged(std::mem::take(&mut steps.bodies));
@@ -175,7 +162,7 @@ impl PassWindows {
 
     /// Returns the steps at which the operations of the place with this number run.
     pub fn at(&self, place: u32) -> &PlaceSteps {
-        self.0.get(place as usize).unwrap_or(&UNKNOWN)
+        &self.0[place as usize]
     }
 
     /// Returns those of the places `forward` and `backward` (users of a variable in the two passes)

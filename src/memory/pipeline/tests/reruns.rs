@@ -122,7 +122,7 @@ impl<'a> Again<'a> {
         if counted != EVERYWHERE && !meets(memory.sets.places(counted), stage) {
             return false;
         }
-        let number = memory.uses.of_data(class, set);
+        let number = memory.uses.data.number(class, set);
         let Some(flow) = number.and_then(|number| self.flows().of(number)) else {
             return classes.is_live(class, step);
         };
