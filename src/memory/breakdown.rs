@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 /// Bytes on the fullest tile of a stage, at the step at which this tile takes the most, that the
 /// user could reduce. `temporaries` and `wide` have no variable in common.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always
     /// live. A lower available memory proportion bounds them.
@@ -83,8 +83,10 @@ impl MemoryModel<'_> {
             .filter_map(|item| {
                 let label = self.model.label_of(item.set);
                 let name = label.weight_name();
-                let groups = sets.groups(item.set);
-                let bytes: u64 = groups.filter_map(|group| temporaries.get(&group)).sum();
+                let bytes: u64 = sets
+                    .groups(item.set)
+                    .filter_map(|group| temporaries.get(&group))
+                    .sum();
                 (label.kind == TensorKind::Variable && !name.is_empty()).then_some((bytes, name))
             })
             .max()

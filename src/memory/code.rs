@@ -18,7 +18,7 @@ pub(super) struct CodeItem {
 }
 
 /// Consecutive tiles `from..to` (end exclusive) with `bytes` bytes on each tile; never 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct TileSum {
     pub from: u32,
     pub to: u32,
@@ -197,7 +197,7 @@ fn places_by_tile(
 fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     let mut changes: Vec<(u32, i64)> = runs
         .iter()
-        .flat_map(|run: &TileRun| {
+        .flat_map(|run| {
             [
                 (run.from, run.value.into()),
                 (run.to, -i64::from(run.value)),

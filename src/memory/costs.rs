@@ -57,7 +57,7 @@ impl RangeCosts {
             peaks: least
                 .iter()
                 .enumerate()
-                .map(|(start, least): (usize, &Vec<u64>)| {
+                .map(|(start, least)| {
                     let placed = (1..=least.len())
                         .map(|length| start..start + length)
                         .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
@@ -155,7 +155,7 @@ impl RangeCosts {
     /// most bytes below the limit.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
-            .map(|(range, least): (Range<usize>, u64)| {
+            .map(|(range, least)| {
                 let highest = self
                     .by_depth(&range)
                     .unwrap_or_default()

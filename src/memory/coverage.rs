@@ -3,9 +3,7 @@
 
 use super::overhead::explained;
 use super::{MemoryModel, Rules};
-use crate::model::{
-    EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram, VariableGroup,
-};
+use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
 use crate::profile::{CodeKind, TileBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -23,7 +21,7 @@ pub enum Explaining {
 }
 
 /// The bytes of one kind of code, as predicted from the operations and as recorded by the compiler.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CodeCategory {
     /// The name of the first category of variables in the profile that has this kind of code, such
     /// as `vertexCode`.
@@ -196,8 +194,12 @@ impl MemoryModel<'_> {
             coverage.assigned += code.assigned;
             coverage.overhead += code.overhead;
         }
-        let is_live = |item: &VariableGroup| self.model.classes.is_live(item.class, step);
-        for item in self.uses.on_tile(tile).filter(is_live) {
+        let classes = &self.model.classes;
+        for item in self
+            .uses
+            .on_tile(tile)
+            .filter(|item| classes.is_live(item.class, step))
+        {
             if let Some(part) = self.part_of(item.set) {
                 *part(&mut coverage) += u64::from(item.bytes);
             }

@@ -122,8 +122,10 @@ impl<'a> MemoryModel<'a> {
         };
         for part in parts.iter().filter(|part| !part.steps.is_empty()) {
             let counted = part.places.unwrap_or(counted);
-            let with = part.with.filter(|_| counted != EVERYWHERE);
-            visit((counted, with), Some(&part.steps));
+            visit(
+                (counted, part.with.filter(|_| counted != EVERYWHERE)),
+                Some(&part.steps),
+            );
         }
     }
 

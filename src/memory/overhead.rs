@@ -34,7 +34,7 @@ struct TileOverhead {
 }
 
 /// The fragmentation of one tile. A stage has a share of it, in proportion to `rest`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Fragmentation {
     /// The recorded bytes of the whole model on the tile that belong to no variable.
     bytes: u64,

@@ -41,9 +41,10 @@ impl<const N: usize> StepSums<N> {
             if from >= to {
                 continue;
             }
-            match from == start {
-                true => lanes::add(&mut self.at_start, &bytes),
-                false => self.changes.push((from, bytes)),
+            if from == start {
+                lanes::add(&mut self.at_start, &bytes)
+            } else {
+                self.changes.push((from, bytes))
             }
             if to < end {
                 self.changes.push((to, bytes.map(u64::wrapping_neg)));
@@ -150,9 +151,10 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
             }
         }
         from = step;
-        match is_begin {
-            true => active.insert(position),
-            false => active.remove(&position),
+        if is_begin {
+            active.insert(position)
+        } else {
+            active.remove(&position)
         };
     }
     found.into_iter().collect()

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// The variables that layers use, from which bytes between any two layers are computed. Layers are
 /// positions of the layer order, including In and Out or None.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct LayerTraffic {
     layers: usize,
     windows: Vec<Option<(u32, u32)>>,
@@ -16,7 +16,7 @@ pub struct LayerTraffic {
 
 /// All variables with one equivalence class that the same layers use: the layers (ascending), the
 /// half-open steps at which they are live, and their bytes summed over all tiles.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct LiveShare {
     layers: Box<[u32]>,
     ranges: Box<[(u32, u32)]>,
@@ -54,8 +54,10 @@ impl MemoryModel<'_> {
             }
         }
         let [forward, backward] = changes.map(at_boundaries);
-        let both = forward.into_iter().zip(backward);
-        both.map(|(forward, backward)| [forward, backward])
+        forward
+            .into_iter()
+            .zip(backward)
+            .map(|(forward, backward)| [forward, backward])
             .collect()
     }
 

@@ -57,7 +57,13 @@ impl<'a> CheckedProblem<'a> {
             problem: *problem,
             stages: problem.ipus.min(most).min(problem.costs.stages()),
             max_edges: MAX_EDGES,
-            required_until: required_until(&cuts_before),
+            required_until: cuts_before
+                .iter()
+                .scan(0, |count, cut| {
+                    *count += usize::from(*cut == CutRule::Required);
+                    Some(*count)
+                })
+                .collect(),
             cuts_before,
             pins,
         })
@@ -123,13 +129,15 @@ impl<'a> CheckedProblem<'a> {
     pub fn allows(&self, plan: &Plan) -> bool {
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();
-        let fits = |(stage, (range, after)): (usize, (&Range<usize>, _))| {
-            let peak = self.problem.costs.peak(range.clone(), after);
-            let limit = self.problem.limits.of(stage);
-            peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-        };
         plan.stages().len() <= self.stages
-            && plan.with_after().enumerate().all(fits)
+            && plan
+                .with_after()
+                .enumerate()
+                .all(|(stage, (range, after))| {
+                    let peak = self.problem.costs.peak(range.clone(), after);
+                    let limit = self.problem.limits.of(stage);
+                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
+                })
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
@@ -156,16 +164,4 @@ impl<'a> CheckedProblem<'a> {
             }
         }
     }
-}
-
-/// Returns for each boundary n (the one before position n, and one after the last) the number of
-/// required cuts at it or before it. `cuts_before` has the rule for the cut at each boundary.
-fn required_until(cuts_before: &[CutRule]) -> Vec<usize> {
-    cuts_before
-        .iter()
-        .scan(0, |count, cut| {
-            *count += usize::from(*cut == CutRule::Required);
-            Some(*count)
-        })
-        .collect()
 }

@@ -59,14 +59,10 @@ struct Pinned<'a> {
 /// Returns a contradiction among `constraints`, in a layer order of `layers` positions, which must
 /// include all of theirs. Returns `None` if some split into at most `ipus` stages obeys all of
 /// them.
-pub(super) fn find<'a>(
-    constraints: &'a [Constraint],
-    layers: usize,
-    ipus: usize,
-) -> Option<Conflict> {
+pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let mut pins: Vec<_> = constraints
         .iter()
-        .filter_map(|constraint: &'a Constraint| {
+        .filter_map(|constraint| {
             let (position, ipu) = constraint.pin()?;
             Some(Pinned {
                 position,
@@ -142,8 +138,13 @@ fn between(
         // listed before the other pin.
         let is_long = needed <= boundaries.len();
         let forbidding = is_long.then(|| forbidding(constraints, boundaries));
-        let all = [pinned].into_iter().chain(forbidding.into_iter().flatten());
-        return conflict(reason, all.chain(before.constraint));
+        return conflict(
+            reason,
+            [pinned]
+                .into_iter()
+                .chain(forbidding.into_iter().flatten())
+                .chain(before.constraint),
+        );
     }
     too_many(
         constraints,

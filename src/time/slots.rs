@@ -10,7 +10,7 @@ use crate::memory::Schedule;
 /// The order in which a micro-batch passes through the stages, and how often one enters the
 /// pipeline. Time is divided into slots: in a slot, each stage runs at most one forward and one
 /// backward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Order {
     /// The order of the forward and backward passes of a micro-batch.
     pub passes: PassOrder,
@@ -53,7 +53,6 @@ impl StageTimes {
 }
 
 /// Slots of a step (not necessarily consecutive) in which the same stages run the same passes.
-#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SlotKind {
     /// Number of these slots in the step.
     pub count: u64,
@@ -64,7 +63,6 @@ pub(crate) struct SlotKind {
 }
 
 /// All slots of a step, grouped by the stages that work in them.
-#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// The slots by kind, in no particular order. Two kinds may have the same working stages.
     pub kinds: Vec<SlotKind>,

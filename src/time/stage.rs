@@ -85,9 +85,10 @@ impl StageTimes {
         let again = self.by_themselves(range);
         // In has no backward pass of its own.
         let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
-        match range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
-            true => again + self.forward_without_out(&(0..1)),
-            false => again,
+        if range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
+            again + self.forward_without_out(&(0..1))
+        } else {
+            again
         }
     }
 

@@ -83,7 +83,7 @@ impl<const N: usize> TileFlows<N> {
 
 /// The bytes on one tile that a pipeline adds to a stage, besides the variables, code and overhead
 /// that the one-IPU compilation has too.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Additions {
     /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
     pub stash: u64,
@@ -243,10 +243,10 @@ impl Flows {
                 lanes::add(sums, &bytes);
             }
             let kept = &mut transfers.kept.bytes;
-            match role.kept {
-                true if roles.waits => lanes::add(kept, &bytes),
-                true => lanes::raise(kept, &tiles.largest(flow)),
-                false => {}
+            if role.kept && roles.waits {
+                lanes::add(kept, &bytes);
+            } else if role.kept {
+                lanes::raise(kept, &tiles.largest(flow));
             }
         }
         transfers

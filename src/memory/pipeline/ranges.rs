@@ -64,7 +64,17 @@ impl<const N: usize> RangeAdditions<N> {
         patterns: &Patterns,
         tiles: &TileFlows<N>,
     ) -> Result<(), TooManyPlaces> {
-        self.restart(memory.layers(), flows);
+        let positions = memory.layers();
+        self.accumulators.restart(positions);
+        self.events.resize_with(positions, Vec::new);
+        self.events.iter_mut().for_each(Vec::clear);
+        self.changes.clear();
+        self.changes.resize_with(positions + 1, Default::default);
+        self.of_place.clear();
+        self.of_place.extend((0..flows.places).map(|place| Kept {
+            backward: flows.backward_of(place),
+            ..Kept::default()
+        }));
         for &flow in &tiles.met {
             for stretch in &patterns.of_flow[flow as usize] {
                 self.enter(*stretch, flow);
@@ -77,19 +87,6 @@ impl<const N: usize> RangeAdditions<N> {
         let out = patterns.out.as_ref();
         self.out = out.map(|out| flows.transfers(out, tiles));
         self.accumulators.entries.check()
-    }
-
-    fn restart(&mut self, positions: usize, flows: &Flows) {
-        self.accumulators.restart(positions);
-        self.events.resize_with(positions, Vec::new);
-        self.events.iter_mut().for_each(Vec::clear);
-        self.changes.clear();
-        self.changes.resize_with(positions + 1, Default::default);
-        self.of_place.clear();
-        self.of_place.extend((0..flows.places).map(|place| Kept {
-            backward: flows.backward_of(place),
-            ..Kept::default()
-        }));
     }
 
     fn enter(&mut self, stretch: FlowStretch, flow: u32) {
@@ -132,9 +129,10 @@ impl<const N: usize> RangeAdditions<N> {
         for event in &self.events[start] {
             let bytes = &tiles.bytes(event.flow);
             let changes = &mut self.changes[event.last as usize][event.quantity];
-            match event.is_end {
-                true => lanes::subtract(changes, bytes),
-                false => lanes::add(changes, bytes),
+            if event.is_end {
+                lanes::subtract(changes, bytes)
+            } else {
+                lanes::add(changes, bytes)
             }
         }
         self.range = Transfers::default();
@@ -152,13 +150,17 @@ impl<const N: usize> RangeAdditions<N> {
         add(&mut self.range.sums, &self.changes[last]);
         let is_whole = self.start == 0 && last + 1 == self.events.len();
         // A range of all positions also contains Out.
-        let end = match is_whole {
-            true => self.of_place.len(),
-            false => last + 1,
+        let end = if is_whole {
+            self.of_place.len()
+        } else {
+            last + 1
         };
-        self.of_place[last..end]
-            .iter()
-            .for_each(|place| self.range.kept.add(place));
+        // Of all places of a range, the largest bytes and the greatest backward pass count.
+        let kept = &mut self.range.kept;
+        for place in &self.of_place[last..end] {
+            kept.backward = kept.backward.max(place.backward);
+            lanes::raise(&mut kept.bytes, &place.bytes);
+        }
         self.is_beside_out = self.start == 0 && !is_whole;
     }
 

@@ -192,8 +192,7 @@ impl PipelineOptions {
             Framework::Popxl | Framework::Poplar => Schedule::None,
         });
         let recompute = self.recompute.unwrap_or(match schedule {
-            _ if !is_training => Recompute::None,
-            Schedule::None => Recompute::None,
+            _ if !is_training || schedule == Schedule::None => Recompute::None,
             _ if model.recording.has_checkpoints => Recompute::Layer,
             _ => Recompute::Stage,
         });

@@ -56,15 +56,6 @@ pub(super) struct Kept<const N: usize> {
     pub bytes: ByLane<u64, N>,
 }
 
-impl<const N: usize> Kept<N> {
-    /// Extends a range of places by `place` (In, a layer or Out): the larger bytes and the greater
-    /// [`BackwardPass`] count.
-    pub fn add(&mut self, place: &Self) {
-        self.backward = self.backward.max(place.backward);
-        lanes::raise(&mut self.bytes, &place.bytes);
-    }
-}
-
 impl Flows {
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
     /// `moves`. Tensors that are live at the steps of the stage anyway are not counted again. The
@@ -114,9 +105,10 @@ impl Flows {
                 (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
             };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
-        match backward.goes_back && backward.is_in_functions {
-            true => self.in_any_phase(moves, phases),
-            false => phases,
+        if backward.goes_back && backward.is_in_functions {
+            self.in_any_phase(moves, phases)
+        } else {
+            phases
         }
     }
 

@@ -36,7 +36,7 @@ use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task};
-use pipelines::{PipelineRanges, PipelineScratch};
+use pipelines::{InPipeline, PipelineRanges, PipelineScratch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -319,15 +319,16 @@ impl RangePass<'_> {
         for alike in &self.alike {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
             let mut paired: Vec<_> = paired
-                .filter_map(|(pair, is_alike)| is_alike.then_some(pair))
+                .filter(|(_, is_alike)| **is_alike)
+                .map(|((ranges, scratch), _)| InPipeline { ranges, scratch })
                 .collect();
-            let model = paired[0].0.model;
+            let model = paired[0].ranges.model;
             variables.load(model, uses, &mut entered.always)?;
             let cells = variables.places.saturating_mul(model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
             }
-            let is_in = |number| paired.iter().any(|(own, _)| own.update == Some(number));
+            let is_in = |number| paired.iter().any(|own| own.ranges.update == Some(number));
             let updates = self.updates.iter().copied().enumerate();
             let on_tiles = OnTiles {
                 tiles: tiles.clone(),

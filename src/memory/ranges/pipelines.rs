@@ -36,6 +36,8 @@ pub(super) struct PipelineRanges<'a> {
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
+    /// The first and the last position (inclusive) of the current range.
+    range: (usize, usize),
     /// Whether the lower bound of the current range is within the limit so far.
     is_on: bool,
     /// The bytes that are added to the range wherever it is in a split: accumulators and optimizer
@@ -100,145 +102,10 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Starts an empty range before the position `start`, on the tiles that were last loaded into
-    /// `scratch`; `tiles` has their flows (tensors with the same users).
-    pub fn begin<const N: usize>(
-        &self,
-        start: usize,
-        tiles: &TileFlows<N>,
-        scratch: &mut PipelineScratch<N>,
-    ) {
-        scratch.is_on = true;
-        scratch.least = ByLane::default();
-        if self.patterns.is_some() {
-            scratch.additions.begin(start, tiles);
-        }
-    }
-
-    /// Adds the last position of `range` to the current range, which must be the rest of `range`.
-    /// `updates` has the bytes of weight updates in `range`. Returns for each of `tiles`, by lane,
-    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range.
-    /// `None` if the range does not fit on the tiles so far.
-    pub fn add<const N: usize>(
-        &self,
-        range: Range<usize>,
-        (tiles, updates): (Range<u32>, &[RangeUpdates<N>]),
-        scratch: &mut PipelineScratch<N>,
-    ) -> Option<[u64; N]> {
-        let (start, last) = (range.start, range.end - 1);
-        scratch.is_on &= last < self.ends[start].load(Ordering::Relaxed);
-        if !scratch.is_on {
-            return None;
-        }
-        scratch.least = ByLane::default();
-        if let Some(update) = self.update {
-            *scratch.least = updates[update].always(&self.model.overhead, tiles);
-        }
-        if let Some(flows) = &self.model.flows {
-            let additions = &mut scratch.additions;
-            additions.add(last);
-            scratch.phases = additions.beside(flows).map(ByLane);
-            let depths = (0..self.depths(range.end)).map(|after| flows.depth(&range, after));
-            scratch.copies.clear();
-            let copies = depths.map(|depth| additions.copies(flows, depth));
-            scratch.copies.extend(copies);
-            lanes::add(&mut scratch.least, additions.least());
-        }
-        let mut added = [0; N];
-        scratch
-            .phases
-            .iter()
-            .for_each(|bytes| lanes::raise(&mut added, bytes));
-        lanes::add(&mut added, &scratch.least);
-        let peaks = self.peaks.of(start, last);
-        let lowest = peaks.lowest_column(&added, &scratch.copies);
-        let (first, least) = (peaks.get(0), &scratch.least);
-        Some(from_fn(|lane| {
-            lowest[lane].min(first.saturating_sub(least[lane]))
-        }))
-    }
-
     /// Returns for how many numbers of stages after it (0, 1, ...) a range that ends before the
     /// position `end` has bytes: each of these stages needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
-    }
-
-    /// Raises the lower bound of the range from `start` to `last` (inclusive) to `bytes`, by lane
-    /// (tile), plus the least that the pipeline adds. If it then exceeds the limit on any tile,
-    /// longer ranges are not examined.
-    pub fn raise_least<const N: usize>(
-        &self,
-        (start, last): (usize, usize),
-        bytes: &[u64; N],
-        scratch: &mut PipelineScratch<N>,
-    ) {
-        if !scratch.is_on {
-            return;
-        }
-        let least = plus(&scratch.least, bytes);
-        raise(&self.peaks.of(start, last).0[0], &least);
-        if lanes::highest(&least) > self.limit {
-            self.ends[start].fetch_min(last, Ordering::Relaxed);
-            scratch.is_on = false;
-        }
-    }
-
-    /// Raises the peaks of the range from `start` to `last` (inclusive) to its bytes in the weight
-    /// update, if that is a phase of its own. `fixed` has the range's code and always-live
-    /// variables on `tiles`, by lane, `updates` the bytes of weight updates.
-    pub fn raise_in_update<const N: usize>(
-        &self,
-        (start, last): (usize, usize),
-        (tiles, fixed): (Range<u32>, &[u64; N]),
-        updates: &[RangeUpdates<N>],
-        scratch: &mut PipelineScratch<N>,
-    ) {
-        let Some(update) = self.update.filter(|_| scratch.is_on) else {
-            return;
-        };
-        let mut bytes = plus(fixed, &updates[update].taken());
-        self.model.overhead.add_fragmentation_on(tiles, &mut bytes);
-        let least = plus(&bytes, &scratch.least);
-        self.peaks
-            .of(start, last)
-            .raise_columns(&least, &scratch.copies);
-        self.raise_least((start, last), &bytes, scratch);
-    }
-
-    /// Returns for each lane (tile) the bytes in `phase`, without what the pipeline adds, above
-    /// which a tile raises a peak of the range from `start` to `last` (inclusive). `u64::MAX` if
-    /// the range does not fit.
-    pub fn threshold_in_phase<const N: usize>(
-        &self,
-        (start, last): (usize, usize),
-        phase: usize,
-        scratch: &PipelineScratch<N>,
-    ) -> [u64; N] {
-        if !scratch.is_on {
-            return [u64::MAX; N];
-        }
-        let added = plus(&scratch.least, &scratch.phases[phase]);
-        self.peaks
-            .of(start, last)
-            .lowest_column(&added, &scratch.copies)
-    }
-
-    /// Raises the peaks of the range from `start` to `last` (inclusive) to `bytes`, by lane (tile),
-    /// plus what the pipeline adds in `phase`; for each number of stages after the range.
-    pub fn raise_in_phase<const N: usize>(
-        &self,
-        (start, last): (usize, usize),
-        phase: usize,
-        bytes: &[u64; N],
-        scratch: &PipelineScratch<N>,
-    ) {
-        if scratch.is_on {
-            let least = plus(&plus(&scratch.least, bytes), &scratch.phases[phase]);
-            self.peaks
-                .of(start, last)
-                .raise_columns(&least, &scratch.copies);
-        }
     }
 
     /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
@@ -252,11 +119,142 @@ impl<'a> PipelineRanges<'a> {
             return RangeCosts::new(least.collect());
         }
         RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
-            match after < self.depths(range.end) {
-                true => self.peaks.of(range.start, range.end - 1).get(after + 1),
-                false => u64::MAX,
+            if after < self.depths(range.end) {
+                self.peaks.of(range.start, range.end - 1).get(after + 1)
+            } else {
+                u64::MAX
             }
         })
+    }
+}
+
+/// One pipeline, with the bytes that it adds to the current range on up to `N` tiles.
+pub(super) struct InPipeline<'a, const N: usize> {
+    pub ranges: &'a PipelineRanges<'a>,
+    pub scratch: &'a mut PipelineScratch<N>,
+}
+
+impl<const N: usize> InPipeline<'_, N> {
+    /// Starts an empty range before the position `start`, on the tiles that were last loaded;
+    /// `tiles` has their flows (tensors with the same users).
+    pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
+        self.scratch.is_on = true;
+        self.scratch.least = ByLane::default();
+        if self.ranges.patterns.is_some() {
+            self.scratch.additions.begin(start, tiles);
+        }
+    }
+
+    /// Adds the last position of `range` to the current range, which must be the rest of `range`.
+    /// `updates` has the bytes of weight updates in `range`. Returns for each of `tiles`, by lane,
+    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range.
+    /// `None` if the range does not fit on the tiles so far.
+    pub fn add(
+        &mut self,
+        range: Range<usize>,
+        tiles: Range<u32>,
+        updates: &[RangeUpdates<N>],
+    ) -> Option<[u64; N]> {
+        let (ranges, scratch) = (self.ranges, &mut *self.scratch);
+        let last = range.end - 1;
+        scratch.range = (range.start, last);
+        scratch.is_on &= last < ranges.ends[range.start].load(Ordering::Relaxed);
+        if !scratch.is_on {
+            return None;
+        }
+        scratch.least = ByLane::default();
+        if let Some(update) = ranges.update {
+            *scratch.least = updates[update].always(&ranges.model.overhead, tiles);
+        }
+        if let Some(flows) = &ranges.model.flows {
+            let additions = &mut scratch.additions;
+            additions.add(last);
+            scratch.phases = additions.beside(flows).map(ByLane);
+            let depths = (0..ranges.depths(range.end)).map(|after| flows.depth(&range, after));
+            scratch.copies.clear();
+            let copies = depths.map(|depth| additions.copies(flows, depth));
+            scratch.copies.extend(copies);
+            lanes::add(&mut scratch.least, additions.least());
+        }
+        let mut added = [0; N];
+        for bytes in &scratch.phases {
+            lanes::raise(&mut added, bytes);
+        }
+        let lowest = self.lowest_column(&added);
+        let (first, least) = (self.peaks().get(0), &self.scratch.least);
+        Some(from_fn(|lane| {
+            lowest[lane].min(first.saturating_sub(least[lane]))
+        }))
+    }
+
+    /// Returns the peaks of the current range.
+    fn peaks(&self) -> RangePeaks<'_> {
+        let (start, last) = self.scratch.range;
+        self.ranges.peaks.of(start, last)
+    }
+
+    /// Returns for each lane (tile) the bytes above which a tile raises the peak of the current
+    /// range for any number of stages after it, if the pipeline adds `beside` to them in addition to
+    /// what it adds in every phase.
+    fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
+        self.peaks()
+            .lowest_column(&plus(&self.scratch.least, beside), &self.scratch.copies)
+    }
+
+    /// Raises the peaks of the current range, for each number of stages after it, to `bytes`, by
+    /// lane (tile), plus what the pipeline adds in every phase.
+    fn raise_columns(&self, bytes: &[u64; N]) {
+        self.peaks()
+            .raise_columns(&plus(&self.scratch.least, bytes), &self.scratch.copies);
+    }
+
+    /// Raises the lower bound of the current range to `bytes`, by lane (tile), plus the least that
+    /// the pipeline adds. If it then exceeds the limit on any tile, longer ranges are not examined.
+    pub fn raise_least(&mut self, bytes: &[u64; N]) {
+        if !self.scratch.is_on {
+            return;
+        }
+        let least = plus(&self.scratch.least, bytes);
+        raise(&self.peaks().0[0], &least);
+        if lanes::highest(&least) > self.ranges.limit {
+            let (start, last) = self.scratch.range;
+            self.ranges.ends[start].fetch_min(last, Ordering::Relaxed);
+            self.scratch.is_on = false;
+        }
+    }
+
+    /// Raises the peaks of the current range to its bytes in the weight update, if that is a phase
+    /// of its own. `fixed` has the range's code and always-live variables on `tiles`, by lane,
+    /// `updates` the bytes of weight updates.
+    pub fn raise_in_update(
+        &mut self,
+        (tiles, fixed): (Range<u32>, &[u64; N]),
+        updates: &[RangeUpdates<N>],
+    ) {
+        if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
+            let mut bytes = plus(fixed, &updates[update].taken());
+            (&self.ranges.model.overhead).add_fragmentation_on(tiles, &mut bytes);
+            self.raise_columns(&bytes);
+            self.raise_least(&bytes);
+        }
+    }
+
+    /// Returns for each lane (tile) the bytes in `phase`, without what the pipeline adds, above
+    /// which a tile raises a peak of the current range. `u64::MAX` if the range does not fit.
+    pub fn threshold_in_phase(&self, phase: usize) -> [u64; N] {
+        if self.scratch.is_on {
+            self.lowest_column(&self.scratch.phases[phase])
+        } else {
+            [u64::MAX; N]
+        }
+    }
+
+    /// Raises the peaks of the current range to `bytes`, by lane (tile), plus what the pipeline adds
+    /// in `phase`; for each number of stages after the range.
+    pub fn raise_in_phase(&self, phase: usize, bytes: &[u64; N]) {
+        if self.scratch.is_on {
+            self.raise_columns(&plus(bytes, &self.scratch.phases[phase]));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::code::EnteringCode;
-use super::pipelines::{PipelineRanges, PipelineScratch};
+use super::pipelines::InPipeline;
 use super::variables::EnteringVariables;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
@@ -36,10 +36,6 @@ pub(super) struct OnTiles<'a, const N: usize> {
     pub updates: Vec<(usize, &'a UpdatePhase)>,
 }
 
-/// The pipelines that are examined at once, each with the bytes that it adds to the current range.
-pub(super) type InPipelines<'a, 'b, const N: usize> =
-    [(&'a PipelineRanges<'b>, &'a mut PipelineScratch<N>)];
-
 /// Raises the peaks of all ranges, in each of `pipelines`, to their bytes on `on_tiles`; longer
 /// ranges are skipped once a range fits in none of them. In all these pipelines the same variables
 /// count at the same steps. `entered` is a buffer, except for `always`, `code` and `updates`, which
@@ -47,14 +43,14 @@ pub(super) type InPipelines<'a, 'b, const N: usize> =
 pub(super) fn examine<B: Bytes, const N: usize>(
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
-    pipelines: &mut InPipelines<'_, '_, N>,
+    pipelines: &mut [InPipeline<'_, N>],
 ) {
-    let layers = pipelines[0].0.model.layers();
+    let layers = pipelines[0].ranges.model.layers();
     entered.restart(on_tiles, layers);
     for start in 0..layers {
         entered.enter(start, on_tiles);
-        for (pipeline, scratch) in pipelines.iter_mut() {
-            pipeline.begin(start, on_tiles.flows, scratch);
+        for pipeline in &mut *pipelines {
+            pipeline.begin(start, on_tiles.flows);
         }
         ranges_from(start, on_tiles, entered, pipelines);
     }
@@ -93,9 +89,9 @@ fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
-    pipelines: &mut InPipelines<'_, '_, N>,
+    pipelines: &mut [InPipeline<'_, N>],
 ) {
-    let model = pipelines[0].0.model;
+    let model = pipelines[0].ranges.model;
     let variables = on_tiles.variables;
     let tiles = || on_tiles.tiles.clone();
     let mut window: Option<(usize, usize)> = None;
@@ -104,11 +100,8 @@ fn ranges_from<B: Bytes, const N: usize>(
             entered.updates[number].add(phase, last);
         }
         let (updates, mut known) = (&entered.updates, None);
-        for (pipeline, scratch) in pipelines.iter_mut() {
-            known = lowest(
-                known,
-                pipeline.add(start..last + 1, (tiles(), updates), scratch),
-            );
+        for pipeline in &mut *pipelines {
+            known = lowest(known, pipeline.add(start..last + 1, tiles(), updates));
         }
         // The range fits in no pipeline.
         let Some(known) = known else { break };
@@ -121,8 +114,8 @@ fn ranges_from<B: Bytes, const N: usize>(
         let mut totals = code_bytes;
         if let Some(window) = window {
             lanes::add(&mut totals, &fixed);
-            for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.raise_in_update((start, last), (tiles(), &totals), updates, scratch);
+            for pipeline in &mut *pipelines {
+                pipeline.raise_in_update((tiles(), &totals), updates);
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
@@ -142,30 +135,28 @@ fn ranges_from<B: Bytes, const N: usize>(
             .zip(&known)
             .any(|(&total, &known)| total > known || known == 0)
         {
-            for (pipeline, scratch) in pipelines.iter_mut() {
-                pipeline.raise_least((start, last), &totals, scratch);
+            for pipeline in &mut *pipelines {
+                pipeline.raise_least(&totals);
             }
             if model.flows.is_some() {
                 let gaps = std::array::from_fn(|lane| totals[lane] - without_fragmentation[lane]);
                 let mut beside = code_bytes;
                 lanes::add(&mut beside, &fixed);
                 lanes::add(&mut beside, &gaps);
-                raise_phases(start..last + 1, on_tiles, &beside, entered, pipelines);
+                raise_phases(on_tiles, &beside, entered, pipelines);
             }
         }
     }
 }
 
-/// Raises the peaks of `range` in each phase to its live bytes plus `beside`: its bytes by lane
-/// (tile) that are the same in every phase, such as code.
+/// Raises the peaks of the current range in each phase to its live bytes plus `beside`: its bytes by
+/// lane (tile) that are the same in every phase, such as code.
 fn raise_phases<B: Bytes, const N: usize>(
-    range: Range<usize>,
     on_tiles: &OnTiles<'_, N>,
     beside: &[u64; N],
     entered: &mut Entered<B, N>,
-    pipelines: &mut InPipelines<'_, '_, N>,
+    pipelines: &[InPipeline<'_, N>],
 ) {
-    let range = (range.start, range.end - 1);
     for (phase, window) in on_tiles.variables.phases.iter().enumerate() {
         // Without steps there is only one phase, in which nothing is live.
         let is_only = phase == 0 && on_tiles.variables.places == 0;
@@ -173,8 +164,8 @@ fn raise_phases<B: Bytes, const N: usize>(
             continue;
         }
         let mut known = [u64::MAX; N];
-        for (pipeline, scratch) in pipelines.iter() {
-            let peaks = pipeline.threshold_in_phase(range, phase, scratch);
+        for pipeline in pipelines {
+            let peaks = pipeline.threshold_in_phase(phase);
             known = std::array::from_fn(|lane| known[lane].min(peaks[lane]));
         }
         let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
@@ -188,8 +179,8 @@ fn raise_phases<B: Bytes, const N: usize>(
                     .map(B::sum),
             );
         }
-        for (pipeline, scratch) in pipelines.iter_mut() {
-            pipeline.raise_in_phase(range, phase, &totals, scratch);
+        for pipeline in pipelines {
+            pipeline.raise_in_phase(phase, &totals);
         }
     }
 }

@@ -98,17 +98,23 @@ impl LiveChanges {
     pub fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
-        each_change(live, |place, _| self.starts[place] += 1);
+        let changes = || {
+            live.iter()
+                .flat_map(|&(from, to, row)| [(2 * from as usize + 1, row), (2 * to as usize, row)])
+        };
+        for (place, _) in changes() {
+            self.starts[place] += 1;
+        }
         let mut end = 0;
         for start in &mut self.starts {
             end += std::mem::replace(start, end);
         }
         self.rows.resize(end as usize, 0);
-        each_change(live, |place, row| {
+        for (place, row) in changes() {
             let start = &mut self.starts[place];
             self.rows[*start as usize] = row;
             *start += 1;
-        });
+        }
         // Each start has become the start of the next list.
         self.starts.rotate_right(1);
         self.starts[0] = 0;
@@ -128,15 +134,6 @@ impl LiveChanges {
     /// first of ends, then of begins.
     fn at(&self, place: usize) -> &[u32] {
         &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
-    }
-}
-
-/// Calls `visit` for the begin and the end of each of `live` (first step, end, number of the row),
-/// with the index of the list of [`LiveChanges`] that it belongs to, and with the row.
-fn each_change(live: &[(u32, u32, u32)], mut visit: impl FnMut(usize, u32)) {
-    for &(from, to, row) in live {
-        visit(2 * from as usize + 1, row);
-        visit(2 * to as usize, row);
     }
 }
 

@@ -15,6 +15,7 @@ mod stages_to_compute;
 pub use parts::Parts;
 
 use super::code::by_tile;
+use super::lanes;
 use super::pipeline::{Flows, PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
@@ -210,8 +211,7 @@ impl MemoryModel<'_> {
         }
         let transfers = |peaks: &Vec<StagePeak>| {
             let additions = &peaks[stage].additions;
-            let (buffers, forwarded) = (&additions.transfer_buffers, &additions.forwarded);
-            std::array::from_fn(|phase| buffers[phase] + forwarded[phase])
+            lanes::plus(&additions.transfer_buffers, &additions.forwarded)
         };
         StageMemory {
             late_restores: None,
@@ -305,8 +305,7 @@ impl MemoryModel<'_> {
         }
         let common = self.code_sums(|set| set == EVERYWHERE)[tile];
         let common = self.overhead.capped(tile, common);
-        let fixed = self.overhead.code(tile);
-        Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
+        Some(lanes::plus(&common, &self.overhead.code(tile)))
     }
 
     /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
@@ -319,8 +318,7 @@ impl MemoryModel<'_> {
             .zip(common)
             .enumerate()
             .map(|(tile, (layered, common))| {
-                let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
-                let both = self.overhead.capped(tile, both);
+                let both = self.overhead.capped(tile, lanes::plus(&layered, &common));
                 let common = self.overhead.capped(tile, common);
                 let mut parts =
                     Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));

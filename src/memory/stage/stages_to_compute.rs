@@ -129,8 +129,9 @@ impl<'a> StagesToCompute<'a> {
         for &stage in &self.stages_of[row.counted.index()] {
             let stage = stage as usize;
             let keeps = |flow| {
-                let flows = self.flows.as_ref();
-                flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
+                self.flows
+                    .as_ref()
+                    .is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
             };
             if !row.kept_late.is_some_and(keeps)
                 && row.with.is_none_or(|position| {

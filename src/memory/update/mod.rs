@@ -110,11 +110,6 @@ impl UpdatePhase {
         (self.place, self.replicas) == (other.place, other.replicas)
     }
 
-    /// Is the optimizer state loaded from memory outside the IPUs?
-    fn is_off_chip(&self) -> bool {
-        self.place.is_off_chip()
-    }
-
     /// Returns the bytes of one replica's share of a tensor with `bytes` bytes, rounded up.
     fn share(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.replicas)

@@ -66,7 +66,7 @@ pub(super) struct Updates {
 
 /// What the variables of a use set are in the update of a weight, if they are parameters
 /// ([`Model::is_parameter`]).
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct SetKind {
     is_state: bool,
     is_weight: bool,
@@ -164,8 +164,7 @@ impl Updates {
             // A tensor that several weights use, such as a learning rate, belongs to none of them.
             if weights.len() < 2 {
                 sets_of_groups.merge_all(groups);
-                let first = sets_of_groups.first(groups[0]) as usize;
-                has_weight[first] |= !weights.is_empty();
+                has_weight[sets_of_groups.first(groups[0]) as usize] |= !weights.is_empty();
             }
         }
         let mut windows: Vec<Option<(u32, u32)>> = Vec::new();
@@ -228,9 +227,10 @@ fn kinds(
             let name = label.weight_name();
             let has_mark = STATE_MARKS.iter().any(|mark| name.starts_with(mark))
                 || (!model.recording.accumulates && name.starts_with(MOMENTUM_MARK));
-            let is_state = match has_names {
-                true => is_updated && has_mark,
-                false => is_of_updates && !is_accumulator && label.kind != TensorKind::Constant,
+            let is_state = if has_names {
+                is_updated && has_mark
+            } else {
+                is_of_updates && !is_accumulator && label.kind != TensorKind::Constant
             };
             SetKind {
                 is_state,

@@ -121,7 +121,7 @@ impl<const N: usize> TileUpdates<N> {
             let Some(role) = in_update.role else {
                 continue;
             };
-            if role == UpdateRole::SHARED_STATE && !phase.is_off_chip() {
+            if role == UpdateRole::SHARED_STATE && !phase.place.is_off_chip() {
                 self.shares
                     .push((set, wide.map(|bytes| phase.share(bytes))));
             }
@@ -151,15 +151,21 @@ impl<const N: usize> TileUpdates<N> {
             .rows
             .chunk_by(|a, b| (a.update, a.set) == (b.update, b.set))
         {
-            let mut amounts = Amounts::default();
+            let UpdateRow { update, set, .. } = same[0];
+            let (first, end) = phase.steps[update as usize];
+            let (mut amounts, mut live) = (Amounts::default(), StepSums::new(first..end));
             for row in same {
-                add_row(&mut amounts, phase, row.role, uses.bytes(row.row));
+                let bytes = uses.bytes(row.row).map(u64::from);
+                add_row(&mut amounts, phase, row.role, &bytes);
+                if row.role == UpdateRole::Temporary {
+                    let class = memory.uses.known(row.number).class;
+                    live.add(bytes, memory.live_ranges(class).unwrap_or_default());
+                }
             }
-            *amounts.temporaries =
-                highest(memory, same, phase.steps[same[0].update as usize], uses);
+            *amounts.temporaries = live.highest();
             self.entries.push(PlacedAmounts {
-                update: same[0].update,
-                set: same[0].set,
+                update,
+                set,
                 amounts,
             });
         }
@@ -172,18 +178,17 @@ fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
     role: UpdateRole,
-    bytes: &[u32; N],
+    bytes: &[u64; N],
 ) {
-    let bytes = bytes.map(u64::from);
     let shares = bytes.map(|bytes| phase.share(bytes));
     match role {
-        UpdateRole::State { is_shared_out } if phase.is_off_chip() => {
-            let loaded = if is_shared_out { &shares } else { &bytes };
+        UpdateRole::State { is_shared_out } if phase.place.is_off_chip() => {
+            let loaded = if is_shared_out { &shares } else { bytes };
             lanes::add(&mut amounts.loaded, loaded);
             lanes::raise(&mut amounts.largest, loaded);
         }
         UpdateRole::Weight => {
-            lanes::add(&mut amounts.gathered, &lanes::plus(&bytes, &shares));
+            lanes::add(&mut amounts.gathered, &lanes::plus(bytes, &shares));
             lanes::add(&mut amounts.shares, &shares);
             if !phase.has_gradients {
                 lanes::add(&mut amounts.shares, &shares);
@@ -194,25 +199,8 @@ fn add_row<const N: usize>(
     }
 }
 
-/// Returns for each lane (tile) the highest live bytes, at any step from `first` to `end`
-/// (exclusive), of the tensors in `rows` that only updates make. `uses` has the bytes of the rows.
-fn highest<const N: usize>(
-    memory: &MemoryModel<'_>,
-    rows: &[UpdateRow],
-    (first, end): (u32, u32),
-    uses: &NeighbourUses<N>,
-) -> [u64; N] {
-    let mut live = StepSums::new(first..end);
-    for row in rows.iter().filter(|row| row.role == UpdateRole::Temporary) {
-        let bytes = uses.bytes(row.row).map(u64::from);
-        let class = memory.uses.known(row.number).class;
-        live.add(bytes, memory.live_ranges(class).unwrap_or_default());
-    }
-    live.highest()
-}
-
 /// The bytes of a stage on one tile in the weight update that takes the most there.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Updating {
     /// Bytes of the stage's own parameters in the update: here only those that are not live at some
     /// steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live ones.

@@ -320,9 +320,10 @@ impl<'a> StageSearch<'a> {
             .times
             .copy_cycles(placed.sent, (self.slots, micro_batches))
             .unwrap_or(0);
-        let update = match self.times.updates_side_by_side() {
-            true => placed.update,
-            false => self.update,
+        let update = if self.times.updates_side_by_side() {
+            placed.update
+        } else {
+            self.update
         };
         Rate {
             cycles: work.chain([copies, update]).fold(0, u128::saturating_add),

@@ -160,8 +160,10 @@ impl Loading<'_> {
         };
         let found = again.lives(flow, is_layered, &steps);
         let others = self.flows.positions_of(found.others);
-        let everywhere = found.everywhere.into_iter().map(|held| (None, held));
-        everywhere
+        found
+            .everywhere
+            .into_iter()
+            .map(|held| (None, held))
             .chain(found.beside.into_iter().map(|held| (Some(&others), held)))
             .filter(|(_, (_, steps))| !steps.is_empty())
             .map(|(places, (with, steps))| PartOfLife {

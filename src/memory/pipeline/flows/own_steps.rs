@@ -70,8 +70,9 @@ impl<'a> OwnSteps<'a> {
                 (position, steps.collect())
             })
             .collect();
-        let is_partial = own.iter().any(|(_, steps)| steps[..] != *ranges);
-        is_partial.then_some(own)
+        own.iter()
+            .any(|(_, steps)| steps[..] != *ranges)
+            .then_some(own)
     }
 
     /// Returns, for each of `ranges` (half-open, ascending) and then for each of `positions`, the
@@ -126,8 +127,9 @@ impl<'a> OwnSteps<'a> {
         flow: &Flow,
     ) -> u32 {
         let is_inside = |start: &u32| (from + 1..to).contains(start);
-        let start = self.model.backward_start.filter(is_inside);
-        let (Some(backward_start), Some(end)) = (start, ends[at]) else {
+        let (Some(backward_start), Some(end)) =
+            (self.model.backward_start.filter(is_inside), ends[at])
+        else {
             return to;
         };
         let last = ends.iter().flatten().max();

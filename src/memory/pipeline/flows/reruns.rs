@@ -86,11 +86,9 @@ impl Segments {
         }
     }
 
-    /// Returns the steps (half-open) between the forward and the backward pass of `place` at which
-    /// tensors are not live that only its segment uses. `None` if the place is not recomputed.
-    fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
-        let (_, gap) = self.of_places.get(place as usize)?.as_ref()?;
-        Some(gap)
+    /// Returns the entry of `place` in `of_places`; `None` if the place is not recomputed.
+    fn of(&self, place: u32) -> Option<&(u32, Steps)> {
+        self.of_places.get(place as usize)?.as_ref()
     }
 
     /// Returns steps of recomputed forward passes at which variables must stay live, although they
@@ -131,7 +129,7 @@ impl Segments {
                 let others = flow.forward.iter().copied();
                 let (others, until): (Vec<_>, Vec<_>) = others
                     .filter(|&place| Some(place) != maker)
-                    .filter_map(|place| Some((place, self.first_step(place)?)))
+                    .filter_map(|place| Some((place, self.of(place)?.0)))
                     .unzip();
                 let kept = ranges
                     .first()
@@ -144,8 +142,8 @@ impl Segments {
                 }
             }
             Life::AcrossPasses if is_layered => {
-                let Some((maker, gap)) = maker.and_then(|maker| Some((maker, self.gap(maker)?)))
-                else {
+                let found = maker.and_then(|maker| Some((maker, self.of(maker)?)));
+                let Some((maker, (_, gap))) = found else {
                     return self.lives_as_recorded(ranges);
                 };
                 // In belongs to the segment of the first layer.
@@ -195,19 +193,11 @@ impl Segments {
     /// backward pass.
     pub fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
-        let until = self.first_step(*position).filter(|_| is_input);
         let kept = steps
             .first()
-            .zip(until)
-            .map(|(&(from, _), until)| (from, until));
+            .zip(self.of(*position).filter(|_| is_input))
+            .map(|(&(from, _), &(until, _))| (from, until));
         merged(steps.iter().copied().chain(kept))
-    }
-
-    /// Returns the first step of the backward pass before which `place` is recomputed; `None` if it
-    /// is not recomputed.
-    fn first_step(&self, place: u32) -> Option<u32> {
-        let (first_step, _) = self.of_places.get(place as usize)?.as_ref()?;
-        Some(*first_step)
     }
 }
 

@@ -58,7 +58,7 @@ impl Life {
 }
 
 /// Tensors that the same places (In, layers, Out) use, and that are live in the same passes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Flow {
     /// The numbers of the places that use the tensors in the forward pass, in ascending order. If
     /// Out is one of them, it comes last, even if it is on the first IPU.
@@ -72,7 +72,7 @@ pub(crate) struct Flow {
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub kept: bool,
@@ -83,7 +83,7 @@ pub(crate) struct StageRole {
 
 /// A sum, for one stage, of the bytes of all flows with which the stage does one thing. The bytes
 /// that a pipeline adds to the stage follow from these sums.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
     /// flight, whose number ([`Flows::copies`]) multiplies the sum.

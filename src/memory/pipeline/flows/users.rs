@@ -141,8 +141,9 @@ impl PassWindows {
                 pass.is_in_functions |= is_shared;
                 let known = match operation.pass {
                     Pass::Backward if is_shared => {
-                        let body = operation.window.map(|(first, last)| (first, last + 1));
-                        steps.bodies.extend(body);
+                        steps
+                            .bodies
+                            .extend(operation.window.map(|(first, last)| (first, last + 1)));
                         continue;
                     }
                     Pass::Forward if !is_shared => &mut steps.forward,
@@ -181,7 +182,7 @@ impl PassWindows {
                 users
                     .iter()
                     .copied()
-                    .filter(|&user: &u32| {
+                    .filter(|&user| {
                         window(self.at(user)).is_none_or(|(first, last)| first < to && from <= last)
                     })
                     .collect()
