@@ -154,7 +154,7 @@ impl<'a> CheckedProblem<'a> {
         match objective {
             Objective::Peak => u128::from(peak),
             Objective::Stages => 1,
-            Objective::Squares => u128::from(peak) * u128::from(peak),
+            Objective::Squares => u128::from(peak).pow(2),
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
             Objective::Cycles => {
                 let times = self.problem.times;

@@ -98,7 +98,7 @@ impl Score {
             step: problem.times.and_then(|times| times.step(plan.stages())),
         };
         for ((stage, after), &peak) in plan.with_after().zip(peaks) {
-            let square = u128::from(peak) * u128::from(peak);
+            let square = u128::from(peak).pow(2);
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;
             score.cut_bytes += u128::from(problem.bytes_over_cut(stage.end));

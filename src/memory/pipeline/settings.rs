@@ -157,86 +157,7 @@ impl Pipeline {
             },
         }
     }
-}
 
-/// The settings of a pipeline that the user requests. What is `None` follows from the framework of
-/// the model ([`PipelineOptions::choose`]).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PipelineOptions {
-    /// The order in which stages work on micro-batches; `None` for the default of the framework.
-    pub schedule: Option<Schedule>,
-    /// The activations that are recomputed in the backward pass; `None` for whole stages, or for
-    /// layers if the model marks checkpoints.
-    pub recompute: Option<Recompute>,
-    /// The type of the elements of accumulators.
-    pub accumulator: Accumulator,
-    /// The place of optimizer state between two updates; if `None`, the first of
-    /// [`PipelineOptions::states`] in which the model fits.
-    pub state: Option<StatePlace>,
-    /// The number of replicas of the model among which optimizer state may be shared.
-    pub replicas: u64,
-}
-
-impl PipelineOptions {
-    /// Returns the pipeline for `model`: the requested settings and, for those that are `None`, the
-    /// defaults. By default, training models have the schedule of their framework. Inference has no
-    /// pipeline, nor have models of plain Poplar and PopXL, whose pipelines are written by hand.
-    /// The default recomputation is that of published configurations: whole stages, or layers if
-    /// the model marks checkpoints.
-    pub fn choose(self, model: &Model) -> Pipeline {
-        let is_training = model.backward_start.is_some();
-        let schedule = self.schedule.unwrap_or(match model.recording.framework {
-            _ if !is_training => Schedule::None,
-            Framework::Popart | Framework::Poptorch => Schedule::Popart,
-            Framework::Tensorflow => Schedule::TfGrouped,
-            Framework::Popxl | Framework::Poplar => Schedule::None,
-        });
-        let recompute = self.recompute.unwrap_or(match schedule {
-            _ if !is_training || schedule == Schedule::None => Recompute::None,
-            _ if model.recording.has_checkpoints => Recompute::Layer,
-            _ => Recompute::Stage,
-        });
-        Pipeline {
-            schedule,
-            recompute,
-            accumulator: self.accumulator,
-            ..Pipeline::default()
-        }
-        .with_state(self.state.unwrap_or_default(), self.replicas)
-        .in_effect()
-    }
-
-    /// Returns the places of optimizer state to try, in groups one after the other until the model
-    /// fits: on the chip, off the chip, sharded, both. Places in one group are compared by time:
-    /// off the chip with on the chip if `streaming_is_timed`. Only the requested place if there is
-    /// one.
-    pub fn states(self, streaming_is_timed: bool) -> Vec<Vec<StatePlace>> {
-        use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
-        match self.state {
-            Some(state) => vec![vec![state]],
-            None if streaming_is_timed => {
-                vec![vec![OnChip, OffChip], vec![Sharded], vec![ShardedOffChip]]
-            }
-            None => [OnChip, OffChip, Sharded, ShardedOffChip]
-                .map(|state| vec![state])
-                .into(),
-        }
-    }
-}
-
-impl StatePlace {
-    /// Does each replica keep only a share of the optimizer state?
-    pub fn is_sharded(self) -> bool {
-        matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
-    }
-
-    /// Is the optimizer state outside the IPUs between two updates?
-    pub fn is_off_chip(self) -> bool {
-        matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
-    }
-}
-
-impl Pipeline {
     /// Returns the pipeline with optimizer state in the place `state`. The number of replicas
     /// becomes `replicas` (at least 1), or 0 if the state is on the chip without sharding.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
@@ -314,6 +235,83 @@ impl Pipeline {
             .into_iter()
             .chain(all.filter(|&other| other != self))
             .collect()
+    }
+}
+
+/// The settings of a pipeline that the user requests. What is `None` follows from the framework of
+/// the model ([`PipelineOptions::choose`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PipelineOptions {
+    /// The order in which stages work on micro-batches; `None` for the default of the framework.
+    pub schedule: Option<Schedule>,
+    /// The activations that are recomputed in the backward pass; `None` for whole stages, or for
+    /// layers if the model marks checkpoints.
+    pub recompute: Option<Recompute>,
+    /// The type of the elements of accumulators.
+    pub accumulator: Accumulator,
+    /// The place of optimizer state between two updates; if `None`, the first of
+    /// [`PipelineOptions::states`] in which the model fits.
+    pub state: Option<StatePlace>,
+    /// The number of replicas of the model among which optimizer state may be shared.
+    pub replicas: u64,
+}
+
+impl PipelineOptions {
+    /// Returns the pipeline for `model`: the requested settings and, for those that are `None`, the
+    /// defaults. By default, training models have the schedule of their framework. Inference has no
+    /// pipeline, nor have models of plain Poplar and PopXL, whose pipelines are written by hand.
+    /// The default recomputation is that of published configurations: whole stages, or layers if
+    /// the model marks checkpoints.
+    pub fn choose(self, model: &Model) -> Pipeline {
+        let is_training = model.backward_start.is_some();
+        let schedule = self.schedule.unwrap_or(match model.recording.framework {
+            _ if !is_training => Schedule::None,
+            Framework::Popart | Framework::Poptorch => Schedule::Popart,
+            Framework::Tensorflow => Schedule::TfGrouped,
+            Framework::Popxl | Framework::Poplar => Schedule::None,
+        });
+        let recompute = self.recompute.unwrap_or(match schedule {
+            _ if !is_training || schedule == Schedule::None => Recompute::None,
+            _ if model.recording.has_checkpoints => Recompute::Layer,
+            _ => Recompute::Stage,
+        });
+        Pipeline {
+            schedule,
+            recompute,
+            accumulator: self.accumulator,
+            ..Pipeline::default()
+        }
+        .with_state(self.state.unwrap_or_default(), self.replicas)
+        .in_effect()
+    }
+
+    /// Returns the places of optimizer state to try, in groups one after the other until the model
+    /// fits: on the chip, off the chip, sharded, both. Places in one group are compared by time:
+    /// off the chip with on the chip if `streaming_is_timed`. Only the requested place if there is
+    /// one.
+    pub fn states(self, streaming_is_timed: bool) -> Vec<Vec<StatePlace>> {
+        use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
+        match self.state {
+            Some(state) => vec![vec![state]],
+            None if streaming_is_timed => {
+                vec![vec![OnChip, OffChip], vec![Sharded], vec![ShardedOffChip]]
+            }
+            None => [OnChip, OffChip, Sharded, ShardedOffChip]
+                .map(|state| vec![state])
+                .into(),
+        }
+    }
+}
+
+impl StatePlace {
+    /// Does each replica keep only a share of the optimizer state?
+    pub fn is_sharded(self) -> bool {
+        matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
+    }
+
+    /// Is the optimizer state outside the IPUs between two updates?
+    pub fn is_off_chip(self) -> bool {
+        matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The bytes of the transfer buffers of a stage, which hold tensors from or for other stages, in
 //! each phase (docs/model.md, "Pipelines").
 
+use super::Recompute::{self, Layer, Stage};
+use super::Schedule::{self, Popart, Sequential, TfGrouped, TfInterleaved};
 use super::flows::{BackwardPass, Flows, QUANTITIES, Quantity};
-use super::{Recompute, Schedule};
 use crate::memory::lanes::{self, ByLane};
 
 /// The number of phases, into which the liveness steps are divided: (0) the forward pass without
@@ -71,38 +72,34 @@ impl Flows {
                 _ if !self.has_phases() => (0, 0, 0),
                 // Where another layer's call has the steps, tensors wait for the own call or follow
                 // it. Other pipelines are not too low without it (docs/model.md).
-                (Schedule::TfInterleaved, Recompute::Stage)
-                    if backward.is_in_functions && !backward.goes_back =>
-                {
+                (TfInterleaved, Stage) if backward.is_in_functions && !backward.goes_back => {
                     (enters.max(leaves), 0, 0)
                 }
                 // Tensors that leave frozen layers are live at the last step of these layers anyway.
                 _ if !backward.goes_back => (0, 0, 0),
                 // Only a whole stage is recomputed after its gradients have arrived.
-                (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
-                (Schedule::None | Schedule::Sequential, _) => (0, 0, 0),
-                (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
-                (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
+                (Sequential, Stage) => (gradient_in, 0, 0),
+                (Schedule::None | Sequential, _) => (0, 0, 0),
+                (Popart, Recompute::None) => (gradient_in, 0, leaves),
+                (Popart, Stage) => (gradient_in + leaves, 0, leaves),
                 // Gradients of a layer are live at the steps at which the layer is recomputed.
-                (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
+                (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
                 // FIFOs run at the end of the forward pass or before the backward pass.
-                (Schedule::TfGrouped, Recompute::None) => (
+                (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + enters.max(leaves + gradient_out),
                     enters,
                 ),
-                (Schedule::TfGrouped, Recompute::Stage) => {
-                    (enters.max(leaves + gradient_out), 0, enters)
-                }
-                (Schedule::TfGrouped, Recompute::Layer) => (
+                (TfGrouped, Stage) => (enters.max(leaves + gradient_out), 0, enters),
+                (TfGrouped, Layer) => (
                     enters.max(gradient_out),
                     enters.max(leaves + gradient_out),
                     enters,
                 ),
                 // Tensors are copied to other stages after each half of a cycle.
-                (Schedule::TfInterleaved, Recompute::None) => (0, kept + leaves, 0),
-                (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
-                (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
+                (TfInterleaved, Recompute::None) => (0, kept + leaves, 0),
+                (TfInterleaved, Stage) => (leaves, 0, 0),
+                (TfInterleaved, Layer) => (0, leaves, 0),
             };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
         if backward.goes_back && backward.is_in_functions {
@@ -118,7 +115,7 @@ impl Flows {
     fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward);
         let backward = moves.of(Quantity::PassesBackward);
-        let one_at_a_time = [Schedule::TfInterleaved, Schedule::Sequential];
+        let one_at_a_time = [TfInterleaved, Sequential];
         if !one_at_a_time.contains(&self.pipeline.schedule) {
             return in_passes(forward + backward);
         }
@@ -141,10 +138,10 @@ impl Flows {
         let gradient_in = moves.of(Quantity::GradientIn);
         let buffers = match (self.pipeline.schedule, self.pipeline.recompute) {
             _ if !self.has_phases() => 0,
-            (Schedule::Sequential, Recompute::Stage) => gradient_in,
-            (Schedule::None | Schedule::Sequential, _) => 0,
-            (Schedule::Popart, _) => leaves.max(gradient_in),
-            (Schedule::TfGrouped | Schedule::TfInterleaved, _) => {
+            (Sequential, Stage) => gradient_in,
+            (Schedule::None | Sequential, _) => 0,
+            (Popart, _) => leaves.max(gradient_in),
+            (TfGrouped | TfInterleaved, _) => {
                 moves.of(Quantity::GradientOut) + moves.kept.bytes[0].max(enters + leaves)
             }
         };

@@ -40,7 +40,7 @@ use pipelines::{InPipeline, PipelineRanges, PipelineScratch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use tiles::{Entered, OnTiles, examine};
 use variables::EnteringVariables;
 
@@ -154,7 +154,7 @@ impl MemoryModel<'_> {
             pipelines,
         };
         rayon::broadcast(|_| pass.work(task));
-        if pass.failed.load(Ordering::Relaxed) {
+        if pass.failed.load(Relaxed) {
             return Err(TooManyPlaces);
         }
         Ok(pass
@@ -259,11 +259,11 @@ impl RangePass<'_> {
     /// whichever thread examined it. Each tile that is done advances `task` by one.
     fn work(&self, task: &Task) {
         let mut scratches = RangeScratches::default();
-        while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(tiles) = self.order.get(self.next.fetch_add(1, Relaxed)) {
             if self.neighbours(tiles.clone(), &mut scratches).is_err() {
-                self.failed.store(true, Ordering::Relaxed);
+                self.failed.store(true, Relaxed);
             }
-            if self.failed.load(Ordering::Relaxed) {
+            if self.failed.load(Relaxed) {
                 return;
             }
             task.add(u64::from(tiles.end - tiles.start));
@@ -279,12 +279,12 @@ impl RangePass<'_> {
         tiles: Range<u32>,
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
-        if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
+        if tiles.len() > 1 && !self.are_apart.load(Relaxed) {
             // Too much for the group may not be too much for each tile.
             if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }
-            self.are_apart.store(true, Ordering::Relaxed);
+            self.are_apart.store(true, Relaxed);
         }
         for tile in tiles {
             if !self.tiles(tile..tile + 1, &mut scratches.single)? {

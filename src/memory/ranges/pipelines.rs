@@ -8,7 +8,7 @@ use crate::model::TooManyPlaces;
 use std::array::from_fn;
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// The ranges of positions in one pipeline, with the highest bytes of any tile so far. All threads
 /// share it.
@@ -111,7 +111,7 @@ impl<'a> PipelineRanges<'a> {
     /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
     pub fn into_costs(self) -> RangeCosts {
         let least = self.ends.iter().enumerate().map(|(start, end)| {
-            (start..end.load(Ordering::Relaxed))
+            (start..end.load(Relaxed))
                 .map(|last| self.peaks.of(start, last).get(0))
                 .collect()
         });
@@ -158,7 +158,7 @@ impl<const N: usize> InPipeline<'_, N> {
         let (ranges, scratch) = (self.ranges, &mut *self.scratch);
         let last = range.end - 1;
         scratch.range = (range.start, last);
-        scratch.is_on &= last < ranges.ends[range.start].load(Ordering::Relaxed);
+        scratch.is_on &= last < ranges.ends[range.start].load(Relaxed);
         if !scratch.is_on {
             return None;
         }
@@ -218,7 +218,7 @@ impl<const N: usize> InPipeline<'_, N> {
         raise(&self.peaks().0[0], &least);
         if lanes::highest(&least) > self.ranges.limit {
             let (start, last) = self.scratch.range;
-            self.ranges.ends[start].fetch_min(last, Ordering::Relaxed);
+            self.ranges.ends[start].fetch_min(last, Relaxed);
             self.scratch.is_on = false;
         }
     }
@@ -301,7 +301,7 @@ impl RangePeaks<'_> {
     /// Returns the highest bytes of any tile so far in `column`; column 0 is the lower bound of the
     /// range.
     pub fn get(self, column: usize) -> u64 {
-        self.0[column].load(Ordering::Relaxed)
+        self.0[column].load(Relaxed)
     }
 
     /// Returns for each lane (tile) the bytes above which a tile raises any of the columns 1, 2,
@@ -310,7 +310,7 @@ impl RangePeaks<'_> {
     pub fn lowest_column<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, added) in self.0[1..].iter().zip(columns) {
-            let peak = peak.load(Ordering::Relaxed);
+            let peak = peak.load(Relaxed);
             for lane in 0..N {
                 lowest[lane] = lowest[lane].min(peak.saturating_sub(least[lane] + added[lane]));
             }
@@ -331,7 +331,7 @@ impl RangePeaks<'_> {
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
     // Most tiles raise nothing, and a read is much cheaper than a write.
-    if peak.load(Ordering::Relaxed) < highest {
-        peak.fetch_max(highest, Ordering::Relaxed);
+    if peak.load(Relaxed) < highest {
+        peak.fetch_max(highest, Relaxed);
     }
 }

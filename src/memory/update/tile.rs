@@ -170,6 +170,49 @@ impl<const N: usize> TileUpdates<N> {
             });
         }
     }
+
+    /// Computes for each lane (tile) the bytes, in the weight update, of a stage with the positions
+    /// `positions` (end exclusive). `phase` is the update phase that the bytes were loaded from.
+    pub fn in_stage(
+        &self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        positions: &Range<usize>,
+    ) -> [Updating; N] {
+        let meets = |set| memory.counts_in(set, positions);
+        let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
+            lanes::sum(
+                all.iter()
+                    .filter(|placing| is_wanted(placing.0))
+                    .map(|placing| placing.1),
+            )
+        };
+        let common = sum(&self.holes, &|set| set == EVERYWHERE);
+        let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));
+        let shares = sum(&self.shares, &meets);
+        let mut found: [Updating; N] = std::array::from_fn(|lane| Updating {
+            variables: holes[lane],
+            overhead: common[lane],
+            shares: shares[lane],
+            ..Updating::default()
+        });
+        for same in self.entries.chunk_by(|a, b| a.update == b.update) {
+            let mut amounts = Amounts::default();
+            same.iter()
+                .filter(|entry| meets(entry.set))
+                .for_each(|entry| amounts.add(&entry.amounts));
+            let (most, least) = phase.taken(same[0].update, &amounts);
+            for (lane, found) in found.iter_mut().enumerate() {
+                found.taken_at_least = found.taken_at_least.max(least[lane]);
+                if most[lane] > found.taken {
+                    found.taken = most[lane];
+                    let update = same[0].update;
+                    found.update = Some((update, phase.steps[update as usize].0));
+                }
+            }
+        }
+        found
+    }
 }
 
 /// Adds `bytes`, by lane (tile), of variables with this `role` in an update, to `amounts`, the
@@ -217,51 +260,6 @@ pub(crate) struct Updating {
     /// The number of the update that takes the most bytes, and its first step; `None` if no update
     /// takes any.
     pub update: Option<(u32, u32)>,
-}
-
-impl<const N: usize> TileUpdates<N> {
-    /// Computes for each lane (tile) the bytes, in the weight update, of a stage with the positions
-    /// `positions` (end exclusive). `phase` is the update phase that the bytes were loaded from.
-    pub fn in_stage(
-        &self,
-        memory: &MemoryModel<'_>,
-        phase: &UpdatePhase,
-        positions: &Range<usize>,
-    ) -> [Updating; N] {
-        let meets = |set| memory.counts_in(set, positions);
-        let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
-            lanes::sum(
-                all.iter()
-                    .filter(|placing| is_wanted(placing.0))
-                    .map(|placing| placing.1),
-            )
-        };
-        let common = sum(&self.holes, &|set| set == EVERYWHERE);
-        let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));
-        let shares = sum(&self.shares, &meets);
-        let mut found: [Updating; N] = std::array::from_fn(|lane| Updating {
-            variables: holes[lane],
-            overhead: common[lane],
-            shares: shares[lane],
-            ..Updating::default()
-        });
-        for same in self.entries.chunk_by(|a, b| a.update == b.update) {
-            let mut amounts = Amounts::default();
-            same.iter()
-                .filter(|entry| meets(entry.set))
-                .for_each(|entry| amounts.add(&entry.amounts));
-            let (most, least) = phase.taken(same[0].update, &amounts);
-            for (lane, found) in found.iter_mut().enumerate() {
-                found.taken_at_least = found.taken_at_least.max(least[lane]);
-                if most[lane] > found.taken {
-                    found.taken = most[lane];
-                    let update = same[0].update;
-                    found.update = Some((update, phase.steps[update as usize].0));
-                }
-            }
-        }
-        found
-    }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Flows {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement);
-        let of_uses = of_uses((model, placement), &windows, &mut known);
+        let of_uses = UseInPipeline::of_uses((model, placement), &windows, &mut known);
         let own_steps = own_steps(model, placement, (&known.list, &of_uses));
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
@@ -245,68 +245,71 @@ impl Flows {
     }
 }
 
-/// Determines the role in a pipeline of each use of data, numbered as in [`Flows::of_uses`]. New
-/// flows are added to `known`.
-fn of_uses(
-    (model, placement): (&Model, &Placement),
-    windows: &PassWindows,
-    known: &mut KnownFlows,
-) -> Arc<[UseInPipeline]> {
-    let parameters = parameters_by_set(model, &placement.by_pass);
-    let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-        // A weight or constant may not be live at all steps.
-        let is_parameter =
-            [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
-        let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
-            return parameters[set as usize];
-        };
-        let (forward, backward) = placement.by_pass.places(set);
-        let first = match (forward.len(), backward.len()) {
-            (0, 0) => return UseInPipeline::Other,
-            (0..2, 0..2) => known.number(forward, backward),
-            // If there are several places, the class decides which of them use the variable.
-            _ => {
-                let (forward, backward) = windows.users(model, (forward, backward), class);
-                known.number(&forward, &backward)
-            }
-        };
-        UseInPipeline::Flow(first + 2 * life as u32 + u32::from(is_streamed(model, set, class)))
-    };
-    model.variables.uses().iter().map(flow).collect()
-}
-
-/// Determines for each use set the role of its parameters (variables live at the first and last
-/// step, or of the framework by their context) in a pipeline (docs/model.md, "Accumulators and updates"). Without a backward pass, or if
-/// the profile has accumulators already, no parameter counts as a weight.
-fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
-    let sets = model.use_sets.len();
-    if model.backward_start.is_none() || model.recording.accumulates {
-        return vec![UseInPipeline::Other; sets];
-    }
-    let has_kinds = model.recording.framework != Framework::Tensorflow && model.has_weight_labels();
-    let updates = model.updates_by_set();
-    (0..sets as u32)
-        .map(|set| {
-            let label = model.label_of(set);
-            let (forward, _) = by_pass.places(set);
-            let may_be_weight = if has_kinds {
-                // Names of optimizer state have these marks before the name of the weight.
-                let is_state = ["Accum___", "Accl"]
-                    .iter()
-                    .any(|mark| label.tensor.starts_with(mark));
-                label.kind == TensorKind::Variable && !is_state
-            } else {
-                label.kind != TensorKind::Constant
+impl UseInPipeline {
+    /// Determines the role in a pipeline of each use of data, numbered as in [`Flows::of_uses`]. New
+    /// flows are added to `known`.
+    fn of_uses(
+        (model, placement): (&Model, &Placement),
+        windows: &PassWindows,
+        known: &mut KnownFlows,
+    ) -> Arc<[Self]> {
+        let parameters = Self::of_parameters(model, &placement.by_pass);
+        let flow = |&VariableUse { class, set, .. }: &VariableUse| {
+            // A weight or constant may not be live at all steps.
+            let is_parameter =
+                [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
+            let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
+                return parameters[set as usize];
             };
-            match updates[set as usize] {
-                _ if !may_be_weight || forward.is_empty() => UseInPipeline::Other,
-                0 => UseInPipeline::NotUpdated,
-                // A variable that several updates use, such as a learning rate, is not a weight.
-                2.. if !has_kinds => UseInPipeline::Other,
-                _ => UseInPipeline::Accumulated(label.element_bytes),
-            }
-        })
-        .collect()
+            let (forward, backward) = placement.by_pass.places(set);
+            let first = match (forward.len(), backward.len()) {
+                (0, 0) => return Self::Other,
+                (0..2, 0..2) => known.number(forward, backward),
+                // If there are several places, the class decides which of them use the variable.
+                _ => {
+                    let (forward, backward) = windows.users(model, (forward, backward), class);
+                    known.number(&forward, &backward)
+                }
+            };
+            Self::Flow(first + 2 * life as u32 + u32::from(is_streamed(model, set, class)))
+        };
+        model.variables.uses().iter().map(flow).collect()
+    }
+
+    /// Determines for each use set the role of its parameters (variables live at the first and last
+    /// step, or of the framework by their context) in a pipeline (docs/model.md, "Accumulators and updates"). Without a backward pass, or if
+    /// the profile has accumulators already, no parameter counts as a weight.
+    fn of_parameters(model: &Model, by_pass: &PassPlaces) -> Vec<Self> {
+        let sets = model.use_sets.len();
+        if model.backward_start.is_none() || model.recording.accumulates {
+            return vec![Self::Other; sets];
+        }
+        let has_kinds =
+            model.recording.framework != Framework::Tensorflow && model.has_weight_labels();
+        let updates = model.updates_by_set();
+        (0..sets as u32)
+            .map(|set| {
+                let label = model.label_of(set);
+                let (forward, _) = by_pass.places(set);
+                let may_be_weight = if has_kinds {
+                    // Names of optimizer state have these marks before the name of the weight.
+                    let is_state = ["Accum___", "Accl"]
+                        .iter()
+                        .any(|mark| label.tensor.starts_with(mark));
+                    label.kind == TensorKind::Variable && !is_state
+                } else {
+                    label.kind != TensorKind::Constant
+                };
+                match updates[set as usize] {
+                    _ if !may_be_weight || forward.is_empty() => Self::Other,
+                    0 => Self::NotUpdated,
+                    // A variable that several updates use, such as a learning rate, is not a weight.
+                    2.. if !has_kinds => Self::Other,
+                    _ => Self::Accumulated(label.element_bytes),
+                }
+            })
+            .collect()
+    }
 }
 
 impl Accumulator {
