@@ -219,7 +219,12 @@ impl StageTimes {
         if stage.len() == self.positions() {
             return bytes;
         }
-        let [before, after] = [stage.start, stage.end].map(|position| self.bytes_over(position));
+        // If Out is on the first IPU, position 0 means the cut between the last layer and Out.
+        let last = self.positions().saturating_sub(1);
+        let [before, after] = [stage.start, stage.end].map(|position| {
+            let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
+            bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
+        });
         match self.order().every {
             None => bytes[0] += after[0] + after[1],
             Some(2) => {
@@ -250,15 +255,6 @@ impl StageTimes {
                 .saturating_mul(slots / 2)
                 .saturating_add(even.saturating_mul(slots.div_ceil(2))),
         })
-    }
-
-    /// Returns the bytes that a cut before `position` sends in the forward and in the backward pass
-    /// of one micro-batch; 0 if there is no cut. If Out is on the first IPU, position 0 means the
-    /// cut between the last layer and Out.
-    fn bytes_over(&self, position: usize) -> [u128; 2] {
-        let last = self.positions().saturating_sub(1);
-        let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
-        bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
     /// Returns the cycles that a link between IPUs takes to send `bytes`; `None` if the clock

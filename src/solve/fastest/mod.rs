@@ -235,7 +235,13 @@ impl<'a> StageSearch<'a> {
             }
             return true;
         }
-        for end in self.ends(stage, start) {
+        let layers = self.checked.layers();
+        // Each later stage needs a position.
+        let ends = match self.stages - 1 - stage {
+            0 => layers..layers + 1,
+            after => start + 1..(layers + 1).saturating_sub(after),
+        };
+        for end in ends {
             let peak = bounds::peak(self.checked, (stage, self.stages), &(start..end));
             let Some(peak) = peak.filter(|_| self.bounds.leads_on(stage + 1, end)) else {
                 continue;
@@ -253,16 +259,6 @@ impl<'a> StageSearch<'a> {
             }
         }
         true
-    }
-
-    /// Returns the positions before which the stage with the number `stage` may end (its exclusive
-    /// ends) if it begins at `start`: each later stage needs a position.
-    fn ends(&self, stage: usize, start: usize) -> Range<usize> {
-        let layers = self.checked.layers();
-        match self.stages - 1 - stage {
-            0 => layers..layers + 1,
-            after => start + 1..(layers + 1).saturating_sub(after),
-        }
     }
 
     /// Places the next stage: the positions `range`, with `peak` bytes on its fullest tile. Returns
