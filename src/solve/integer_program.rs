@@ -135,12 +135,15 @@ fn add_edges(
     Ok(())
 }
 
+/// The stages of a path, and its cost.
+type Path = (Vec<Range<usize>>, usize);
+
 /// Returns the cheapest path of `edges` from the first position to the last, as ranges of positions
 /// in order, with its cost; `None` if there is no path.
 ///
 /// # Errors
 /// If the solver fails, stops without a proof, or returns a value between 0 and 1.
-fn cheapest_path(edges: &[Edge]) -> Result<Option<(Vec<Range<usize>>, usize)>, String> {
+fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     let (program, binaries) = program(edges);
     let solution = match program.solve() {
         Err(ResolutionError::Infeasible) => return Ok(None),

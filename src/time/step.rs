@@ -189,15 +189,14 @@ impl StageTimes {
     /// each stage. If all IPUs update at the same time (TensorFlow), the highest sum of any IPU;
     /// otherwise, one IPU after the other (PopART), the sum over all stages.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
-        let of_stages = stages.iter().map(|(_, stage)| stage.update);
-        if !self.updates_side_by_side() {
-            return of_stages.sum();
-        }
         let mut by_ipu = vec![0; stages.len()];
         for (ipu, stage) in stages {
             by_ipu[*ipu] += stage.update;
         }
-        by_ipu.into_iter().max().unwrap_or(0)
+        match self.updates_side_by_side() {
+            true => by_ipu.into_iter().max().unwrap_or(0),
+            false => by_ipu.into_iter().sum(),
+        }
     }
 
     /// Returns whether all IPUs update their weights at the same time, as in TensorFlow; otherwise

@@ -233,7 +233,8 @@ impl<const N: usize> InPipeline<'_, N> {
     ) {
         if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
             let mut bytes = plus(fixed, &updates[update].taken());
-            (&self.ranges.model.overhead).add_fragmentation_on(tiles, &mut bytes);
+            let overhead = &self.ranges.model.overhead;
+            overhead.add_fragmentation_on(tiles, &mut bytes);
             self.raise_columns(&bytes);
             self.raise_least(&bytes);
         }
