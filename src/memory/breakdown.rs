@@ -95,8 +95,8 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Adds to `sums`, which has an entry for each operation group of the model, the highest bytes
-    /// that the group's variables on `tile` take at any step.
+    /// Returns `sums`, which has an entry for each operation group of the model, plus the highest
+    /// bytes that the group's variables on `tile` take at any step.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
         let mut liveness = StepSums::default();

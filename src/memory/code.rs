@@ -106,13 +106,8 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
         let of_cluster = &placement.of_cluster[number];
-        placed.extend(
-            group
-                .clusters
-                .iter()
-                .map(|cluster| &cluster.code)
-                .zip(of_cluster.iter().copied()),
-        );
+        let clusters = group.clusters.iter().map(|cluster| &cluster.code);
+        placed.extend(clusters.zip(of_cluster.iter().copied()));
         if of_cluster.is_empty() {
             placed.push((&group.code, placement.of_group[number]));
         }

@@ -40,8 +40,7 @@ pub struct CodeCategory {
 /// The recorded bytes of one tile at its peak step, all of them or those of one category, divided
 /// by what explains them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "CoverageFacts"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CoverageFacts"))]
 pub struct Coverage {
     /// The number of the tile whose bytes are explained; 0 in the coverage of a category without
     /// code.

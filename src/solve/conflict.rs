@@ -76,10 +76,8 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
         .find(|pin| pin.ipu >= ipus)
         .and_then(|pin| pin.constraint)
     {
-        return conflict(
-            format!("IPUs are counted from 0, and there are {ipus}"),
-            [constraint],
-        );
+        let reason = format!("IPUs are counted from 0, and there are {ipus}");
+        return conflict(reason, [constraint]);
     }
     for cut in constraints {
         if let Rule::CutBefore { position } = cut.rule

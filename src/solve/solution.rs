@@ -35,8 +35,11 @@ impl Solution {
 /// The optimum of one objective, computed by the integer program and by the dynamic program.
 /// Numbers are decimal text, since they can exceed 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "ProvenObjective"))]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "ProvenObjective")
+)]
 pub struct ObjectiveProof {
     /// The objective that the two optima are of.
     pub objective: Objective,

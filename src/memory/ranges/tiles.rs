@@ -119,13 +119,8 @@ fn ranges_from<B: Bytes, const N: usize>(
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
-            lanes::add(
-                &mut totals,
-                &entered
-                    .blocks
-                    .highest(window, left.map(B::at_most))
-                    .map(B::sum),
-            );
+            let highest = entered.blocks.highest(window, left.map(B::at_most));
+            lanes::add(&mut totals, &highest.map(B::sum));
         }
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
@@ -171,13 +166,8 @@ fn raise_phases<B: Bytes, const N: usize>(
         let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
         let mut totals = *beside;
         if !is_only {
-            lanes::add(
-                &mut totals,
-                &entered
-                    .blocks
-                    .highest(*window, left.map(B::at_most))
-                    .map(B::sum),
-            );
+            let highest = entered.blocks.highest(*window, left.map(B::at_most));
+            lanes::add(&mut totals, &highest.map(B::sum));
         }
         for pipeline in pipelines {
             pipeline.raise_in_phase(phase, &totals);

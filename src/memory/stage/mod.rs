@@ -267,12 +267,8 @@ impl MemoryModel<'_> {
         let always = update.variables + update.overhead;
         // After both passes, transfer buffers are empty.
         let with = |taken: u64| {
-            parts(
-                PHASES - 1,
-                (update.variables, update.overhead),
-                always + taken,
-                taken,
-            )
+            let live = (update.variables, update.overhead);
+            parts(PHASES - 1, live, always + taken, taken)
         };
         let in_update = with(update.taken);
         let on_tile = UpdateOnTile {
@@ -282,14 +278,11 @@ impl MemoryModel<'_> {
             taken: update.taken,
             update: update.update.map(|(number, _)| number),
         };
-        match on_tile.bytes > on_tile.in_passes {
-            true => (
-                in_update,
-                update.update.map_or(step, |(_, step)| step),
-                Some(on_tile),
-            ),
-            false => (in_passes, step, Some(on_tile)),
+        if on_tile.bytes <= on_tile.in_passes {
+            return (in_passes, step, Some(on_tile));
         }
+        let step = update.update.map_or(step, |(_, step)| step);
+        (in_update, step, Some(on_tile))
     }
 
     /// Does the pipeline recompute the activations of each layer? No without a pipeline.

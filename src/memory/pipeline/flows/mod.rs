@@ -135,14 +135,8 @@ impl Flows {
     /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
     /// duplicates. If Out is on the first IPU, its position is that of In.
     fn positions_of(&self, places: Vec<u32>) -> Vec<u32> {
-        let out = self.out().start;
-        let position = |place| {
-            if self.out_is_first && place == out {
-                0
-            } else {
-                place
-            }
-        };
+        let is_first = |place| self.out_is_first && place == self.out().start;
+        let position = |place| if is_first(place) { 0 } else { place };
         distinct(places.into_iter().map(position))
     }
 
