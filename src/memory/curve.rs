@@ -189,9 +189,10 @@ impl CurveSums {
     /// inclusive). `fixed` is the bytes at every step besides variables, over all tiles and on the
     /// one tile.
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
+        let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {
-            let points = self.live.points();
-            let mut points: Vec<_> = points.map(|(step, bytes)| (step, bytes[lane])).collect();
+            let points = points.iter();
+            let mut points: Vec<_> = points.map(|(step, bytes)| (*step, bytes[lane])).collect();
             points.dedup_by_key(|&mut (_, bytes)| bytes);
             LiveCurve {
                 window,

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 /// positions of the layer order, including In and Out or None.
 #[derive(Debug, Clone)]
 pub struct LayerTraffic {
-    layers: usize,
     windows: Vec<Option<(u32, u32)>>,
     shared: Vec<LiveShare>,
 }
@@ -105,7 +104,6 @@ impl MemoryModel<'_> {
             bytes,
         });
         LayerTraffic {
-            layers: self.layers(),
             windows: self.windows.clone(),
             shared: shared.collect(),
         }
@@ -139,7 +137,8 @@ impl LayerTraffic {
     /// Makes a matrix in which the bytes of each group of variables are added at all pairs (row,
     /// column) of layers that `flows` returns for the group.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
-        let mut matrix = vec![vec![0; self.layers]; self.layers];
+        let layers = self.windows.len();
+        let mut matrix = vec![vec![0; layers]; layers];
         for shared in &self.shared {
             for (row, column) in flows(shared) {
                 matrix[row as usize][column as usize] += shared.bytes;
@@ -153,7 +152,7 @@ impl LayerTraffic {
     /// that begins and ends in layers on different sides. A variable counts once, however many
     /// layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        let mut changes = vec![0i128; self.layers];
+        let mut changes = vec![0i128; self.windows.len()];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
         for shared in &self.shared {
             crossed.clear();

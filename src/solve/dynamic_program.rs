@@ -115,12 +115,11 @@ impl<'a> StagePass<'a> {
         objectives: &'a [Objective],
         caps: &'a [(Objective, u128)],
     ) -> Self {
-        let last = objectives.last().filter(|last| last.is_bottleneck());
         Self {
             checked,
             objectives,
             caps,
-            bottleneck: last.map(|_| objectives.len() - 1),
+            bottleneck: objectives.iter().position(|of| of.is_bottleneck()),
         }
     }
 
@@ -222,9 +221,9 @@ impl<'a> StagePass<'a> {
     pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
         let mut sum = *rest;
         for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
-            *sum = match self.bottleneck {
-                Some(bottleneck) if bottleneck == n => (*stage).max(*sum),
-                _ => stage + *sum,
+            *sum = match self.bottleneck == Some(n) {
+                true => (*stage).max(*sum),
+                false => stage + *sum,
             };
         }
         sum
