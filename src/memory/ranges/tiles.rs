@@ -22,7 +22,8 @@ pub(super) struct Entered<B, const N: usize> {
     pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
     pub code: EnteringCode<N>,
-    /// Bytes of each weight update, as [`PipelineRanges::update`] numbers them.
+    /// Bytes of each weight update, as
+    /// [`PipelineRanges::update`](super::pipelines::PipelineRanges::update) numbers them.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
