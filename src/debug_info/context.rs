@@ -10,21 +10,16 @@ use super::keys::{
 };
 use super::take::{Skipped, Take, To, next_key};
 
-/// The value of [`ContextRecord::name`] for a context without a name.
-pub(super) const NO_NAME: u32 = u32::MAX;
-/// The value of [`ContextRecord::name`] for an index in the file that is `u32::MAX - 1` or more,
-/// which is too large for any string table.
-const FAR_NAME: u32 = u32::MAX - 1;
-
-/// A debug context as it is stored.
-#[derive(Debug, Clone, Copy)]
+/// A debug context as it is stored. The default, which has id 0, stands for a missing context.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ContextRecord {
     /// Id of the context, which is never 0.
     pub id: u64,
     /// Id of the parent context; 0 for a root.
     pub parent: u64,
-    /// Index of the name in the string table, or [`NO_NAME`].
-    pub name: u32,
+    /// Index of the name in the string table; `None` for a context without a name. `u32::MAX`
+    /// stands for all larger numbers too: no string table has that many entries.
+    pub name: Option<u32>,
     /// Index in `DebugInfo::fields` of the first text of the context.
     pub first_field: u32,
     /// Number of texts of the context, which are consecutive in `DebugInfo::fields`.
@@ -37,23 +32,9 @@ pub(super) struct ContextRecord {
     pub on_cycle: bool,
 }
 
-impl ContextRecord {
-    /// A record with id 0 and nothing else, which stands for a missing context.
-    pub const NONE: ContextRecord = ContextRecord {
-        id: 0,
-        parent: 0,
-        name: NO_NAME,
-        first_field: 0,
-        field_count: 0,
-        layer: SoftwareLayer::Other,
-        is_of_programs: false,
-        on_cycle: false,
-    };
-}
-
 /// The context that is being read: its record and its texts. One draft serves all contexts one
 /// after the other, so that its buffers are reused.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Draft {
     /// The fields of the context other than its texts; `first_field` and `field_count` are not set
     /// yet.
@@ -68,24 +49,13 @@ pub(super) struct Draft {
     pub mistyped: usize,
 }
 
-impl Default for Draft {
-    fn default() -> Self {
-        Self {
-            record: ContextRecord::NONE,
-            bytes: String::new(),
-            texts: Vec::new(),
-            mistyped: 0,
-        }
-    }
-}
-
 impl Draft {
     /// Reads one context from the entries of its map, replacing the context before.
     ///
     /// A value of an unexpected type counts as absent. If a key repeats, the last value of the
     /// expected type counts.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
-        self.record = ContextRecord::NONE;
+        self.record = ContextRecord::default();
         self.bytes.clear();
         self.texts.clear();
         self.mistyped = 0;
@@ -185,9 +155,7 @@ impl Take for Value<'_> {
         match self.key {
             ContextKey::Id => record.id = number,
             ContextKey::ParentId => record.parent = number,
-            ContextKey::Name => {
-                record.name = u32::try_from(number).map_or(FAR_NAME, |near| near.min(FAR_NAME));
-            }
+            ContextKey::Name => record.name = Some(u32::try_from(number).unwrap_or(u32::MAX)),
             _ => self.other(),
         }
     }

@@ -75,17 +75,21 @@ impl Collected {
     /// keys. Returns an error if the map is malformed, or once the file is refused.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = next_key(&mut entries, key, &mut 0)? {
-            let is_again = match key {
-                Some(DocumentKey::Contexts) => std::mem::replace(&mut self.saw_contexts, true),
-                Some(DocumentKey::StringTable) => std::mem::replace(&mut self.saw_table, true),
-                None => false,
-            };
-            self.anomalies.repeated += usize::from(is_again);
-            self.saw_other_key |= key.is_none();
             match key {
-                Some(DocumentKey::Contexts) => entries.next_value_seed(To(ContextArray(self)))?,
-                Some(DocumentKey::StringTable) => entries.next_value_seed(To(StringTable(self)))?,
-                None => entries.next_value_seed(To(Skipped))?,
+                Some(DocumentKey::Contexts) => {
+                    self.anomalies.repeated += usize::from(self.saw_contexts);
+                    self.saw_contexts = true;
+                    entries.next_value_seed(To(ContextArray(self)))?;
+                }
+                Some(DocumentKey::StringTable) => {
+                    self.anomalies.repeated += usize::from(self.saw_table);
+                    self.saw_table = true;
+                    entries.next_value_seed(To(StringTable(self)))?;
+                }
+                None => {
+                    self.saw_other_key = true;
+                    entries.next_value_seed(To(Skipped))?;
+                }
             }
             self.go_on()?;
         }

@@ -1,7 +1,7 @@
 //! Defines which keys of a debug context are kept, and what they mean in each software layer.
 
 /// The software that wrote a debug context, from the context's key `layer`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub enum SoftwareLayer {
     /// Poplar wrote the context, for a variable, a compute set or a program.
     Poplar,
@@ -22,6 +22,7 @@ pub enum SoftwareLayer {
     /// XLA wrote the context, for an instruction of its intermediate language HLO.
     HloInstruction,
     /// Other software wrote the context, or the context has no key `layer`.
+    #[default]
     Other,
 }
 
@@ -40,11 +41,6 @@ impl SoftwareLayer {
             "hloinstruction" => SoftwareLayer::HloInstruction,
             _ => SoftwareLayer::Other,
         }
-    }
-
-    /// Returns a number with one bit set that stands for this software layer in a set of layers.
-    pub(super) fn bit(self) -> u16 {
-        1 << self as u16
     }
 }
 
@@ -110,9 +106,8 @@ pub(super) enum ContextKey {
 pub(super) struct TextKey {
     /// The field in which the value is kept.
     pub field: ContextField,
-    /// The set of software layers whose contexts mean `field` by this key, as bits (see
-    /// `SoftwareLayer::bit`).
-    layers: u16,
+    /// The software layers whose contexts mean `field` by this key.
+    layers: &'static [SoftwareLayer],
 }
 
 /// Part of the name of every gradient of PopART (checked against its sources).
@@ -132,7 +127,7 @@ pub(super) fn attribute(name: &str) -> Option<ContextKey> {
         "recomputetype" => ContextField::RecomputeType,
         _ => return None,
     };
-    let layers = SoftwareLayer::Popart.bit();
+    let layers = &[SoftwareLayer::Popart];
     Some(ContextKey::Text(TextKey { field, layers }))
 }
 
@@ -146,37 +141,34 @@ impl TextKey {
     /// `layer`; `None` if that layer does not write the key. The layer may stand after the key in
     /// the file.
     pub fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
-        (self.layers & layer.bit() != 0).then_some(self.field)
+        self.layers.contains(&layer).then_some(self.field)
     }
 }
 
 /// Returns the meaning of a key of a context; `None` if its value is not read.
 pub(super) fn key(text: &str) -> Option<ContextKey> {
-    use SoftwareLayer::*;
-    let (field, layers) = match text {
-        "id" => return Some(ContextKey::Id),
-        "parentId" => return Some(ContextKey::ParentId),
-        "name" => return Some(ContextKey::Name),
-        "layer" => return Some(ContextKey::Layer),
-        "category" => return Some(ContextKey::Category),
-        "attributes" => return Some(ContextKey::Attributes),
-        "api" => (ContextField::Api, Poplibs.bit() | Popxl.bit()),
-        "opName" => (ContextField::OpName, Onnx.bit()),
-        "op_name" => (ContextField::OpName, Poptorch.bit() | XlaOp.bit()),
-        "hlo_name" => (ContextField::HloName, HloInstruction.bit()),
-        "opid" => (ContextField::Opid, Popart.bit()),
-        "instanceId" => (ContextField::InstanceId, Popart.bit()),
-        "tensorId" => (ContextField::TensorId, Popart.bit() | PopartBuilder.bit()),
-        "inputs" => (
-            ContextField::Inputs,
-            Popart.bit() | Popxl.bit() | PopartBuilder.bit(),
-        ),
-        "outlinedDebugContextIds" => (ContextField::OutlinedIds, Popart.bit()),
-        "replacedDebugContextIds" => (ContextField::ReplacedIds, Popart.bit()),
-        "type" => (ContextField::TensorType, Popart.bit()),
-        "elementType" => (ContextField::ElementType, Popart.bit()),
-        "outputs" => (ContextField::Gradients, Popart.bit()),
-        _ => return None,
-    };
-    Some(ContextKey::Text(TextKey { field, layers }))
+    use {ContextField::*, ContextKey::*, SoftwareLayer::*};
+    let of = |field, layers: &'static _| Some(Text(TextKey { field, layers }));
+    match text {
+        "id" => Some(Id),
+        "parentId" => Some(ParentId),
+        "name" => Some(Name),
+        "layer" => Some(Layer),
+        "category" => Some(Category),
+        "attributes" => Some(Attributes),
+        "api" => of(Api, &[Poplibs, Popxl]),
+        "opName" => of(OpName, &[Onnx]),
+        "op_name" => of(OpName, &[Poptorch, XlaOp]),
+        "hlo_name" => of(HloName, &[HloInstruction]),
+        "opid" => of(Opid, &[Popart]),
+        "instanceId" => of(InstanceId, &[Popart]),
+        "tensorId" => of(TensorId, &[Popart, PopartBuilder]),
+        "inputs" => of(Inputs, &[Popart, Popxl, PopartBuilder]),
+        "outlinedDebugContextIds" => of(OutlinedIds, &[Popart]),
+        "replacedDebugContextIds" => of(ReplacedIds, &[Popart]),
+        "type" => of(TensorType, &[Popart]),
+        "elementType" => of(ElementType, &[Popart]),
+        "outputs" => of(Gradients, &[Popart]),
+        _ => None,
+    }
 }

@@ -21,7 +21,7 @@ pub use keys::{ContextField, SoftwareLayer};
 
 use crate::message::Warning;
 use crate::profile::Ids;
-use context::{ContextRecord, NO_NAME};
+use context::ContextRecord;
 use texts::Texts;
 
 /// Index of a context in the [`DebugInfo`] that returned it, from 0 in the order of the file.
@@ -43,8 +43,6 @@ pub struct DebugInfo {
     names: Texts,
     /// Maps ids of contexts to indices in `records`.
     index: Ids,
-    /// The set of software layers that occur, as bits (see `SoftwareLayer::bit`).
-    layers: u16,
     /// Signs of damage, the gravest first.
     damage: Vec<Damage>,
     /// Warning about bytes after the document, which cost no data.
@@ -95,7 +93,7 @@ impl DebugInfo {
 
     /// Returns whether any context was written by this software layer.
     pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
-        self.layers & layer.bit() != 0
+        self.records.iter().any(|record| record.layer == layer)
     }
 
     /// Returns the text that the context has under `field`; `None` if it is absent or no text,
@@ -114,10 +112,9 @@ impl DebugInfo {
     /// Returns the name of the context from the string table; an empty text if the context has no
     /// name, or if the table lacks it.
     pub fn name(&self, p: Position) -> &str {
-        match self.record(p).name {
-            NO_NAME => "",
-            name => self.names.get(name).unwrap_or(""),
-        }
+        let name = self.record(p).name;
+        name.and_then(|name| self.names.get(name))
+            .unwrap_or_default()
     }
 
     /// Iterates over the context with this id, its parent, and so on to the root.
@@ -144,16 +141,13 @@ impl DebugInfo {
     /// Returns no pairs unless the context has both lists, both are well formed, and they have
     /// equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
-        let list = |field| self.text(p, field).and_then(parse_ids);
-        match (
-            list(ContextField::OutlinedIds),
-            list(ContextField::ReplacedIds),
-        ) {
-            (Some(outlined), Some(replaced)) if outlined.len() == replaced.len() => {
-                outlined.into_iter().zip(replaced).collect()
-            }
-            _ => Vec::new(),
+        let list = |field| self.text(p, field).and_then(parse_ids).unwrap_or_default();
+        let outlined = list(ContextField::OutlinedIds);
+        let replaced = list(ContextField::ReplacedIds);
+        if outlined.len() != replaced.len() {
+            return Vec::new();
         }
+        outlined.into_iter().zip(replaced).collect()
     }
 
     /// Returns the signs of damage in the file, the gravest first.
@@ -169,9 +163,9 @@ impl DebugInfo {
 
     /// Returns the stored context at a position; an empty record for a position of another
     /// `DebugInfo`.
-    fn record(&self, p: Position) -> &ContextRecord {
-        static NONE: ContextRecord = ContextRecord::NONE;
-        self.records.get(p.0 as usize).unwrap_or(&NONE)
+    fn record(&self, p: Position) -> ContextRecord {
+        let record = self.records.get(p.0 as usize);
+        record.copied().unwrap_or_default()
     }
 }
 

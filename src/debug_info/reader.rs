@@ -2,7 +2,7 @@
 //! why the reading stopped.
 
 use super::DebugInfo;
-use super::context::{ContextRecord, NO_NAME};
+use super::context::ContextRecord;
 use super::damage::{Truncation, looks_like, shape};
 use super::document::Collected;
 use crate::limits;
@@ -135,16 +135,12 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
         ..
     } = collected;
     let (index, duplicates) = index_of(&mut records);
-    if let Some(id) = check_chains(&mut records, &index, limits::CONTEXTS_ABOVE) {
-        return Err(FileError::new(format!(
-            "the context with the id {id} has more than {} contexts above it, more than any \
-             software writes; {DEBUG_AGAIN}",
-            limits::CONTEXTS_ABOVE
-        )));
-    }
+    check_chains(&mut records, &index)?;
     anomalies.duplicates = duplicates;
     if anomalies.table_complete {
-        anomalies.names_outside = names_outside(&records, names.len());
+        let outside =
+            |record: &&ContextRecord| record.name.is_some_and(|name| name as usize >= names.len());
+        anomalies.names_outside = records.iter().filter(outside).count();
     }
     let truncation = (!collected.is_complete).then(|| Truncation {
         contexts: records.len(),
@@ -158,7 +154,6 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
     fields.shrink_to_fit();
     names.shrink();
     Ok(DebugInfo {
-        layers: layers(&records),
         records,
         fields,
         texts: collected.texts.finish(),
@@ -202,11 +197,12 @@ fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
     (index, before - records.len())
 }
 
-/// Marks the records that are on a cycle of parents. Returns the id of the first context that has
-/// more than `max_parents` ancestors, if there is one.
+/// Marks the records that are on a cycle of parents. The chain of a context on a cycle counts as
+/// long as the cycle.
 ///
-/// The chain of a context on a cycle counts as long as the cycle.
-fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) -> Option<u64> {
+/// # Errors
+/// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
+fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     let parents: Vec<u32> = records
         .par_iter()
         .map(|record| index.position(record.parent).unwrap_or(NOWHERE))
@@ -230,10 +226,18 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) 
             lengths[place as usize] = length;
         }
     }
-    lengths
+    let most = limits::CONTEXTS_ABOVE;
+    match lengths
         .iter()
-        .position(|&length| length as usize > max_parents + 1)
-        .map(|place| records[place].id)
+        .position(|&length| length as usize > most + 1)
+    {
+        None => Ok(()),
+        Some(place) => Err(FileError::new(format!(
+            "the context with the id {} has more than {most} contexts above it, more than any \
+             software writes; {DEBUG_AGAIN}",
+            records[place].id
+        ))),
+    }
 }
 
 /// Stands in the list of the parents' indices for a parent that the file lacks.
@@ -261,22 +265,6 @@ fn close_cycle(
         lengths[place as usize] = length;
     }
     length
-}
-
-/// Returns the number of contexts whose name has an index beyond a string table of `names` entries.
-fn names_outside(records: &[ContextRecord], names: usize) -> usize {
-    records
-        .par_iter()
-        .filter(|record| record.name != NO_NAME && record.name as usize >= names)
-        .count()
-}
-
-/// Returns the set of software layers that occur in `records`, as bits (see `SoftwareLayer::bit`).
-fn layers(records: &[ContextRecord]) -> u16 {
-    records
-        .par_iter()
-        .map(|record| record.layer.bit())
-        .reduce(|| 0, |all, bit| all | bit)
 }
 
 /// A reader that counts the bytes read and stores why it stopped, since the errors of the CBOR

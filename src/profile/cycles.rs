@@ -11,7 +11,7 @@ use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::error::or_warn;
 use super::ids::{Ids, of_ipu, position};
-use super::{ProgramKind, Programs, Target};
+use super::{Program, ProgramKind, Programs, Target};
 use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
@@ -63,9 +63,6 @@ impl Cycles {
     }
 }
 
-/// Stands for the position of the program of a step without a program.
-const NO_PROGRAM: u32 = u32::MAX;
-
 /// Reads the executed cycles; `None` if the profile has no rows for them.
 fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>> {
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
@@ -88,8 +85,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         };
         let sums: &mut Executed = sums.get_or_insert_with(none);
         let sum = match program_of[step as usize] {
-            NO_PROGRAM => &mut sums.without_program,
-            program => &mut sums.by_program[program as usize],
+            None => &mut sums.without_program,
+            Some(program) => &mut sums.by_program[program as usize],
         };
         *sum = sum.saturating_add(row.unsigned(2)?);
         Ok(())
@@ -104,13 +101,12 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
 }
 
 /// Reads the executed steps. Returns the index of their ids and, by position in that index, the
-/// program of each step: a position in [`Programs::all`], or [`NO_PROGRAM`].
-fn read_step_programs(database: &Database, programs: &Programs) -> Result<(Ids, Vec<u32>)> {
+/// program of each step, a position in [`Programs::all`]; `None` for a step without a program.
+fn read_step_programs(database: &Database, programs: &Programs) -> Result<(Ids, Vec<Option<u32>>)> {
     database.indexed("steps", &["id", "program"], |row| {
-        match row.optional(1)? {
-            Some(_) => position(&programs.ids, &row, 1, "programs"),
-            None => Ok(NO_PROGRAM),
-        }
+        let program = row.optional(1)?;
+        let position = program.map(|_| position(&programs.ids, &row, 1, "programs"));
+        position.transpose()
     })
 }
 
@@ -125,17 +121,15 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
     let mut cycles = vec![0u64; ipus as usize];
     let mut rows = 0;
     database.scan(table, &["step_id", "ipu", "cycles"], |row| {
-        let Some(ipu) = row.signed(1)?.and_then(|ipu| u64::try_from(ipu).ok()) else {
+        let Some(ipu @ 0..) = row.signed(1)? else {
             return Ok(());
         };
-        let sum = of_ipu(&mut cycles, &row, 1, ipu)?;
+        let sum = of_ipu(&mut cycles, &row, 1, ipu as u64)?;
         *sum = sum.saturating_add(row.unsigned(2)?);
         if *sum > limits::CYCLES {
             let most = limits::CYCLES;
-            return Err(row.problem(
-                2,
-                format!("all steps of an IPU take more than {most} cycles"),
-            ));
+            let problem = format!("all steps of an IPU take more than {most} cycles");
+            return Err(row.problem(2, problem));
         }
         rows += 1;
         Ok(())
@@ -157,47 +151,35 @@ fn read_estimates(
         &["compute_set", "cycles_by_tile_ids"],
         &["compute_set", "cycles_by_tile"],
     ];
-    let sets = estimates_in(database, "compute_sets", places, (&slowest, tiles))?;
+    let sets = estimates_in(database, "compute_sets", places, &slowest, tiles)?;
     if sets.is_empty() {
         return Ok(None);
     }
     let places = [&["id", "cycles_by_tile_ids"], &["id", "cycles_by_tile_rle"]];
-    let exchanges = estimates_in(
-        database,
-        "program_type_do_exchange",
-        places,
-        (&slowest, tiles),
-    )?;
-    Ok(Some(
-        programs
-            .all
-            .iter()
-            .map(|program| {
-                let found = match &program.kind {
-                    ProgramKind::OnTileExecute(set) => {
-                        sets.get(&programs.compute_sets[*set as usize].id)
-                    }
-                    ProgramKind::DoExchange(_) => {
-                        program.variant_index.and_then(|row| exchanges.get(&row))
-                    }
-                    _ => None,
-                };
-                found.copied().unwrap_or(0)
-            })
-            .collect(),
-    ))
+    let table = "program_type_do_exchange";
+    let exchanges = estimates_in(database, table, places, &slowest, tiles)?;
+    let estimate = |program: &Program| {
+        let found = match &program.kind {
+            ProgramKind::OnTileExecute(set) => sets.get(&programs.compute_sets[*set as usize].id),
+            ProgramKind::DoExchange(_) => program.variant_index.and_then(|row| exchanges.get(&row)),
+            _ => None,
+        };
+        found.copied().unwrap_or(0)
+    };
+    Ok(Some(programs.all.iter().map(estimate).collect()))
 }
 
-/// Reads `compilation_cycles_by_tile`: by id of a row, the cycles of its slowest tile. That tile
-/// counts, since tiles wait for each other between two steps. Empty if the profile lacks the table.
+/// The table of the estimated cycles of each tile.
+const SLOWEST: &str = "compilation_cycles_by_tile";
+
+/// Reads [`SLOWEST`]: by id of a row, the cycles of its slowest tile. That tile counts, since tiles
+/// wait for each other between two steps. Empty if the profile lacks the table.
 fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>> {
-    let table = "compilation_cycles_by_tile";
-    if !database.has_table(table) {
+    if !database.has_table(SLOWEST) {
         return Ok(FxHashMap::default());
     }
-    database.by_id(table, &["id", "cycles_by_tile_rle"], |row| {
-        slowest_tile(&row, tiles)
-    })
+    let columns = &["id", "cycles_by_tile_rle"];
+    database.by_id(SLOWEST, columns, |row| slowest_tile(&row, tiles))
 }
 
 /// Reads the estimates of cycles in `table`: by the key in its first column, for rows that have
@@ -208,7 +190,8 @@ fn estimates_in(
     database: &Database,
     table: &'static str,
     [ids, in_place]: [&'static [&'static str; 2]; 2],
-    (slowest, tiles): (&FxHashMap<u64, u64>, u32),
+    slowest: &FxHashMap<u64, u64>,
+    tiles: u32,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
     // Both columns may exist, with NULL in the unused one.
@@ -234,12 +217,8 @@ fn slowest_ipu(row: &Cells<'_>, slowest: &FxHashMap<u64, u64>) -> Result<Option<
     let mut maximum = None;
     for id in Varints::new(row.blob(1)?) {
         let id = id.map_err(row.bad_blob(1))?;
-        let unknown = || {
-            row.problem(
-                1,
-                format!("`compilation_cycles_by_tile` has no row with the id {id}"),
-            )
-        };
+        let problem = || format!("`{SLOWEST}` has no row with the id {id}");
+        let unknown = || row.problem(1, problem());
         maximum = maximum.max(Some(*slowest.get(&id).ok_or_else(unknown)?));
     }
     Ok(maximum)

@@ -62,33 +62,29 @@ impl Database {
     /// Returns an error unless `table` is a table (no view or virtual table) and has all of
     /// `columns`, none of them computed when it is read.
     pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
-        let version = self.version;
+        let missing = |what| {
+            let version = self.version;
+            Err(FileError::new(format!(
+                "{what} is missing (report format {version}); {PROFILE_AGAIN}"
+            )))
+        };
+        let runs_code = |what| {
+            Err(FileError::new(format!(
+                "{what}, and popliner runs no code from files; {GIVE_PROFILE}"
+            )))
+        };
         let Some(entry) = self.schema.0.get(table) else {
-            return Err(FileError::new(format!(
-                "table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
-            )));
+            return missing(format!("table `{table}`"));
         };
         if let Some(found) = entry.instead {
-            return Err(FileError::new(format!(
-                "`{table}` is {found} instead of a table, and popliner runs no code from files; \
-                 {GIVE_PROFILE}"
-            )));
+            return runs_code(format!("`{table}` is {found} instead of a table"));
         }
         for &column in columns {
+            let name = || format!("column `{column}` of table `{table}`");
             match entry.columns.get(column) {
                 Some(false) => {}
-                Some(true) => {
-                    return Err(FileError::new(format!(
-                        "column `{column}` of table `{table}` is computed when it is read, and \
-                         popliner runs no code from files; {GIVE_PROFILE}"
-                    )));
-                }
-                None => {
-                    return Err(FileError::new(format!(
-                        "column `{column}` of table `{table}` is missing (report format \
-                         {version}); {PROFILE_AGAIN}"
-                    )));
-                }
+                Some(true) => return runs_code(name() + " is computed when it is read"),
+                None => return missing(name()),
             }
         }
         Ok(())
@@ -161,10 +157,10 @@ impl Database {
         columns: Columns,
         read: impl FnMut(Cells<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        match self.require(table, columns) {
-            Ok(()) => self.rows(table, columns, read),
-            Err(_) => Ok(Vec::new()),
+        if self.require(table, columns).is_err() {
+            return Ok(Vec::new());
         }
+        self.rows(table, columns, read)
     }
 
     /// Returns an index of the ids in the first column of `table`, and the values that `read` makes
@@ -225,8 +221,11 @@ impl Database {
         Ok(values)
     }
 
-    /// Returns whether `table`, which must exist, has at least one row.
+    /// Returns whether `table` has at least one row; `false` if there is no such table.
     pub fn has_rows(&self, table: &'static str) -> Result<bool> {
+        if !self.has_table(table) {
+            return Ok(false);
+        }
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
             connection
@@ -267,10 +266,8 @@ impl Database {
 
     /// Calls `work` with an idle connection, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let connection = self
-            .lock_idle()
-            .pop()
-            .map_or_else(|| self.source.connect(), Ok)?;
+        let idle = self.lock_idle().pop();
+        let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
         let done = work(&connection);
         self.lock_idle().push(connection);
         done
@@ -308,18 +305,16 @@ struct SchemaEntry {
     columns: FxHashMap<String, bool>,
 }
 
-/// Returns which of the large tables have no rowids. SQLite looks at every table of the file each
-/// time that `pragma_table_list` is queried, and cannot list thousands of tables in one query.
-fn without_rowid(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
+/// Returns, for each of the large tables, its name and whether it has no rowids. SQLite looks at
+/// every table of the file each time that `pragma_table_list` is queried, and cannot list thousands
+/// of tables in one query.
+fn without_rowid(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, bool)>> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pragma_table_list(?1) WHERE schema = 'main' AND wr)";
     let mut statement = connection.prepare(sql)?;
-    let mut found = Vec::new();
-    for (table, _) in ranges::LARGE_TABLES {
-        if statement.query_row([table], |row| row.get(0))? {
-            found.push(table);
-        }
-    }
-    Ok(found)
+    ranges::LARGE_TABLES
+        .iter()
+        .map(|&(table, _)| Ok((table, statement.query_row([table], |row| row.get(0))?)))
+        .collect()
 }
 
 /// Returns a name in a row of the schema, in lower case; empty for NULL.
@@ -332,9 +327,8 @@ impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables.
     pub fn read(connection: &Connection) -> Result<Self> {
         let mut schema = Self(FxHashMap::default());
-        schema
-            .fill(connection)
-            .map_err(sqlite("the list of tables"))?;
+        let filled = schema.fill(connection);
+        filled.map_err(sqlite("the list of tables"))?;
         Ok(schema)
     }
 
@@ -356,7 +350,7 @@ impl Schema {
                 _ => Some("a virtual table"),
             };
             let name = text(row, 0)?;
-            let is_without_rowid = without_rowid.contains(&&*name);
+            let is_without_rowid = without_rowid.contains(&(&*name, true));
             let entry = self.0.entry(name).or_insert(SchemaEntry {
                 instead,
                 is_without_rowid,

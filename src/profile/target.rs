@@ -100,11 +100,10 @@ pub(crate) const TILES: &str = "memory_by_tile";
 
 /// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64> {
-    let last = database
-        .rows(TILES, &["tile"], |row| row.unsigned(0))?
-        .into_iter()
-        .max();
-    Ok(last.map_or(0, |last| last.saturating_add(1)))
+    let listed = database.rows(TILES, &["tile"], |row| {
+        Ok(row.unsigned(0)?.saturating_add(1))
+    })?;
+    Ok(listed.into_iter().max().unwrap_or(0))
 }
 
 /// The machine that a model was compiled for (`target_info`).
@@ -316,13 +315,11 @@ impl Outline {
     pub fn read(path: &Path) -> Result<Self> {
         let database = Database::open(path, &Progress::new())?;
         let target = Target::read(&database)?;
-        let has_rows =
-            |table| -> Result<bool> { Ok(database.has_table(table) && database.has_rows(table)?) };
         Ok(Self {
             ipus: target.num_ipus,
             replicas: target.num_replicas,
-            has_variables: has_rows("vars_info")?,
-            is_executed: has_rows("steps")?,
+            has_variables: database.has_rows("vars_info")?,
+            is_executed: database.has_rows("steps")?,
         })
     }
 

@@ -19,6 +19,7 @@ use super::cycles::read_cycles_by_ipu;
 use super::database::Database;
 use super::error::or_warn;
 use super::recorded::Recorded;
+use super::variables::TABLE as VARIABLES;
 use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Regions, Target};
 use crate::message::{Result, Warning};
 use crate::progress::Progress;
@@ -78,7 +79,7 @@ impl CompiledProfile {
         warnings.extend(database.version.warning());
         let (recorded, regions) = Recorded::read(&database, &target)?;
         let Recorded { tiles, categories } = recorded;
-        let steps = if live::is_there(&database) || variable_sums::are_there(&database)? {
+        let steps = if live::is_there(&database) || database.has_rows(VARIABLES)? {
             live::read_steps(&database)?
         } else {
             Vec::new()
@@ -92,12 +93,8 @@ impl CompiledProfile {
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
         warnings.extend(of_live);
-        let programs = if with_programs {
-            let read = Programs::read(&database, &target).map(Some);
-            or_warn(read, "layers on IPUs", &mut warnings)
-        } else {
-            None
-        };
+        let programs = with_programs.then(|| Programs::read(&database, &target));
+        let programs = or_warn(programs.transpose(), "layers on IPUs", &mut warnings);
         database.source.check_unchanged()?;
         Ok(Self {
             programs,

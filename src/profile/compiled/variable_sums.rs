@@ -148,11 +148,6 @@ impl RangeSums {
     }
 }
 
-/// Returns whether the profile has lowered variables.
-pub(super) fn are_there(database: &Database) -> Result<bool> {
-    Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
-}
-
 /// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
 /// tile, `chosen` for each IPU the tile whose live variables to list, and `steps` the ids of all
 /// steps, ascending.
@@ -163,7 +158,7 @@ pub(super) fn read(
     chosen: &[u32],
     steps: &[u64],
 ) -> Result<Option<VariableSums>> {
-    if !are_there(database)? {
+    if !database.has_rows(TABLE)? {
         return Ok(None);
     }
     let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
@@ -179,8 +174,7 @@ pub(super) fn read(
         classes: &classes,
         class_ids: &class_ids,
     };
-    let visit = |row: Cells<'_>, sums: &mut RangeSums| scan.add(&row, sums);
-    let parts = database.scan_ranges(TABLE, columns, visit)?;
+    let parts = database.scan_ranges(TABLE, columns, |row, sums| scan.add(&row, sums))?;
     let sums = scan.join(parts);
     let of_tile = |&tile: &u32| {
         let rows = sums.chosen.iter().filter(|row| row.tile == tile);
@@ -218,10 +212,10 @@ impl Scan<'_> {
         let bytes = row.small(1)?;
         let category = position(self.category_ids, row, 2, CATEGORIES)? as u8;
         let class = self.class_ids.position(row.unsigned(3)?);
-        let name = match self.names {
-            Some(names) => names.get(&row.unsigned(4)?).copied(),
-            None => None,
-        };
+        let mut name = None;
+        if let Some(names) = self.names {
+            name = names.get(&row.unsigned(4)?).copied();
+        }
         sums.count += 1;
         // Variables without a class are never live.
         let Some(class) = class else { return Ok(()) };

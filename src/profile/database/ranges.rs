@@ -50,11 +50,13 @@ impl Database {
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
         let Some(rowid) = self.schema.rowid(table) else {
-            return self.scan_whole(table, columns, visit);
+            let mut filled = T::default();
+            self.scan(table, columns, |row| visit(row, &mut filled))?;
+            return Ok(vec![filled]);
         };
-        let failed = sqlite(table);
-        let bounds = |connection: &Connection| rowid_bounds(connection, table, rowid);
-        let bounds = self.with_connection(|connection| bounds(connection).map_err(failed))?;
+        let bounds = self.with_connection(|connection| {
+            rowid_bounds(connection, table, rowid).map_err(sqlite(table))
+        })?;
         let Some(bounds) = bounds else {
             return Ok(Vec::new());
         };
@@ -63,12 +65,12 @@ impl Database {
         let read = |range| self.scan_range(table, columns, &sql, range, &visit);
         // Each thread takes one range at a time: a thread that took several would let others wait
         // for its last range.
-        let parts: Vec<Result<ScannedRange<T>>> = ranges(table, bounds)
+        let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)
             .map(read)
             .collect();
-        values_in_order(table, parts)
+        values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
 
     /// Reads the rows with rowids from `from` to `to` (inclusive), and the rowid of the row after
@@ -107,27 +109,13 @@ impl Database {
             next,
         })
     }
-
-    /// Reads `columns` of a table without a selectable rowid as one range: `visit` adds each row to
-    /// one `T`.
-    fn scan_whole<T: Default>(
-        &self,
-        table: &'static str,
-        columns: Columns,
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<()>,
-    ) -> Result<Vec<T>> {
-        let mut filled = T::default();
-        self.scan(table, columns, |row| visit(row, &mut filled))?;
-        Ok(vec![filled])
-    }
 }
 
-/// Returns the `filled` values of all ranges. `parts` has the results of the ranges in rowid order.
+/// Returns the `filled` values of `parts`, the results of all ranges in rowid order.
 ///
 /// # Errors
-/// If a range failed, or if the row after it is not the first row of the next range.
-fn values_in_order<T>(table: &'static str, parts: Vec<Result<ScannedRange<T>>>) -> Result<Vec<T>> {
-    let parts: Vec<ScannedRange<T>> = parts.into_iter().collect::<Result<_, _>>()?;
+/// If the row after a range is not the first row of the next one.
+fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Result<Vec<T>> {
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
         if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
@@ -159,33 +147,27 @@ pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
         let (first, last) = rowid_bounds(connection, table, rowid).ok()??;
         Some(last.abs_diff(first).saturating_add(1))
     };
-    LARGE_TABLES
-        .iter()
-        .filter_map(rows)
-        .fold(0, u64::saturating_add)
+    let rows = LARGE_TABLES.iter().filter_map(rows);
+    rows.fold(0, u64::saturating_add)
 }
 
 /// Returns ranges of rowids (both ends inclusive) that together cover every possible rowid. The
 /// rows of the table have rowids from `first` to `last`.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
-    let small = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
     let rows = last.abs_diff(first);
-    let count = match small {
-        Some(&(_, small)) if rows >= small => RANGES,
-        _ => 1,
+    let is_large = |&(name, least): &(&str, u64)| name == table && rows >= least;
+    let count = if LARGE_TABLES.iter().any(is_large) {
+        RANGES
+    } else {
+        1
     };
-    let start = |n: u64| {
-        first.saturating_add_unsigned((u128::from(rows) * u128::from(n) / u128::from(count)) as u64)
+    let start = |n: u64| match n {
+        0 => i64::MIN,
+        _ => first
+            .saturating_add_unsigned((u128::from(rows) * u128::from(n) / u128::from(count)) as u64),
     };
-    let mut starts: Vec<i64> = (1..count).map(start).collect();
-    starts.insert(0, i64::MIN);
-    let ends: Vec<i64> = starts
-        .iter()
-        .skip(1)
-        .map(|start| start - 1)
-        .chain([i64::MAX])
-        .collect();
-    starts.into_iter().zip(ends).collect()
+    let end = |n| if n == count { i64::MAX } else { start(n) - 1 };
+    (0..count).map(|n| (start(n), end(n + 1))).collect()
 }
 
 #[cfg(test)]
