@@ -164,6 +164,15 @@ impl<'r> Cells<'r> {
         }
     }
 
+    /// Returns an error if there is no room for the category of variables in the row after
+    /// `before` others, since the position of a category is stored in a byte.
+    pub fn check_categories(&self, before: usize) -> Result<()> {
+        match u8::try_from(before) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.problem(0, "a profile has at most 256 categories")),
+        }
+    }
+
     /// Decodes the blob of the cell, a run-length list (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
     pub fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {

@@ -28,20 +28,19 @@ const CLASSES: &str = "eq_classes";
 
 /// Reads the liveness steps in ascending order of their ids.
 pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
-    let table = STEPS;
     let columns = &["id", "program_id", "parent_step_id"];
-    let mut rows = database.rows(table, columns, |row| {
+    let mut rows = database.rows(STEPS, columns, |row| {
         let program = position(&programs.ids, &row, 1, "programs")?;
         Ok((row.unsigned(0)?, program, row.optional(2)?))
     })?;
     rows.sort_unstable_by_key(|&(id, ..)| id);
     let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
-    let ids = Ids::of(table, "id", &ids)?;
+    let ids = Ids::of(STEPS, "id", &ids)?;
     let step = |(id, program, parent): (u64, u32, Option<u64>)| {
         let index = |parent: u64| {
             let problem = format!("there is no step {parent}");
             ids.position(parent)
-                .ok_or_else(|| cell(table, "parent_step_id", id, problem))
+                .ok_or_else(|| cell(STEPS, "parent_step_id", id, problem))
         };
         let parent = parent.map(index).transpose()?;
         Ok(Step {
@@ -186,9 +185,8 @@ fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
-            self.ranges(class)
-                .iter()
-                .map(move |&(from, to)| (class, from, to))
+            let ranges = self.ranges(class).iter();
+            ranges.map(move |&(from, to)| (class, from, to))
         };
         let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)
@@ -208,13 +206,11 @@ impl<'de> Deserialize<'de> for LiveClasses {
 /// ascending), or ends after the id that follows the last step. The end is not checked if ids have
 /// gaps, since the id that follows the last step is then unknown.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
-    steps
-        .first()
-        .zip(steps.last())
-        .is_some_and(|(first, last)| {
-            let is_dense = last - first == steps.len() as u64 - 1;
-            from > *last || (is_dense && to - 1 > *last)
-        })
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+        return false;
+    };
+    let is_dense = last - first == steps.len() as u64 - 1;
+    from > *last || (is_dense && to - 1 > *last)
 }
 
 /// Reads the live ranges of classes (`eq_class_step`): position of the class, first step index, and

@@ -125,11 +125,14 @@ impl Profile {
         let (of_sets, of_regions) = self.lists_of(programs);
         let of_sets = of_sets
             .into_iter()
-            .flat_map(|position| self.compute_set_variables.members(position));
+            .map(|list| (&self.compute_set_variables, list));
         let of_regions = of_regions
             .into_iter()
-            .flat_map(|position| self.region_variables.members(position));
-        of_sets.chain(of_regions).collect()
+            .map(|list| (&self.region_variables, list));
+        of_sets
+            .chain(of_regions)
+            .flat_map(|(lists, list)| lists.members(list))
+            .collect()
     }
 
     /// Returns the positions of the lists that any of `programs` uses, first of those in
@@ -169,10 +172,11 @@ impl Profile {
         let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
         let missed = MissedSteps::of_classes(&classes, &steps, &programs);
-        let persistent = |class| classes.lasts(class) || missed[class as usize].is_some();
-        let persistent: Vec<bool> = (0..classes.len() as u32).map(persistent).collect();
-        let of_classes = (&persistent[..], &class_ids);
-        let variables = Variables::read(&database, &target, of_classes)?;
+        let persistent: Vec<bool> = (0u32..)
+            .zip(missed)
+            .map(|(class, missed)| classes.lasts(class) || missed.is_some())
+            .collect();
+        let variables = Variables::read(&database, &target, &persistent, &class_ids)?;
         let (exchanged, compute_sets) = rayon::join(
             || variable_lists::read_regions(&database, &variables),
             || variable_lists::read_compute_sets(&database, &variables),
@@ -181,10 +185,9 @@ impl Profile {
         let compute_set_variables = compute_sets?;
         let (recorded, regions) = Recorded::read(&database, &target)?;
         let live_by_step = compiled::live_by_step(&database, &step_ids);
-        let live_by_step = or_warn(live_by_step, "live bytes by step", &mut warnings);
         let statements = Statements {
             regions,
-            live_by_step,
+            live_by_step: or_warn(live_by_step, "live bytes by step", &mut warnings),
             outside,
             has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
         };

@@ -102,11 +102,6 @@ impl RecordedTile {
     }
 }
 
-/// Largest position that a category of variables may have in
-/// [`Variables::category_names`](super::Variables::category_names), since a position is stored in a
-/// byte.
-const MAX_CATEGORIES: usize = u8::MAX as usize;
-
 impl Recorded {
     /// Returns the recorded total of the fullest tile in bytes; `None` if the profile has no
     /// records of tiles.
@@ -199,8 +194,7 @@ pub(crate) const CATEGORIES: &str = "memory_by_category";
 
 /// Reads the recorded memory of each category; none if the profile lacks the table.
 fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedCategory>> {
-    let table = CATEGORIES;
-    if !database.has_table(table) {
+    if !database.has_table(CATEGORIES) {
         return Ok(Vec::new());
     }
     let columns = &[
@@ -214,12 +208,10 @@ fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedC
     ];
     let tiles = target.num_tiles;
     let mut categories: Vec<RecordedCategory> = Vec::new();
-    database.scan(table, columns, |row| {
+    database.scan(CATEGORIES, columns, |row| {
         let name = row.text(0)?;
         row.check_first(categories.iter().all(|category| category.name != name))?;
-        if categories.len() > MAX_CATEGORIES {
-            return Err(row.problem(0, "a profile has at most 256 categories"));
-        }
+        row.check_categories(categories.len())?;
         let kinds: Vec<TileBytes> = (1..columns.len())
             .map(|column| row.tile_list(column, tiles))
             .collect::<Result<_, _>>()?;

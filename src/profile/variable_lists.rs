@@ -103,9 +103,7 @@ impl ListsBuilder {
 
     /// Concatenates the members of several builders.
     pub fn join(parts: Vec<Self>) -> Self {
-        let mut runs = Vec::with_capacity(parts.iter().map(|part| part.runs.len()).sum());
-        let mut members = Vec::with_capacity(parts.len());
-        let mut before = 0;
+        let (mut runs, mut members, mut before) = (Vec::new(), Vec::new(), 0);
         for part in parts {
             let starts = part.runs.into_iter();
             runs.extend(starts.map(|(id, start)| (id, start + before)));
@@ -121,19 +119,11 @@ impl ListsBuilder {
     /// Returns the lists in ascending order of their ids.
     pub fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
-        let ends = self
-            .runs
-            .iter()
-            .skip(1)
-            .map(|&(_, start)| start)
-            .chain([self.members.len() as u32]);
-        let mut runs: Vec<(u64, u32, u32)> = self
-            .runs
-            .iter()
-            .zip(ends)
-            .map(|(&(id, from), to)| (id, from, to))
-            .collect();
-        runs.sort_by_key(|&(id, from, _)| (id, from));
+        let starts = self.runs.iter().skip(1).map(|&(_, start)| start);
+        let ends = starts.chain([self.members.len() as u32]);
+        let with_end = |(&(id, from), to)| (id, (from, to));
+        let mut runs: Vec<_> = self.runs.iter().zip(ends).map(with_end).collect();
+        runs.sort_by_key(|&(id, _)| id);
         let (mut ids, mut starts) = (Vec::new(), vec![0]);
         let mut runs_so_far = 0;
         for list in runs.chunk_by(|one, next| one.0 == next.0) {
@@ -145,7 +135,7 @@ impl ListsBuilder {
             ids: Ids::new(ids.into_iter()).expect("ids that ascend stand once"),
             members: self.members,
             starts,
-            runs: runs.into_iter().map(|(_, a, b)| (a, b)).collect(),
+            runs: runs.into_iter().map(|(_, run)| run).collect(),
         }
     }
 }
@@ -263,9 +253,8 @@ fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder)
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
-    variables
-        .position(var_id)
-        .ok_or_else(|| row.problem(1, problem()))
+    let position = variables.position(var_id);
+    position.ok_or_else(|| row.problem(1, problem()))
 }
 
 #[cfg(test)]

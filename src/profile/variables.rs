@@ -80,24 +80,24 @@ impl Variables {
     pub(super) fn read(
         database: &Database,
         target: &Target,
-        (persistent, class_ids): (&[bool], &Ids),
+        persistent: &[bool],
+        class_ids: &Ids,
     ) -> Result<Self> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
         }
         let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
-        let has_names = columns.len() == COLUMNS.len();
         if !database.has_rows(TABLE)? {
             return Err(no_variables());
         }
+        let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let visit = |row: Cells<'_>, part: &mut VariableColumns| {
-            let tile = row.tile(1, target.num_tiles)?;
+            part.tiles.push(row.tile(1, target.num_tiles)? as u16);
             let category = position(&category_ids, &row, 3, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);
-            part.tiles.push(tile as u16);
             part.bytes.push(row.small(2)?);
             part.categories.push(category as u8);
             part.classes.push(class);
@@ -193,12 +193,10 @@ pub(super) const CATEGORIES: &str = "var_categories";
 
 /// Reads the categories of variables: the index that maps their ids to positions, and their names.
 pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
-    let mut count = 0;
+    let mut before = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
-        count += 1;
-        if count > 256 {
-            return Err(row.problem(0, "a profile has at most 256 categories"));
-        }
+        row.check_categories(before)?;
+        before += 1;
         row.text(1)
     })
 }
@@ -248,10 +246,8 @@ impl VariableNames {
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
         database.source.check_unchanged()?;
-        Ok(ids
-            .iter()
-            .map(|id| name(id).unwrap_or(NO_NAME.to_string()))
-            .collect())
+        let names = ids.iter().map(|id| name(id).unwrap_or(NO_NAME.into()));
+        Ok(names.collect())
     }
 }
 
@@ -275,44 +271,31 @@ pub struct VariableLabel {
 /// The distinct keys of labels, each with its number, from 1 in the order in which they were added;
 /// 0 stands for no label.
 #[derive(Debug, Default)]
-pub(super) struct LabelKeys {
-    numbers: FxHashMap<LabelKey, u32>,
-    /// The key that was looked up last, and its number, since neighbouring rows mostly have the
-    /// same key.
-    last: Option<(LabelKey, u32)>,
-}
+pub(super) struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
     /// Returns the number of `key`, adding it if it is new.
     pub fn number(&mut self, key: LabelKey) -> u32 {
-        if let Some((last, number)) = self.last
-            && last == key
-        {
-            return number;
-        }
-        let next = self.numbers.len() as u32 + 1;
-        let number = *self.numbers.entry(key).or_insert(next);
-        self.last = Some((key, number));
-        number
+        let next = self.0.len() as u32 + 1;
+        *self.0.entry(key).or_insert(next)
     }
 
     /// Adds the keys of `other`. Returns a list with, at index `n`, the number here of the key that
     /// has number `n` in `other`; index 0 has 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
-        let mut keys: Vec<(u32, LabelKey)> =
-            other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
-        keys.sort_unstable();
-        let numbers = keys.into_iter().map(|(_, key)| self.number(key));
+        let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
+        keys.sort_unstable_by_key(|&(_, number)| number);
+        let numbers = keys.into_iter().map(|(key, _)| self.number(key));
         [0].into_iter().chain(numbers).collect()
     }
 
     /// Reads the name and the debug contexts of each key. Returns the labels at the index of their
     /// number; label 0 is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
-        let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
+        let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-        for ((base, unlowered), number) in self.numbers {
+        for ((base, unlowered), number) in self.0 {
             by_base.entry(base).or_default().push(number);
             if let Some(unlowered) = unlowered {
                 by_variable.entry(unlowered).or_default().push(number);
@@ -333,10 +316,8 @@ impl LabelKeys {
                 labels[number as usize].lacks_contexts = true;
             }
             database.scan(CONTEXTS, columns, |row| {
-                let Some(variable) = row.optional(0)? else {
-                    return Ok(());
-                };
-                let Some(numbers) = by_variable.get(&variable) else {
+                let variable = row.optional(0)?;
+                let Some(numbers) = variable.and_then(|id| by_variable.get(&id)) else {
                     return Ok(());
                 };
                 let ids = row.list(1, limits::CONTEXTS_OF_VARIABLE)?;

@@ -42,10 +42,7 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        let of_one_replica = all
-            .is_multiple_of(replicas * of_ipu)
-            .then(|| all / replicas);
-        let is_known = listed == all || Some(listed) == of_one_replica;
+        let is_known = listed == all || listed.checked_mul(replicas) == Some(all);
         if !is_known || !listed.is_multiple_of(of_ipu) {
             return Err(FileError::new(format!(
                 "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of \
@@ -54,10 +51,9 @@ impl Ipus {
         }
         let ipus = listed / of_ipu;
         let stated = target.num_ipus;
-        if ![1, replicas]
-            .iter()
-            .any(|by| stated == ipus * by || stated * by == ipus)
-        {
+        let is_times = |a: u64, b, by| a.checked_mul(by) == Some(b);
+        let is_stated = |by| is_times(ipus, stated, by) || is_times(stated, ipus, by);
+        if !is_stated(1) && !is_stated(replicas) {
             let problem = format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs");
             return Err(cell(TABLE, "num_ipus", stated, problem));
         }
@@ -98,22 +94,18 @@ impl Ipus {
 /// by the column `ipus_per_replica`; 1 if that column is missing. An error unless the result is 1
 /// or all replicas.
 fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32> {
-    let mut of_replica = None;
-    if target.num_replicas > 1 {
+    let replicas = target.num_replicas;
+    let mut of_replica = ipus;
+    if replicas > 1 {
         let stated = database.rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?;
-        of_replica = stated.into_iter().flatten().next_back();
+        of_replica = stated.into_iter().flatten().next_back().unwrap_or(ipus);
     }
-    let of_replica = of_replica.unwrap_or(ipus);
-    let listed = ipus.checked_div(of_replica);
-    let listed = listed.filter(|listed| listed * of_replica == ipus);
-    let listed = listed
-        .filter(|listed| [1, target.num_replicas.max(1)].contains(listed))
-        .ok_or_else(|| {
-            let problem = format!(
-                "{ipus} IPUs are listed, of {} replicas",
-                target.num_replicas
-            );
-            cell(TABLE, "ipus_per_replica", of_replica, problem)
-        })?;
-    Ok(u32::try_from(listed).unwrap_or(1))
+    let is_listed = |listed: &u64| listed.checked_mul(of_replica) == Some(ipus);
+    match [1, replicas].into_iter().find(is_listed) {
+        Some(listed) => Ok(u32::try_from(listed).unwrap_or(1)),
+        None => {
+            let problem = format!("{ipus} IPUs are listed, of {replicas} replicas");
+            Err(cell(TABLE, "ipus_per_replica", of_replica, problem))
+        }
+    }
 }

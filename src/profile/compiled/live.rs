@@ -40,7 +40,8 @@ pub(crate) type Deltas = Vec<(u32, i64)>;
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
-    (tiles, steps): (&[RecordedTile], &[u64]),
+    tiles: &[RecordedTile],
+    steps: &[u64],
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<LiveByIpu>> {
     if !is_there(database) {
@@ -51,20 +52,20 @@ pub(super) fn read(
         return Ok(None);
     }
     let curves: Result<Vec<_>, String> = of_ipus.iter().zip(0u32..).map(curve).collect();
-    let checked = curves.and_then(|ipus_curves| {
+    let checked = curves.and_then(|curves| {
         check_sum(of_all, of_ipus)?;
-        check_peaks(&ipus_curves, ipus, tiles)?;
-        Ok(ipus_curves)
-    });
-    let steps = steps.len() as u32;
-    Ok(checked
-        .map(|ipus| LiveByIpu { steps, ipus })
-        .map_err(|problem| {
-            warnings.push(Warning::new(format!(
-                "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
-            )));
+        check_peaks(&curves, ipus, tiles)?;
+        Ok(LiveByIpu {
+            steps: steps.len() as u32,
+            ipus: curves,
         })
-        .ok())
+    });
+    if let Err(problem) = &checked {
+        warnings.push(Warning::new(format!(
+            "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
+        )));
+    }
+    Ok(checked.ok())
 }
 
 /// Reads the changes of live bytes in the profile of one IPU, ascending by step index: from the
@@ -75,23 +76,19 @@ pub(super) fn read(
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
 pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Deltas> {
     let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
-    if !database.has_table(TABLE) {
-        return Ok(of_all);
+    if database.has_table(TABLE) {
+        scan(database, steps, |_, ipu, delta| {
+            match ipu {
+                Some(0) => of_first.push(delta),
+                None => of_all.push(delta),
+                // This IPU belongs to another replica, which runs the same program.
+                Some(_) => {}
+            }
+            Ok(())
+        })?;
     }
-    scan(database, steps, |_, ipu, delta| {
-        match ipu {
-            Some(0) => of_first.push(delta),
-            None => of_all.push(delta),
-            // This IPU belongs to another replica, which runs the same program.
-            Some(_) => {}
-        }
-        Ok(())
-    })?;
-    Ok(summed_by_step(if of_first.is_empty() {
-        of_all
-    } else {
-        of_first
-    }))
+    let is_summed = of_first.is_empty();
+    Ok(summed_by_step(if is_summed { of_all } else { of_first }))
 }
 
 /// Reads the ids of the steps, ascending. The index of a step is the position of its id in this
@@ -117,10 +114,8 @@ fn read_deltas(database: &Database, ipus: Ipus, steps: &[u64]) -> Result<(Deltas
         deltas.push(delta);
         Ok(())
     })?;
-    for deltas in of_ipus.iter_mut().chain([&mut of_all]) {
-        *deltas = summed_by_step(std::mem::take(deltas));
-    }
-    Ok((of_all, of_ipus))
+    let of_ipus = of_ipus.into_iter().map(summed_by_step).collect();
+    Ok((summed_by_step(of_all), of_ipus))
 }
 
 /// Calls `visit` with each row of [`TABLE`]: the row, its IPU (`None` for a sum over all IPUs), and
@@ -166,11 +161,12 @@ fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
         live = live.saturating_add(delta);
-        let bytes = u64::try_from(live);
-        Ok((
-            step,
-            bytes.map_err(|_| format!("below 0 bytes are live at step {step} on IPU {ipu}"))?,
-        ))
+        match u64::try_from(live) {
+            Ok(bytes) => Ok((step, bytes)),
+            Err(_) => Err(format!(
+                "below 0 bytes are live at step {step} on IPU {ipu}"
+            )),
+        }
     };
     deltas.iter().map(point).collect()
 }
@@ -181,11 +177,10 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     if of_all.is_empty() {
         return Ok(());
     }
-    let less = of_all
-        .into_iter()
-        .map(|(step, delta)| (step, delta.saturating_neg()));
-    let differences = summed_by_step(of_ipus.into_iter().flatten().chain(less).collect());
-    match differences.first() {
+    let mut differences = of_ipus.concat();
+    let less = of_all.into_iter();
+    differences.extend(less.map(|(step, delta)| (step, delta.saturating_neg())));
+    match summed_by_step(differences).first() {
         None => Ok(()),
         Some((step, _)) => Err(format!(
             "the rows without an IPU are not the sums over all IPUs, first at step {step}"
@@ -202,10 +197,8 @@ fn check_peaks(
     tiles: &[RecordedTile],
 ) -> Result<(), String> {
     for (curve, ipu) in curves.iter().zip(0u32..) {
-        let limit: u64 = tiles[ipus.tiles(ipu)]
-            .iter()
-            .map(|tile| tile.not_always_live)
-            .sum();
+        let own = tiles[ipus.tiles(ipu)].iter();
+        let limit: u64 = own.map(|tile| tile.not_always_live).sum();
         if let Some((step, bytes)) = curve.iter().find(|point| point.1 > limit) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \

@@ -84,15 +84,10 @@ impl CompiledProfile {
         } else {
             Vec::new()
         };
-        let mut of_live = Vec::new();
-        let live = live::read(&database, ipus, (&tiles, &steps), &mut of_live)?;
-        let chosen: Vec<u32> = (0..ipus.count)
-            .map(|ipu| ipus.fullest_tile(&tiles, ipu))
-            .collect();
-        let variables = variable_sums::read(&database, ipus, &tiles, &chosen, &steps)?;
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
-        warnings.extend(of_live);
+        let live = live::read(&database, ipus, &tiles, &steps, &mut warnings)?;
+        let variables = variable_sums::read(&database, ipus, &tiles, &steps)?;
         let programs = with_programs.then(|| Programs::read(&database, &target));
         let programs = or_warn(programs.transpose(), "layers on IPUs", &mut warnings);
         database.source.check_unchanged()?;

@@ -9,9 +9,10 @@ use super::super::{LiveClasses, RecordedTile};
 use super::ipus::Ipus;
 use crate::message::Result;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The purpose of a variable in a pipeline, which its name shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PipelineName {
     /// The variable is a stash: it holds copies of a tensor for the micro-batches in flight. Its
     /// name contains `Stashed___` in PopART, or `buffer/` of a FIFO in TensorFlow.
@@ -149,13 +150,12 @@ impl RangeSums {
 }
 
 /// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
-/// tile, `chosen` for each IPU the tile whose live variables to list, and `steps` the ids of all
-/// steps, ascending.
+/// tile, and `steps` the ids of all steps, ascending. On the fullest tile of each IPU, the live
+/// variables are listed.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
-    chosen: &[u32],
     steps: &[u64],
 ) -> Result<Option<VariableSums>> {
     if !database.has_rows(TABLE)? {
@@ -166,9 +166,11 @@ pub(super) fn read(
     let (category_ids, category_names) = read_categories(database)?;
     let names = has_names.then(|| read_names(database)).transpose()?;
     let (classes, class_ids) = LiveClasses::read(database, steps)?;
+    let fullest = |ipu| ipus.fullest_tile(tiles, ipu);
+    let chosen: Vec<u32> = (0..ipus.count).map(fullest).collect();
     let scan = Scan {
         ipus,
-        chosen,
+        chosen: &chosen,
         category_ids: &category_ids,
         names: names.as_ref(),
         classes: &classes,
@@ -182,7 +184,7 @@ pub(super) fn read(
     };
     let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
     Ok(Some(VariableSums {
-        totals: totals(&sums.always, &peaks, tiles, chosen),
+        totals: totals(&sums.always, &peaks, tiles, &chosen),
         count: sums.count,
         named: sums.named,
         category_names,
@@ -280,16 +282,15 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
         let at_peak = step.is_some_and(|step| classes.is_live(row.class, step));
         at_peak || classes.is_always_live(row.class)
     };
-    let mut sums: FxHashMap<(u8, Option<PipelineName>), u64> = FxHashMap::default();
+    let mut sums: BTreeMap<_, u64> = BTreeMap::new();
     for row in rows.iter().filter(is_live) {
         *sums.entry((row.category, row.name)).or_default() += u64::from(row.bytes);
     }
-    let mut live: Vec<_> = sums
+    let live = sums
         .into_iter()
         .filter(|(_, bytes)| *bytes > 0)
         .map(|((category, name), bytes)| (category, name, bytes))
         .collect();
-    live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
     (peak, LiveOnTile { step, live })
 }
 
