@@ -96,7 +96,7 @@ impl Analysis {
             || DebugInfo::read_with(debug, progress).with_context(|| displayed(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
-        let (of_debug, lacking) = check_debug((&read.programs, Some(&read)), (debug, &debug_info))?;
+        let (of_debug, lacking) = check_debug(&read.programs, Some(&read), debug, &debug_info)?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
         let (mut model, lookup) = Model::build(read, debug_info, options.memory_peak)

@@ -140,7 +140,7 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let (warnings, _) = check_debug((programs, None), (debug, contexts))?;
+    let (warnings, _) = check_debug(programs, None, debug, contexts)?;
     let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
     Ok((Some(found), warnings))
 }

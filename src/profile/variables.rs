@@ -169,6 +169,18 @@ impl Variables {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
+    /// Adds the bytes of the variables at `positions` to `sums`, which has a sum for each tile.
+    pub(crate) fn add_to<'a>(
+        &self,
+        positions: impl IntoIterator<Item = &'a u32>,
+        sums: &mut [u64],
+    ) {
+        for position in positions {
+            let position = *position as usize;
+            sums[usize::from(self.tiles[position])] += u64::from(self.bytes[position]);
+        }
+    }
+
     /// Returns the position of the variable with this `var_id`; `None` if there is none.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {

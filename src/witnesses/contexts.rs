@@ -19,52 +19,46 @@ use std::path::Path;
 /// [`Incomplete::Debug`], with the path, if there is damage and the bytes are unknown without a
 /// `profile`. A file without contexts is always refused.
 pub(crate) fn check_debug(
-    (programs, profile): (&Programs, Option<&Profile>),
-    (path, debug_info): (&Path, &DebugInfo),
+    programs: &Programs,
+    profile: Option<&Profile>,
+    path: &Path,
+    debug_info: &DebugInfo,
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
-    let judged = || -> Result<_> {
+    let warnings = about(path, debug_info.warning());
+    if debug_info.is_empty() && debug_info.damage().is_empty() {
         // Two files without contexts were found in public repositories.
-        anyhow::ensure!(
-            !debug_info.is_empty() || !debug_info.damage().is_empty(),
+        return Err(anyhow::anyhow!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
              compiled nothing; give the debug.cbor of the process that wrote the profile, or \
              record both again with autoReport.outputDebugInfo set to true"
-        );
-        let debug_match = DebugMatch::new(programs, debug_info);
-        let is_foreign = debug_match.is_foreign();
-        let mut damage = debug_info.damage().to_vec();
-        if !is_foreign {
-            damage.extend(debug_match.damage());
-        }
-        let texts: Vec<String> = is_foreign
-            .then(|| debug_match.evidence())
-            .into_iter()
-            .chain(damage.iter().map(ToString::to_string))
-            .collect();
-        if texts.is_empty() {
-            return Ok(None);
-        }
-        let text = texts.join("; ");
-        let (witness, table) = (Witness::DebugContexts, "debug.cbor");
-        match profile {
-            None => Err(Incomplete::Debug(text).into()),
-            Some(_) if is_foreign || damage.iter().any(Damage::may_change_any_name) => {
-                Ok(Some(Contradiction::unbounded(witness, table).in_row(text)))
-            }
-            Some(profile) => {
-                let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
-                let recorded = &profile.recorded;
-                Ok(Some(Contradiction::lacking(
-                    witness,
-                    (table, text),
-                    bytes,
-                    recorded,
-                )))
-            }
-        }
+        )
+        .context(displayed(path)));
+    }
+    let debug_match = DebugMatch::new(programs, debug_info);
+    let is_foreign = debug_match.is_foreign();
+    let (mut damage, mut texts) = (debug_info.damage().to_vec(), Vec::new());
+    if is_foreign {
+        texts.push(debug_match.evidence());
+    } else {
+        damage.extend(debug_match.damage());
+    }
+    texts.extend(damage.iter().map(ToString::to_string));
+    if texts.is_empty() {
+        return Ok((warnings, None));
+    }
+    let text = texts.join("; ");
+    let profile = match profile {
+        Some(profile) => profile,
+        None => return Err(Incomplete::Debug(text)).with_context(|| displayed(path)),
     };
-    let found = judged().with_context(|| displayed(path))?;
-    Ok((about(path, debug_info.warning()), found))
+    let (witness, table) = (Witness::DebugContexts, "debug.cbor");
+    let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {
+        Contradiction::unbounded(witness, table).in_row(text)
+    } else {
+        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
+        Contradiction::lacking(witness, table, text, bytes, &profile.recorded)
+    };
+    Ok((warnings, Some(found)))
 }
 
 /// Returns, by program, whether it may count for the wrong layer: the context of the program or of
@@ -85,21 +79,17 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
             && of_set.is_some_and(|position| debug_info.name(position) != &*set.name);
         is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
     };
-    let mut lack: Vec<bool> = programs.all.iter().map(lacks).collect();
-    let bodies = programs
-        .all
-        .iter()
-        .zip(&lack)
-        .filter(|(_, lacks)| **lacks)
-        .filter_map(|(program, _)| match program.kind {
-            ProgramKind::Call(body) => Some(body),
-            _ => None,
-        });
-    let below = reached(programs, bodies.collect());
-    lack.iter_mut()
-        .zip(below)
-        .for_each(|(lacks, is_below)| *lacks |= is_below);
-    lack
+    let lack: Vec<bool> = programs.all.iter().map(lacks).collect();
+    let body = |(program, lacks): (&Program, &bool)| match program.kind {
+        ProgramKind::Call(body) if *lacks => Some(body),
+        _ => None,
+    };
+    let bodies = programs.all.iter().zip(&lack).filter_map(body).collect();
+    let below = reached(programs, bodies).into_iter();
+    below
+        .zip(lack)
+        .map(|(is_below, lacks)| is_below || lacks)
+        .collect()
 }
 
 /// Counts that show how well the debug contexts of `debug.cbor` fit the programs of the profile
@@ -152,26 +142,16 @@ impl DebugMatch {
     /// Looks up the contexts to which `programs` and their compute sets refer in `debug_info`, and
     /// counts.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
-        let is_id = |id: &u64| *id != 0;
-        let ids: FxHashSet<u64> = programs
-            .all
-            .iter()
-            .map(|program| program.debug_id)
-            .filter(is_id)
-            .collect();
-        let of_sets: FxHashSet<u64> = programs
-            .compute_sets
-            .iter()
-            .map(|set| set.debug_id)
-            .filter(is_id)
-            .collect();
+        let sets = &programs.compute_sets;
+        let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
+        ids.remove(&0);
+        let mut all_ids = ids.clone();
+        all_ids.extend(sets.iter().map(|set| set.debug_id).filter(|&id| id != 0));
         let place = |id: &u64| debug_info.position(*id);
         let found = || ids.iter().filter_map(place);
-        let all = || ids.union(&of_sets);
+        let all_found = || all_ids.iter().filter_map(place);
         let names = || {
-            programs
-                .compute_sets
-                .iter()
+            sets.iter()
                 .filter(|set| !set.name.is_empty())
                 .filter_map(|set| Some((&*set.name, debug_info.name(place(&set.debug_id)?))))
         };
@@ -179,17 +159,12 @@ impl DebugMatch {
         Self {
             ids: ids.len(),
             found: found().count(),
-            of_programs: found()
-                .filter(|&position| debug_info.is_of_programs(position))
-                .count(),
+            of_programs: found().filter(|&p| debug_info.is_of_programs(p)).count(),
             named: both().count(),
             same_names: both().filter(|(a, b)| a == b).count(),
-            all_ids: all().count(),
-            all_found: all().filter_map(place).count(),
-            orphans: all()
-                .filter_map(place)
-                .filter(|&position| debug_info.is_orphan(position))
-                .count(),
+            all_ids: all_ids.len(),
+            all_found: all_found().count(),
+            orphans: all_found().filter(|&p| debug_info.is_orphan(p)).count(),
             nameless: names().count() - both().count(),
         }
     }

@@ -156,15 +156,15 @@ impl Contradiction {
     /// of the fullest one, count.
     pub(super) fn lacking(
         witness: Witness,
-        (table, row): (&str, String),
+        table: &str,
+        row: String,
         by_tile: Vec<u64>,
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        let pairs = (0u32..).zip(by_tile);
         // The sum over variables of all steps may exceed the bytes of a tile at one step.
-        let pairs = pairs.map(|(tile, bytes)| TileComparison::certain(tile, bytes.min(fullest), 0));
-        worst(witness, table, fullest, pairs)
+        let pair = |(tile, bytes): (u32, u64)| TileComparison::certain(tile, bytes.min(fullest), 0);
+        worst(witness, table, fullest, (0..).zip(by_tile).map(pair))
             .unwrap_or_else(|| Self {
                 share: share(0, 1),
                 bytes: Some(0),
@@ -330,10 +330,9 @@ pub(crate) fn check(
     if is_allowed || !are_refused(all) {
         return Ok(());
     }
-    let (of_debug, of_profile): (Vec<_>, Vec<_>) = all
-        .iter()
-        .filter(|contradiction| contradiction.refused)
-        .partition(|contradiction| contradiction.witness == Witness::DebugContexts);
+    let is_of_debug = |found: &&Contradiction| found.witness == Witness::DebugContexts;
+    let refused = all.iter().filter(|found| found.refused);
+    let (of_debug, of_profile): (Vec<_>, Vec<_>) = refused.partition(is_of_debug);
     let text = |all: Vec<&Contradiction>| {
         let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
         texts.join("; ")
@@ -350,26 +349,25 @@ impl Contradiction {
     /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
     /// with a verdict, which the contradiction does not turn unless it is refused.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
-        let same = if has_verdict {
-            ", but the verdict is the same"
-        } else {
-            ""
+        let same = match has_verdict {
+            true => ", but the verdict is the same",
+            false => "",
         };
-        match (self.witness, self.refused) {
-            (Witness::DebugContexts, true) => Warning::new(format!(
-                "the debug file is damaged: {self}, so there is no verdict; {DEBUG_AGAIN}"
-            )),
-            (Witness::DebugContexts, false) => Warning::new(format!(
-                "the debug file is damaged: {self}, so layers may be off by that much{same}; \
-                 {DEBUG_AGAIN}"
-            )),
-            (_, true) => Warning::new(format!(
-                "the profile contradicts itself: {self}, so there is no verdict; {PROFILE_AGAIN}"
-            )),
-            (_, false) => Warning::new(format!(
-                "the profile contradicts itself: {self}, so figures may be off by that much{same}; \
-                 record it again if that matters"
-            )),
-        }
+        let is_of_debug = self.witness == Witness::DebugContexts;
+        let (what, parts, cure) = match is_of_debug {
+            true => ("the debug file is damaged", "layers", DEBUG_AGAIN),
+            false => ("the profile contradicts itself", "figures", PROFILE_AGAIN),
+        };
+        Warning::new(match self.refused {
+            true => format!("{what}: {self}, so there is no verdict; {cure}"),
+            false => {
+                let cure = if is_of_debug {
+                    cure
+                } else {
+                    "record it again if that matters"
+                };
+                format!("{what}: {self}, so {parts} may be off by that much{same}; {cure}")
+            }
+        })
     }
 }

@@ -33,7 +33,7 @@ pub(crate) use contradiction::{TileComparison, worst};
 pub(crate) use contradiction::{check, refuse_close};
 pub(crate) use record::recorded_totals;
 
-use crate::profile::{CompiledProfile, Profile};
+use crate::profile::{CompiledProfile, Profile, Recorded};
 use record::check_record;
 
 /// Returns the contradictions within a profile. `has_users` says whether any operation uses the
@@ -42,13 +42,9 @@ pub(crate) fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
-    let recorded = &profile.recorded;
+    let Recorded { tiles, categories } = &profile.recorded;
     let regions = profile.statements.regions.as_deref();
-    let mut found = check_record(
-        (&recorded.tiles, &recorded.categories),
-        regions,
-        &profile.target,
-    );
+    let mut found = check_record(tiles, categories, regions, &profile.target);
     found.extend(programs::check_programs(profile));
     found.extend(variables::check_variables(profile, has_users));
     found
@@ -56,9 +52,9 @@ pub(crate) fn check_profile(
 
 /// Returns the contradictions within `profile`, which may be of a compilation for several IPUs.
 pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
-    let recorded = (&profile.tiles[..], &profile.categories[..]);
-    let mut found = check_record(recorded, profile.regions.as_deref(), &profile.target);
+    let (tiles, regions) = (&profile.tiles, profile.regions.as_deref());
+    let mut found = check_record(tiles, &profile.categories, regions, &profile.target);
     let sums = profile.variables.iter();
-    found.extend(sums.filter_map(|sums| recorded_totals(&profile.tiles, &sums.totals)));
+    found.extend(sums.filter_map(|sums| recorded_totals(tiles, &sums.totals)));
     found
 }

@@ -1,7 +1,9 @@
 //! Checks that programs have what they need, and that their code matches the recorded code.
 
 use super::contradiction::{Contradiction, TileComparison, Witness, worst};
-use crate::profile::{CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
+use crate::profile::{
+    CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes,
+};
 use rustc_hash::FxHashSet;
 
 /// Returns the contradictions about programs: programs without liveness steps, roots, debug
@@ -10,65 +12,61 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());
     let without_own = |program: &Program| {
-        program.debug_id == 0
-            && programs
-                .set_of(program)
-                .is_some_and(|set| set.debug_id != 0)
+        let set = programs.set_of(program);
+        program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
     let with_other_vertices = |program: &Program| {
         // If a file lists one of several replicas, it is unknown which vertices are counted.
-        let set = programs
-            .set_of(program)
-            .filter(|_| profile.target.num_replicas == 1);
+        let is_one = profile.target.num_replicas == 1;
+        let set = programs.set_of(program).filter(|_| is_one);
         let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
         let counted = set.and_then(|set| set.counted);
         counted.is_some_and(|counted| listed.is_none_or(|listed| listed.sum::<u64>() != counted))
     };
     let of_each = |lacks: &dyn Fn(&Program) -> bool| programs.all.iter().map(lacks).collect();
-    let lacking: [(&str, &str, Vec<bool>); 4] = [
-        (
+    let lacking = |table, what, lack: Vec<bool>| {
+        let count = lack.iter().filter(|lacks| **lacks).count();
+        let row = format!("{what}: {count} of {}", lack.len());
+        (count > 0).then(|| {
+            let (bytes, recorded) = (bytes_of(profile, &lack), &profile.recorded);
+            Contradiction::lacking(Witness::Programs, table, row, bytes, recorded)
+        })
+    };
+    // No other table says which variables exchanges move.
+    let moves = |program: &&Program| !program.regions.is_empty();
+    let exchanges = programs.all.iter().filter(moves).count() as u64;
+    let lacks_regions = exchanges > 0 && profile.region_variables.is_empty();
+    let found = [
+        lacking(
             "depth_first_steps",
             "programs without a step below one that runs them",
             misplaced(profile),
         ),
-        (
+        lacking(
             "control_programs",
             "programs of steps that no root leads to",
             unreached(profile, &is_reached),
         ),
-        (
+        lacking(
             "programs",
             "programs without a context whose compute set has one",
             of_each(&without_own),
         ),
-        (
+        lacking(
             "vertex_instances",
             "programs with other vertices than their compute set counts",
             of_each(&with_other_vertices),
         ),
     ];
-    let lacking = lacking.into_iter().filter_map(|(table, what, lack)| {
-        let count = lack.iter().filter(|lacks| **lacks).count();
-        let found = || {
-            let row = format!("{what}: {count} of {}", lack.len());
-            let bytes = bytes_of(profile, &lack);
-            Contradiction::lacking(Witness::Programs, (table, row), bytes, &profile.recorded)
-        };
-        (count > 0).then(found)
-    });
-    let of_kinds = CodeKind::ALL
+    let of_kinds = CodeKind::ALL.map(|kind| compare_code(profile, kind));
+    let of_regions =
+        lacks_regions.then(|| Contradiction::without_rows("exchange_regions", exchanges));
+    found
         .into_iter()
-        .filter_map(|kind| compare_code(profile, kind));
-    // No other table says which variables exchanges move.
-    let exchanges = programs
-        .all
-        .iter()
-        .filter(|program| !program.regions.is_empty())
-        .count();
-    let without_regions = exchanges > 0 && profile.region_variables.is_empty();
-    let without_regions =
-        without_regions.then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
-    lacking.chain(of_kinds).chain(without_regions).collect()
+        .chain(of_kinds)
+        .flatten()
+        .chain(of_regions)
+        .collect()
 }
 
 /// Returns, for each tile, the bytes of the variables, the code and the vertex state of the
@@ -83,9 +81,6 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
         .map(|(program, _)| program)
         .collect();
     let (mut sets, mut types) = (FxHashSet::default(), FxHashSet::default());
-    if lacking.is_empty() {
-        return bytes;
-    }
     for &program in &lacking {
         let program = &programs.all[program as usize];
         program.control_code.add_to(&mut bytes);
@@ -104,14 +99,10 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
         let code = &programs.vertex_types[vertex_type as usize].code;
         code.add_to(&mut bytes);
     }
-    let variables = &profile.variables;
-    let mut is_used = vec![false; variables.len()];
-    for &position in profile.variables_of(&lacking).into_iter().flatten() {
-        let position = position as usize;
-        if !std::mem::replace(&mut is_used[position], true) {
-            bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
-        }
-    }
+    let mut is_used = vec![false; profile.variables.len()];
+    let members = profile.variables_of(&lacking).into_iter().flatten();
+    let is_new = |member: &&u32| !std::mem::replace(&mut is_used[**member as usize], true);
+    profile.variables.add_to(members.filter(is_new), &mut bytes);
     bytes
 }
 
@@ -146,11 +137,9 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
         let found = &programs[above as usize];
         let is_call = matches!(found.kind, ProgramKind::Call(_));
         if !is_call && !children.contains(&(above, step.program)) {
-            found
-                .children
-                .iter()
-                .chain([&step.program])
-                .for_each(|&program| lack[program as usize] = true);
+            for &program in found.children.iter().chain([&step.program]) {
+                lack[program as usize] = true;
+            }
         }
     }
     lack
@@ -201,18 +190,16 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let mut of_categories = vec![0u64; tiles];
     for category in &recorded.categories {
         if CodeKind::of_category(&category.name) == Some(kind) {
-            let bytes = &category.bytes;
-            bytes.add_to(&mut of_categories);
+            category.bytes.add_to(&mut of_categories);
         }
     }
     let (listed, is_whole) = code_by_tile(profile, kind, tiles)?;
     let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
     let is_state = kind == CodeKind::VertexState;
     let is_certain = is_state || of_programs < all / 2;
-    let silent = if is_whole {
-        CODE_OF_NONE.max(fullest / 100)
-    } else {
-        0
+    let silent = match is_whole {
+        true => CODE_OF_NONE.max(fullest / 100),
+        false => 0,
     };
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
     let pairs = (0u32..)
@@ -225,10 +212,8 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
             is_certain: is_certain || recorded < computed,
             ..TileComparison::certain(tile, recorded, computed)
         });
-    Some(
-        worst(Witness::Code, "memory_by_category", fullest, pairs)?
-            .in_row(format!("`{}`", kind.categories().join("` + `"))),
-    )
+    let row = format!("`{}`", kind.categories().join("` + `"));
+    Some(worst(Witness::Code, CATEGORIES, fullest, pairs)?.in_row(row))
 }
 
 /// Returns the bytes of code of `kind` on each of `tiles` tiles, and whether the profile gives code
@@ -251,10 +236,9 @@ fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<
                 return None;
             }
             is_whole = false;
-            programs
-                .compute_sets
-                .iter()
-                .for_each(|set| add_state(programs, set, &mut sums));
+            for set in &programs.compute_sets {
+                add_state(programs, set, &mut sums);
+            }
         }
         CodeKind::ExchangeCode => {
             for program in &programs.all {
@@ -264,12 +248,7 @@ fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<
                 }
             }
         }
-        CodeKind::ControlCode => {
-            programs
-                .all
-                .iter()
-                .for_each(|program| add(&program.control_code));
-        }
+        CodeKind::ControlCode => programs.all.iter().for_each(|own| add(&own.control_code)),
     }
     Some((sums, is_whole))
 }

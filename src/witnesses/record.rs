@@ -23,7 +23,8 @@ pub(crate) fn recorded_totals(
 /// of tiles that contradict other columns. `regions` has the bytes of each tile in its memory
 /// regions, if the profile has them.
 pub(super) fn check_record(
-    (tiles, categories): (&[RecordedTile], &[RecordedCategory]),
+    tiles: &[RecordedTile],
+    categories: &[RecordedCategory],
     regions: Option<&[Regions]>,
     target: &Target,
 ) -> Vec<Contradiction> {

@@ -95,8 +95,8 @@ fn lacking_contexts_have_bytes_and_may_have_none() {
         categories: Vec::new(),
     };
     let of = |bytes| {
-        let row = ("debug.cbor", "1 of 9 contexts is missing".to_string());
-        Contradiction::lacking(Witness::DebugContexts, row, bytes, &recorded)
+        let row = "1 of 9 contexts is missing".to_string();
+        Contradiction::lacking(Witness::DebugContexts, "debug.cbor", row, bytes, &recorded)
     };
     let found = of(vec![3, 12]);
     assert_eq!(

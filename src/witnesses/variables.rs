@@ -8,6 +8,7 @@ use crate::profile::{
     summed_by_step,
 };
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the record, and
@@ -20,54 +21,32 @@ pub(super) fn check_variables(
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let totals = VariableTotals::new(variables, &profile.classes, profile.target.num_tiles);
     let unused = unused(profile, has_users);
-    let outside = profile
-        .statements
-        .outside
-        .iter()
-        .map(|&position| position as usize)
-        .collect();
-    let labels = &variables.labels;
-    let unlabelled: Vec<usize> = if labels.iter().any(|label| label.lacks_contexts) {
-        variables
-            .label_of
-            .iter()
-            .enumerate()
-            .filter(|(_, label)| labels[**label as usize].lacks_contexts)
-            .map(|(position, _)| position)
-            .collect()
-    } else {
-        Vec::new()
+    let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
+    let all = 0..variables.len() as u32;
+    let unlabelled: Vec<u32> = all.filter(|own| label(own).lacks_contexts).collect();
+    let lacking = |table, what, positions: &[u32]| {
+        let mut bytes = vec![0; profile.target.num_tiles as usize];
+        variables.add_to(positions, &mut bytes);
+        let row = format!("{what}: {}", positions.len());
+        let found = || Contradiction::lacking(Witness::Variables, table, row, bytes, recorded);
+        (!positions.is_empty()).then(found)
     };
-    let lacking = [
-        ("compute_sets", "variables that no program uses", unused),
-        (
+    let found = [
+        totals.by_category(&variables.category_names, recorded),
+        totals.by_step(profile),
+        lacking("compute_sets", "variables that no program uses", &unused),
+        lacking(
             "exchange_regions",
             "variables that do not hold the regions in them",
-            outside,
+            &profile.statements.outside,
         ),
-        (
+        lacking(
             "debug_ids",
             "variables without contexts that live from the first to the last step",
-            unlabelled,
+            &unlabelled,
         ),
     ];
-    let lacking = lacking
-        .into_iter()
-        .filter(|lacking: &(_, _, Vec<usize>)| !lacking.2.is_empty());
-    let lacking = lacking.map(|(table, what, positions)| {
-        let mut bytes = vec![0u64; profile.target.num_tiles as usize];
-        for &position in &positions {
-            bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
-        }
-        let row = format!("{what}: {}", positions.len());
-        Contradiction::lacking(Witness::Variables, (table, row), bytes, recorded)
-    });
-    totals
-        .by_category(&variables.category_names, recorded)
-        .into_iter()
-        .chain(totals.by_step(profile))
-        .chain(lacking)
-        .collect()
+    found.into_iter().flatten().collect()
 }
 
 /// The category of variables that hold tensors, each of which some program must use.
@@ -76,21 +55,18 @@ const USER_DATA: &str = "variable";
 /// Returns the positions of the variables of category [`USER_DATA`] that no compute set or exchange
 /// uses; there are none in a real profile. `has_users` says whether any operation uses the variable
 /// at a position: nearly all variables have users and are not checked further.
-fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
+fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
-    let category = variables
-        .category_names
-        .iter()
-        .position(|name| name == USER_DATA);
-    let may_be_unused = |&position: &usize| {
+    let mut names = variables.category_names.iter();
+    let category = names.position(|name| name == USER_DATA);
+    let may_be_unused = |&position: &u32| {
+        let position = position as usize;
         !has_users(position)
             && Some(usize::from(variables.categories[position])) == category
             && variables.classes[position] != NEVER_LIVE
     };
-    let mut unused: Vec<usize> = (0..variables.len())
-        .into_par_iter()
-        .filter(may_be_unused)
-        .collect();
+    let all = (0..variables.len() as u32).into_par_iter();
+    let mut unused: Vec<u32> = all.filter(may_be_unused).collect();
     if unused.is_empty() {
         return unused;
     }
@@ -100,7 +76,7 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<us
             is_used[member as usize] = true;
         }
     }
-    unused.retain(|&position| !is_used[position]);
+    unused.retain(|&position| !is_used[position as usize]);
     unused
 }
 
@@ -156,30 +132,20 @@ impl VariableTotals {
         if recorded.categories.is_empty() {
             return None;
         }
-        let of = |name: &str| {
-            recorded
-                .categories
-                .iter()
-                .find(|category| category.name == name)
-        };
         let without_variables = vec![0; recorded.tiles.len()];
-        let others = recorded
-            .categories
-            .iter()
-            .map(|category| &category.name)
-            .filter(|name| !names.contains(name));
+        let categories = || recorded.categories.iter();
+        let others = categories().map(|category| &category.name);
+        let others = others.filter(|name| !names.contains(name));
         let sums = names.iter().zip(&self.categories);
         sums.chain(others.map(|name| (name, &without_variables)))
             .filter_map(|(name, sums)| {
-                let bytes = of(name).map(|category| &category.bytes);
-                let recorded = |tile| bytes.map_or(0, |of_category| of_category.get(tile).into());
+                let found = categories().find(|category| category.name == *name);
+                let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
                 let pairs = (0u32..)
                     .zip(sums)
                     .map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
-                Some(
-                    worst(Witness::Categories, CATEGORIES, fullest, pairs)?
-                        .in_row(format!("category `{name}`")),
-                )
+                let worst = worst(Witness::Categories, CATEGORIES, fullest, pairs)?;
+                Some(worst.in_row(format!("category `{name}`")))
             })
             .max_by_key(|contradiction| contradiction.bytes)
     }
@@ -232,13 +198,8 @@ impl VariableTotals {
 /// recorded and the computed live bytes there; and the most bytes that are live at any step in
 /// either list. `None` if both lists are empty.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
-    let mut steps: Vec<u32> = recorded
-        .iter()
-        .chain(computed)
-        .map(|change| change.0)
-        .collect();
-    steps.sort_unstable();
-    steps.dedup();
+    let changes = recorded.iter().chain(computed);
+    let steps: BTreeSet<u32> = changes.map(|&(step, _)| step).collect();
     let mut rest = [recorded, computed];
     let mut live = [0i64; 2];
     let (mut found, mut highest): (Option<(u32, [u64; 2])>, u64) = (None, 0);
@@ -253,9 +214,8 @@ fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u
         }
         let numbers = live.map(|bytes| bytes.max(0).unsigned_abs());
         highest = highest.max(numbers[0]).max(numbers[1]);
-        let is_further = found
-            .is_none_or(|(_, found)| found[0].abs_diff(found[1]) < numbers[0].abs_diff(numbers[1]));
-        if is_further {
+        let difference = |[recorded, computed]: [u64; 2]| recorded.abs_diff(computed);
+        if found.is_none_or(|(_, found)| difference(found) < difference(numbers)) {
             found = Some((step, numbers));
         }
     }
