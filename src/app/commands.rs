@@ -95,8 +95,11 @@ impl<'a> Commands<'a> {
     fn own(&self) -> Command {
         let limits = &self.options.limits;
         let memory = limits.mem_per_tile.as_ref().map(|amounts| {
-            let amounts: Vec<String> = amounts.iter().map(u64::to_string).collect();
-            amounts.join(",")
+            amounts
+                .iter()
+                .map(u64::to_string)
+                .collect::<Vec<_>>()
+                .join(",")
         });
         let reserve = Some(limits.reserve).filter(|&reserve| reserve != Reserve::Bytes(0));
         let ipus = limits.num_ipus.map(|ipus| match ipus {
@@ -154,8 +157,7 @@ impl<'a> Commands<'a> {
             return after_refusal(report);
         }
         let has_page = self.options.exports.export_html.is_some();
-        let is_proven = self.options.search.solver == Solver::Ilp;
-        let is_suggested = is_solved && !has_page && is_proven;
+        let is_suggested = is_solved && !has_page && self.options.search.solver == Solver::Ilp;
         match split.filter(|split| is_suggested && split.fits) {
             None => Vec::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),

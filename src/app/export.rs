@@ -65,8 +65,10 @@ pub(super) fn check(options: &Options) -> Result<()> {
             .filter(|(_, path)| *path == written)
             .find(|(other, _)| !is_itself(*other));
         refuse_companion(option, &written, &options.input.profile)?;
-        let printed = stdout::is_file(&written).then_some("standard output");
-        if let Some(other) = same.map(|(other, _)| *other).or(printed) {
+        if let Some(other) = same
+            .map(|(other, _)| *other)
+            .or(stdout::is_file(&written).then_some("standard output"))
+        {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)
@@ -97,10 +99,14 @@ fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> 
 /// it, and its path without links.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
-    let debug = (!options.saved.load_from_file).then(|| debug_path(options).ok());
     [
         ("PROFILE", Some(options.input.profile.clone())),
-        ("DEBUG", debug.flatten()),
+        (
+            "DEBUG",
+            (!options.saved.load_from_file)
+                .then(|| debug_path(options).ok())
+                .flatten(),
+        ),
         framework,
         app,
         ("--compare", options.exports.compare.clone()),
@@ -123,11 +129,14 @@ fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
              one of this name",
         ));
     }
-    let saved = saved.map(|path| ("--save-to-file", path));
     let forms = exports(options)
         .map(|(option, path, _)| (option, path))
         .filter(|(_, path)| !is_standard_output(path));
-    Ok(saved.into_iter().chain(forms).collect())
+    Ok(saved
+        .map(|path| ("--save-to-file", path))
+        .into_iter()
+        .chain(forms)
+        .collect())
 }
 
 /// Writes the report in all requested forms: exports to `-` to `sections` (standard output), the

@@ -19,11 +19,11 @@ pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -
         compare(&prediction, &mut report)
             .with_context(|| format!("--compare {}", displayed(path)))?;
     }
-    let outputs = Outputs {
+    Outputs {
         tables: report.tables(run.options.results.format),
         ..Outputs::new(run, report, Commands::new(&run.options))
-    };
-    outputs.print(out)
+    }
+    .print(out)
 }
 
 /// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and
@@ -43,8 +43,9 @@ fn read(run: &Run) -> Result<Compilation> {
         messages.warning(Some(file), warning);
     }
     if options.wants_report() {
-        let ignored = read_beside(options, messages, &mut compilation.provenance);
-        compilation.warnings.extend(ignored);
+        compilation
+            .warnings
+            .extend(read_beside(options, messages, &mut compilation.provenance));
     }
     Ok(compilation)
 }

@@ -21,8 +21,10 @@ use thiserror::Error;
 pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let mut analysis = if options.saved.load_from_file {
         let analysis = load(options, messages)?;
-        let taken = options.layers.take_saved(&analysis.model.layer_regexes);
-        taken.with_context(|| displayed(&options.input.profile))?;
+        options
+            .layers
+            .take_saved(&analysis.model.layer_regexes)
+            .with_context(|| displayed(&options.input.profile))?;
         analysis
     } else {
         read_profile(options, messages)?
@@ -44,8 +46,9 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
         messages.info(format_args!("the model is saved in {}", displayed(file)));
     }
     if options.wants_report() {
-        let ignored = read_beside(options, messages, &mut analysis.provenance);
-        analysis.warnings.extend(ignored);
+        analysis
+            .warnings
+            .extend(read_beside(options, messages, &mut analysis.provenance));
     }
     Ok(analysis)
 }
@@ -110,11 +113,10 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     if !path.is_file() {
         return Ok(None);
     }
-    let what = ("such file", "the framework");
-    let bytes = read_bounded(&path, limits::BESIDE, what)?;
-    Ok(Some(
-        serde_json::from_slice(&bytes).map_err(ReadError::NoJson)?,
-    ))
+    let bytes = read_bounded(&path, limits::BESIDE, "such file", "the framework")?;
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(ReadError::NoJson)
 }
 
 /// Returns the path of the debug file: the second argument, or `debug.cbor` beside the profile or
@@ -128,11 +130,13 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     }
     let profile = &options.input.profile;
     let folder = profile.parent().unwrap_or(Path::new(""));
-    let places = [
+    if let Some(found) = [
         folder.join("debug.cbor"),
         folder.join("..").join("debug.cbor"),
-    ];
-    if let Some(found) = places.into_iter().find(|place| place.is_file()) {
+    ]
+    .into_iter()
+    .find(|place| place.is_file())
+    {
         return Ok(found);
     }
     Outline::read(profile).with_context(|| displayed(profile))?;
@@ -171,7 +175,8 @@ impl From<io::Error> for ReadError {
 pub(super) fn read_bounded(
     path: &Path,
     max: u64,
-    (what, writer): (&'static str, &'static str),
+    what: &'static str,
+    writer: &'static str,
 ) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;

@@ -24,13 +24,14 @@ impl Messages {
     /// Creates the writer for these options. With `-q`, only errors and warnings are written; each
     /// `-v` adds a level.
     pub fn new(options: &MessageArgs) -> Self {
-        let level = if options.quiet {
-            -1
-        } else {
-            options.verbose.min(2) as i8
-        };
-        let look = look(options.units, &io::stderr());
-        Self { level, look }
+        Self {
+            level: if options.quiet {
+                -1
+            } else {
+                options.verbose.min(2) as i8
+            },
+            look: look(options.units, &io::stderr()),
+        }
     }
 
     /// Returns the style of text on standard error: units, width, colours.
@@ -56,8 +57,7 @@ impl Messages {
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             // A section is written as it is: it may begin with the name of a layer.
-            let level = i8::from(section.part == ScreenPart::Proof);
-            self.write(level, line);
+            self.write(i8::from(section.part == ScreenPart::Proof), line);
         }
     }
 
@@ -120,11 +120,13 @@ pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
     // An error can contain names from a file, and line ends of its own.
     let text = format!("{error:#}");
-    let lines: Vec<String> = text.split('\n').map(printable).collect();
     let text = format!(
         "{} {}",
         look.toned(Severity::Bad, "error:"),
-        lines.join("\n")
+        text.split('\n')
+            .map(printable)
+            .collect::<Vec<_>>()
+            .join("\n")
     );
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
@@ -141,14 +143,13 @@ fn look(units: Units, stream: &impl RawStream) -> TextStyle {
         .and_then(|columns| columns.parse().ok())
         .filter(|&columns| columns > 0);
     let width = terminal_size().map_or(USUAL_WIDTH, |(width, _)| width.0.into());
-    let screen = stream.is_terminal().then(|| Screen {
-        width: columns.unwrap_or(width),
-        colour: AutoStream::choice(stream) != ColorChoice::Never,
-        unicode: is_unicode(),
-    });
     TextStyle {
         units,
-        screen,
+        screen: stream.is_terminal().then(|| Screen {
+            width: columns.unwrap_or(width),
+            colour: AutoStream::choice(stream) != ColorChoice::Never,
+            unicode: is_unicode(),
+        }),
         columns,
     }
 }

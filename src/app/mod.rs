@@ -117,8 +117,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         .as_deref()
         .map(output::read_earlier)
         .transpose()?;
-    let is_fit = run.options.results.fit;
-    if is_fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options) {
+    if run.options.results.fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options)
+    {
         return fit::run(&run, earlier, out);
     }
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
@@ -137,8 +137,11 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         Answers::new(&analysis, &layers, progress).search(&run.request)
     })?;
     run.describe(searched.layers);
-    let outputs = run.outputs(&ManuallyDrop::new(searched))?;
-    Outputs { earlier, ..outputs }.print(out)
+    Outputs {
+        earlier,
+        ..run.outputs(&ManuallyDrop::new(searched))?
+    }
+    .print(out)
 }
 
 impl Run {
@@ -168,12 +171,11 @@ impl Run {
         let layers = searched.layers;
         let memory = layers.memory()?;
         let tables = tables::tables(&self.options, layers, &memory)?;
-        let diagnosis = tables::diagnosis(&self.options, layers.model(), &memory);
         self.describe_search(searched);
         let commands = Commands::new(&self.options);
         Ok(Outputs {
             tables,
-            diagnosis,
+            diagnosis: tables::diagnosis(&self.options, layers.model(), &memory),
             greedy: searched.result.as_ref().and_then(greedy),
             ..Outputs::new(self, self.report(searched, &commands)?, commands)
         })
@@ -184,11 +186,13 @@ impl Run {
     fn describe_search(&self, searched: &SearchedLayers<'_>) {
         let idle = searched.layers.idle_ipus(&self.request);
         if !idle.is_empty() {
-            let names: Vec<String> = idle.iter().map(usize::to_string).collect();
             self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",
-                names.join(", ")
+                idle.iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ));
         }
         for warning in searched.warnings() {
@@ -198,10 +202,9 @@ impl Run {
 
     /// Makes the report, with the commands that give the answers to changed requests.
     fn report(&self, searched: &SearchedLayers<'_>, commands: &Commands<'_>) -> Result<Report> {
-        let command = |change: &[Word]| commands.changed(change);
         let mut report = self.messages.while_showing(|progress| {
             let _task = progress.begin("making the report", 0);
-            searched.report(&self.request, &command)
+            searched.report(&self.request, &|change: &[Word]| commands.changed(change))
         })?;
         self.check_verdict(&report)?;
         if let Some(what_if) = &mut report.what_if {
@@ -209,12 +212,12 @@ impl Run {
                 .layers
                 .are_switched
                 .then(|| "--layer-name-regex=auto".to_owned());
-            let chosen = report
-                .pipeline
-                .iter()
-                .flat_map(PipelineFacts::chosen_options);
+            let pipeline = report.pipeline.iter();
             let repeated = self.options.repeated.iter().cloned();
-            what_if.arguments = repeated.chain(by_modules).chain(chosen).collect();
+            what_if.arguments = repeated
+                .chain(by_modules)
+                .chain(pipeline.flat_map(PipelineFacts::chosen_options))
+                .collect();
         }
         Ok(report)
     }

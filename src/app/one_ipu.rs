@@ -32,9 +32,8 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 /// If options contradict each other, or the reserve leaves no memory of a tile.
 pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
-    let layers = List::default();
     let stage = messages.while_showing(|progress| {
-        Answers::new(analysis, &layers, progress).on_one_ipu(&run.request)
+        Answers::new(analysis, &List::default(), progress).on_one_ipu(&run.request)
     })?;
     let Some(stage) = stage else {
         return Ok(false);

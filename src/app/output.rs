@@ -2,6 +2,7 @@
 
 use super::commands::Commands;
 use super::export;
+use super::input::read_bounded;
 use super::messages::Messages;
 use super::options::Options;
 use super::run::{Exit, Run};
@@ -11,8 +12,7 @@ use crate::message::{Warning, displayed};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit;
 use crate::report::{
-    Form, Format, PlanFacts, Report, ScreenPart, Section, Split, Table, plan_table, sweep_table,
-    terminal,
+    Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, sweep_table, terminal,
 };
 use crate::solve::Greedy;
 use crate::wording::counted;
@@ -41,9 +41,8 @@ pub(super) struct Outputs<'a> {
 /// Reads the report of `--compare` at `path`. Errors name the option and the path.
 pub(super) fn read_earlier(path: &Path) -> Result<Report> {
     let context = || format!("--compare {}", displayed(path));
-    let what = ("report", "--export-json");
-    let bytes = super::input::read_bounded(path, limits::REPORT, what).with_context(context)?;
-    read_report(&bytes).with_context(context)
+    let bytes = read_bounded(path, limits::REPORT, "report", "--export-json");
+    read_report(&bytes.with_context(context)?).with_context(context)
 }
 
 /// Returns the exit code of a verdict: 0 if the model fits, else 1.
@@ -70,12 +69,18 @@ impl<'a> Outputs<'a> {
     /// Prints all results: results for programs to `out`, results for people to standard error.
     /// Returns the exit code: 3 if the report has no verdict, else that of the verdict.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
-        let look = self.messages.look_of_results();
-        let mut sections = Sections::new(out, (self.options.results.format, look), self.count());
+        let mut sections = Sections::new(
+            out,
+            (self.options.results.format, self.messages.look_of_results()),
+            self.count(),
+        );
         let exit = self.print_all(&mut sections)?;
         sections.finish()?;
-        let has_verdict = self.report.has_verdict();
-        Ok(if has_verdict { exit } else { Exit::Unreadable })
+        Ok(if self.report.has_verdict() {
+            exit
+        } else {
+            Exit::Unreadable
+        })
     }
 
     /// Prints all results as [`print`](Self::print) does, to `sections` in place of `out`. Returns
@@ -111,8 +116,8 @@ impl<'a> Outputs<'a> {
     /// the layers. `None` without `--solve`, and if it prints the stages as JSON.
     fn solved_tables(&self) -> Option<Vec<Table>> {
         let results = &self.options.results;
-        let is_table = !matches!(results.format, Format::Auto | Format::Json);
-        (results.solve && is_table).then(|| self.report.tables(results.format))
+        (results.solve && !matches!(results.format, Format::Auto | Format::Json))
+            .then(|| self.report.tables(results.format))
     }
 
     /// Returns the number of results that this run prints on standard output. With several, each
@@ -181,14 +186,13 @@ impl<'a> Outputs<'a> {
     /// configuration for each form of `--emit`.
     fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let results = &self.options.results;
-        let root = &self.options.modules.module_root;
         match self.solved_tables() {
             Some(tables) => tables.iter().try_for_each(|table| sections.table(table))?,
             None if results.solve => sections.stages(split)?,
             None => {}
         }
         for form in results.forms() {
-            let emitted = emit::emit(form, &self.report, root);
+            let emitted = emit::emit(form, &self.report, &self.options.modules.module_root);
             if !emitted.notes.is_empty() {
                 self.messages.verbatim(emitted.notes.trim_end());
             }
@@ -204,8 +208,9 @@ impl<'a> Outputs<'a> {
             self.print_verdict();
             self.print_rest(self.options.results.solve);
         }
-        let of_plan = |section: &Section| section.part == ScreenPart::Plan || section.id == "tried";
-        self.messages.sections(&self.report, of_plan);
+        self.messages.sections(&self.report, |section| {
+            section.part == ScreenPart::Plan || section.id == "tried"
+        });
         let first = plan.recommended();
         self.messages.lines(&match first {
             Some(row) => self.commands.after_plan(row, &self.report),
@@ -229,19 +234,19 @@ impl<'a> Outputs<'a> {
 
     /// Prints all sections of the report that belong to one of `parts`, on standard error.
     fn print_parts(&self, parts: &[ScreenPart]) {
-        let is_wanted = |section: &Section| parts.contains(&section.part);
-        self.messages.sections(&self.report, is_wanted);
+        self.messages
+            .sections(&self.report, |section| parts.contains(&section.part));
     }
 
     /// Prints the sentences about the split on standard error, and its table. The table is left out
     /// if standard output has it as a table for people (`is_printed`).
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
-        let is_wanted = |section: &Section| match section.part {
-            ScreenPart::Table => !has_table,
-            part => [ScreenPart::Answer, ScreenPart::Proof].contains(&part),
-        };
-        self.messages.sections(&self.report, is_wanted);
+        self.messages
+            .sections(&self.report, |section| match section.part {
+                ScreenPart::Table => !has_table,
+                part => [ScreenPart::Answer, ScreenPart::Proof].contains(&part),
+            });
     }
 
     /// Prints the changes since the earlier report of `--compare`: tables to `sections`, a summary

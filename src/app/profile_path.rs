@@ -105,15 +105,13 @@ fn no_profile(folder: &Path) -> anyhow::Error {
 /// command that reads it.
 fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
-    let answers = |outline: &Result<Outline, _>| {
-        outline
-            .as_ref()
-            .is_ok_and(|outline| options.results.fit || outline.can_be_split())
-    };
     let mut able = several
         .iter()
         .zip(&outlines)
-        .filter(|(_, outline)| answers(outline));
+        .filter(|(_, outline)| match outline {
+            Ok(outline) => options.results.fit || outline.can_be_split(),
+            Err(_) => false,
+        });
     if let (Some((only, _)), None) = (able.next(), able.next()) {
         return Ok(only.clone());
     }

@@ -61,11 +61,10 @@ impl Run {
     /// Returns an error if missing or contradictory data in the files could change the verdict of
     /// `report`, unless `--allow-incomplete` is given; else prints warnings about such data.
     pub fn check_verdict(&self, report: &Report) -> Result<()> {
-        let is_allowed = self.options.results.allow_incomplete;
         check(
             &report.contradictions,
             &report.displayed_files(),
-            is_allowed,
+            self.options.results.allow_incomplete,
         )?;
         for (file, warning) in report.doubts() {
             self.messages.warning(Some(&file), &warning);

@@ -82,12 +82,11 @@ impl<'a, W: Write> Sections<'a, W> {
     /// Creates a writer for `count` results. `look` is the style of tables if `format` aligns them
     /// for people.
     pub fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
-        let has_names = count > 1;
         Self {
             out,
             format,
             look,
-            has_names,
+            has_names: count > 1,
             values: Vec::new(),
         }
     }
@@ -118,11 +117,13 @@ impl<'a, W: Write> Sections<'a, W> {
     /// becomes a string, except that the report of `--export-json` is inserted as it is.
     pub fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         if self.format == Format::Json && self.has_names {
-            let text = String::from_utf8_lossy(bytes);
             return self.keep_json(name, |out| match name {
                 // The report is JSON already.
                 "export-json" => out.write_all(bytes),
-                _ => out.write_all(escape::json(serde_json::to_string(&text)?).as_bytes()),
+                _ => out.write_all(
+                    escape::json(serde_json::to_string(&String::from_utf8_lossy(bytes))?)
+                        .as_bytes(),
+                ),
             });
         }
         self.write_name(name)?;
@@ -138,15 +139,16 @@ impl<'a, W: Write> Sections<'a, W> {
     ) -> io::Result<()> {
         let mut bytes = Vec::new();
         write(&mut bytes)?;
-        let text = String::from_utf8(bytes).map_err(io::Error::other)?;
-        self.values.push((name.replace('-', "_"), text));
+        self.values.push((
+            name.replace('-', "_"),
+            String::from_utf8(bytes).map_err(io::Error::other)?,
+        ));
         Ok(())
     }
 
     /// Writes the results that were stored for JSON as one value, and flushes the output.
     pub fn finish(&mut self) -> io::Result<()> {
-        let values = std::mem::take(&mut self.values);
-        match &values[..] {
+        match &std::mem::take(&mut self.values)[..] {
             [] => {}
             [(_, only)] if !self.has_names => write!(self.out, "{only}")?,
             several => {

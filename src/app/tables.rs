@@ -24,13 +24,20 @@ pub(super) fn tables(
     let positions = &placement.positions;
     let mut tables = Vec::new();
     if options.layers.list_layers {
-        let layering = &layers.layering;
-        tables.extend(report::layer_list(model, layering, placement, memory));
+        tables.extend(report::layer_list(
+            model,
+            &layers.layering,
+            placement,
+            memory,
+        ));
     }
     if options.tables.operation_breakdown {
-        let groups = memory.operation_groups();
-        let layering = &layers.layering;
-        tables.push(report::operations(model, layering, placement, &groups));
+        tables.push(report::operations(
+            model,
+            &layers.layering,
+            placement,
+            &memory.operation_groups(),
+        ));
     }
     if options.tables.layer_breakdown {
         tables.push(report::layers(positions, &memory.single_layers()));
@@ -53,8 +60,11 @@ pub(super) fn tables(
             ));
         }
         if options.tables.interlayer_communication {
-            let cells = between.communication();
-            tables.push(Table::matrix("interlayer-communication", &names, &cells));
+            tables.push(Table::matrix(
+                "interlayer-communication",
+                &names,
+                &between.communication(),
+            ));
         }
     }
     Ok(tables)
@@ -79,17 +89,12 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
         all.truncate(FULLEST_TILES);
         return Ok(all);
     };
-    let tile = |&tile: &u32| {
-        let found = recorded
-            .get(tile as usize)
-            .map(|&recorded| (tile, recorded));
-        let last = recorded.len() - 1;
-        let unknown = || {
-            usage(format!(
-                "--tiles: there is no tile {tile}; give tiles from 0 to {last}"
-            ))
-        };
-        found.ok_or_else(unknown)
+    let tile = |&tile: &u32| match recorded.get(tile as usize) {
+        Some(&recorded) => Ok((tile, recorded)),
+        None => Err(usage(format!(
+            "--tiles: there is no tile {tile}; give tiles from 0 to {}",
+            recorded.len() - 1
+        ))),
     };
     tiles.iter().map(tile).collect()
 }

@@ -197,8 +197,10 @@ impl Take for Value<'_> {
     fn none(self) {}
 
     fn other(self) {
-        let is_of_all = !matches!(self.key, ContextKey::Attributes | ContextKey::Text(_));
-        self.draft.mistyped += usize::from(is_of_all);
+        self.draft.mistyped += usize::from(!matches!(
+            self.key,
+            ContextKey::Attributes | ContextKey::Text(_)
+        ));
     }
 }
 

@@ -174,7 +174,6 @@ impl Anomalies {
             Some(truncation) => Some(Damage::Truncated(truncation)),
             None => (!self.table_complete).then_some(Damage::NoStringTable),
         };
-        let second = self.second_document.map(Damage::SecondDocument);
         type OfCount = fn(usize) -> Damage;
         let counts: [(usize, OfCount); 6] = [
             (self.repeated, Damage::Repeated),
@@ -188,7 +187,11 @@ impl Anomalies {
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, damage)| damage(count));
-        broken.into_iter().chain(second).chain(counts).collect()
+        broken
+            .into_iter()
+            .chain(self.second_document.map(Damage::SecondDocument))
+            .chain(counts)
+            .collect()
     }
 
     /// Returns a warning if bytes other than a map follow the document, which are ignored. The file

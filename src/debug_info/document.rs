@@ -121,8 +121,10 @@ impl Collected {
         let first = u32::try_from(self.fields.len()).map_err(|_| too_many("texts"))?;
         let mut field_count = 0;
         for (field, text) in self.draft.fields() {
-            let number = self.texts.intern(text).ok_or_else(|| too_many("texts"))?;
-            self.fields.push((field, number));
+            self.fields.push((
+                field,
+                self.texts.intern(text).ok_or_else(|| too_many("texts"))?,
+            ));
             field_count += 1;
         }
         self.records.push(ContextRecord {

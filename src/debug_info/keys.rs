@@ -127,8 +127,10 @@ pub(super) fn attribute(name: &str) -> Option<ContextKey> {
         "recomputetype" => ContextField::RecomputeType,
         _ => return None,
     };
-    let layers = &[SoftwareLayer::Popart];
-    Some(ContextKey::Text(TextKey { field, layers }))
+    Some(ContextKey::Text(TextKey {
+        field,
+        layers: &[SoftwareLayer::Popart],
+    }))
 }
 
 impl TextKey {

@@ -164,8 +164,7 @@ impl DebugInfo {
     /// Returns the stored context at a position; an empty record for a position of another
     /// `DebugInfo`.
     fn record(&self, p: Position) -> ContextRecord {
-        let record = self.records.get(p.0 as usize);
-        record.copied().unwrap_or_default()
+        self.records.get(p.0 as usize).copied().unwrap_or_default()
     }
 }
 

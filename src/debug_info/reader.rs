@@ -41,8 +41,7 @@ impl DebugInfo {
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo> {
         let file = File::open(path)?;
         // The length of a pipe is 0.
-        let length = file.metadata()?.len();
-        let task = progress.begin("reading debug.cbor", length);
+        let task = progress.begin("reading debug.cbor", file.metadata()?.len());
         Self::from_reader(task.reading(file))
     }
 
@@ -167,7 +166,6 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
 /// Returns an error unless the parts that were read can come from a debug file. `offset` and
 /// `damaged` are as in [`finish`].
 fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<()> {
-    let was_cut = !collected.is_complete && !damaged;
     match collected.refusal.take() {
         Some(refusal) => Err(refusal),
         None if !collected.is_complete && damaged && collected.records.is_empty() => {
@@ -177,7 +175,7 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<()> {
             )))
         }
         // Cut off before `contexts`: it may be a debug file.
-        None if was_cut && !collected.saw_other_key => Ok(()),
+        None if !collected.is_complete && !damaged && !collected.saw_other_key => Ok(()),
         None if !collected.saw_contexts => Err(shape("it has no `contexts`")),
         None => Ok(()),
     }
@@ -193,8 +191,10 @@ fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
     let before = records.len();
     let mut seen = HashSet::new();
     records.retain(|record| seen.insert(record.id));
-    let index = index(records).expect("each id is left once");
-    (index, before - records.len())
+    (
+        index(records).expect("each id is left once"),
+        before - records.len(),
+    )
 }
 
 /// Marks the records that are on a cycle of parents. The chain of a context on a cycle counts as
@@ -257,8 +257,7 @@ fn close_cycle(
     here: u32,
     lengths: &mut [u32],
 ) -> u32 {
-    let begin = way.iter().rposition(|&place| place == here).unwrap_or(0);
-    let cycle = way.split_off(begin);
+    let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
     let length = cycle.len() as u32;
     for place in cycle {
         records[place as usize].on_cycle = true;

@@ -132,14 +132,14 @@ pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     no_texts: &mut usize,
 ) -> Result<Option<Option<K>>, A::Error> {
     let mut key = None;
-    let is_open = entries.size_hint().is_none();
-    let seed = MapKey {
-        key: &mut key,
-        meaning,
-        no_texts,
-        is_open,
-    };
-    Ok(entries.next_key_seed(seed)?.map(|()| key))
+    Ok(entries
+        .next_key_seed(MapKey {
+            key: &mut key,
+            meaning,
+            no_texts,
+            is_open: entries.size_hint().is_none(),
+        })?
+        .map(|()| key))
 }
 
 /// Receives the key of a map entry. Stores the result of `meaning` in `key`, or adds 1 to

@@ -144,8 +144,7 @@ impl<'r> Cells<'r> {
             Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
             _ => "without a key".to_string(),
         };
-        let column = self.columns[column];
-        cell(self.table, column, key, problem)
+        cell(self.table, self.columns[column], key, problem)
     }
 
     /// Returns a function that turns an error about the blob in `column` into one that names the

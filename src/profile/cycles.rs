@@ -11,7 +11,7 @@ use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::error::or_warn;
 use super::ids::{Ids, of_ipu, position};
-use super::{Program, ProgramKind, Programs, Target};
+use super::{ProgramKind, Programs, Target};
 use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
@@ -76,8 +76,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     // The schema hints at rows without an IPU. They are taken as sums over the whole device, listed
     // beside the rows of each IPU, as in the table of liveness.
     let (mut of_ipu, mut of_device) = (None, None);
-    let columns = &["step_id", "ipu", "cycles"];
-    database.scan("steps_by_ipu", columns, |row| {
+    database.scan("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = position(&ids, &row, 0, "steps")?;
         let sums = match row.signed(1)? {
             Some(0..) => &mut of_ipu,
@@ -104,9 +103,9 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
 /// program of each step, a position in [`Programs::all`]; `None` for a step without a program.
 fn read_step_programs(database: &Database, programs: &Programs) -> Result<(Ids, Vec<Option<u32>>)> {
     database.indexed("steps", &["id", "program"], |row| {
-        let program = row.optional(1)?;
-        let position = program.map(|_| position(&programs.ids, &row, 1, "programs"));
-        position.transpose()
+        row.optional(1)?
+            .map(|_| position(&programs.ids, &row, 1, "programs"))
+            .transpose()
     })
 }
 
@@ -156,17 +155,31 @@ fn read_estimates(
         return Ok(None);
     }
     let places = [&["id", "cycles_by_tile_ids"], &["id", "cycles_by_tile_rle"]];
-    let table = "program_type_do_exchange";
-    let exchanges = estimates_in(database, table, places, &slowest, tiles)?;
-    let estimate = |program: &Program| {
-        let found = match &program.kind {
-            ProgramKind::OnTileExecute(set) => sets.get(&programs.compute_sets[*set as usize].id),
-            ProgramKind::DoExchange(_) => program.variant_index.and_then(|row| exchanges.get(&row)),
-            _ => None,
-        };
-        found.copied().unwrap_or(0)
-    };
-    Ok(Some(programs.all.iter().map(estimate).collect()))
+    let exchanges = estimates_in(
+        database,
+        "program_type_do_exchange",
+        places,
+        &slowest,
+        tiles,
+    )?;
+    Ok(Some(
+        programs
+            .all
+            .iter()
+            .map(|program| {
+                let found = match &program.kind {
+                    ProgramKind::OnTileExecute(set) => {
+                        sets.get(&programs.compute_sets[*set as usize].id)
+                    }
+                    ProgramKind::DoExchange(_) => {
+                        program.variant_index.and_then(|row| exchanges.get(&row))
+                    }
+                    _ => None,
+                };
+                found.copied().unwrap_or(0)
+            })
+            .collect(),
+    ))
 }
 
 /// The table of the estimated cycles of each tile.
@@ -178,8 +191,9 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>> 
     if !database.has_table(SLOWEST) {
         return Ok(FxHashMap::default());
     }
-    let columns = &["id", "cycles_by_tile_rle"];
-    database.by_id(SLOWEST, columns, |row| slowest_tile(&row, tiles))
+    database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
+        slowest_tile(&row, tiles)
+    })
 }
 
 /// Reads the estimates of cycles in `table`: by the key in its first column, for rows that have

@@ -127,8 +127,7 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<()>,
     ) -> Result<()> {
         self.require(table, columns)?;
-        let sql = select(table, columns, "", "");
-        self.query(table, columns, &sql, [], |row| {
+        self.query(table, columns, &select(table, columns, "", ""), [], |row| {
             visit(row)?;
             Ok(ControlFlow::Continue(()))
         })
@@ -226,10 +225,13 @@ impl Database {
         if !self.has_table(table) {
             return Ok(false);
         }
-        let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
             connection
-                .query_row(&sql, [], |row| row.get(0))
+                .query_row(
+                    &format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")"),
+                    [],
+                    |row| row.get(0),
+                )
                 .map_err(sqlite(table))
         })
     }
@@ -250,13 +252,14 @@ impl Database {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
             let mut rows = statement.query(parameters).map_err(&failed)?;
             while let Some(row) = rows.next().map_err(&failed)? {
-                let cells = Cells {
+                if visit(Cells {
                     row,
                     table,
                     columns,
                     payload_left: &payload_left,
-                };
-                if visit(cells)?.is_break() {
+                })?
+                .is_break()
+                {
                     break;
                 }
             }
@@ -309,8 +312,9 @@ struct SchemaEntry {
 /// every table of the file each time that `pragma_table_list` is queried, and cannot list thousands
 /// of tables in one query.
 fn without_rowid(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, bool)>> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM pragma_table_list(?1) WHERE schema = 'main' AND wr)";
-    let mut statement = connection.prepare(sql)?;
+    let mut statement = connection.prepare(
+        "SELECT EXISTS (SELECT 1 FROM pragma_table_list(?1) WHERE schema = 'main' AND wr)",
+    )?;
     ranges::LARGE_TABLES
         .iter()
         .map(|&(table, _)| Ok((table, statement.query_row([table], |row| row.get(0))?)))
@@ -319,16 +323,19 @@ fn without_rowid(connection: &Connection) -> rusqlite::Result<Vec<(&'static str,
 
 /// Returns a name in a row of the schema, in lower case; empty for NULL.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
-    let bytes = row.get_ref(column)?.as_bytes_or_null()?;
-    Ok(String::from_utf8_lossy(bytes.unwrap_or_default()).to_lowercase())
+    Ok(
+        String::from_utf8_lossy(row.get_ref(column)?.as_bytes_or_null()?.unwrap_or_default())
+            .to_lowercase(),
+    )
 }
 
 impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables.
     pub fn read(connection: &Connection) -> Result<Self> {
         let mut schema = Self(FxHashMap::default());
-        let filled = schema.fill(connection);
-        filled.map_err(sqlite("the list of tables"))?;
+        schema
+            .fill(connection)
+            .map_err(sqlite("the list of tables"))?;
         Ok(schema)
     }
 

@@ -28,8 +28,7 @@ const CLASSES: &str = "eq_classes";
 
 /// Reads the liveness steps in ascending order of their ids.
 pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
-    let columns = &["id", "program_id", "parent_step_id"];
-    let mut rows = database.rows(STEPS, columns, |row| {
+    let mut rows = database.rows(STEPS, &["id", "program_id", "parent_step_id"], |row| {
         let program = position(&programs.ids, &row, 1, "programs")?;
         Ok((row.unsigned(0)?, program, row.optional(2)?))
     })?;
@@ -38,15 +37,19 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
     let ids = Ids::of(STEPS, "id", &ids)?;
     let step = |(id, program, parent): (u64, u32, Option<u64>)| {
         let index = |parent: u64| {
-            let problem = format!("there is no step {parent}");
-            ids.position(parent)
-                .ok_or_else(|| cell(STEPS, "parent_step_id", id, problem))
+            ids.position(parent).ok_or_else(|| {
+                cell(
+                    STEPS,
+                    "parent_step_id",
+                    id,
+                    format!("there is no step {parent}"),
+                )
+            })
         };
-        let parent = parent.map(index).transpose()?;
         Ok(Step {
             id,
             program,
-            parent,
+            parent: parent.map(index).transpose()?,
         })
     };
     rows.into_iter().map(step).collect()
@@ -132,8 +135,7 @@ impl LiveClasses {
     /// Returns whether the class at `position` is live on the first and on the last step, as
     /// parameters and other state that outlives a run are.
     pub fn lasts(&self, position: u32) -> bool {
-        let last = self.steps.saturating_sub(1);
-        self.is_live(position, 0) && self.is_live(position, last)
+        self.is_live(position, 0) && self.is_live(position, self.steps.saturating_sub(1))
     }
 
     /// Returns whether the class at `position` is live on the step with index `step`.
@@ -185,11 +187,18 @@ fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
-            let ranges = self.ranges(class).iter();
-            ranges.map(move |&(from, to)| (class, from, to))
+            self.ranges(class)
+                .iter()
+                .map(move |&(from, to)| (class, from, to))
         };
-        let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
-        (&self.always_live, ranges, self.steps).serialize(serializer)
+        (
+            &self.always_live,
+            (0..self.len() as u32)
+                .flat_map(of_class)
+                .collect::<Vec<_>>(),
+            self.steps,
+        )
+            .serialize(serializer)
     }
 }
 
@@ -218,17 +227,20 @@ fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
 /// the index of the classes, `steps` the ids of all steps, ascending.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
-    let columns = &["eq_class_id", "step_id_from", "step_id_to"];
-    let mut ranges = database.rows("eq_class_step", columns, |row| {
-        let class = position(ids, &row, 0, CLASSES)?;
-        let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
-        let problem = match from.cmp(&to) {
-            Ordering::Greater => "is reversed",
-            Ordering::Less if is_behind(steps, (from, to)) => "lies behind the last step",
-            _ => return Ok((class, index(from), index(to))),
-        };
-        Err(row.problem(2, format!("the range {from}..{to} {problem}")))
-    })?;
+    let mut ranges = database.rows(
+        "eq_class_step",
+        &["eq_class_id", "step_id_from", "step_id_to"],
+        |row| {
+            let class = position(ids, &row, 0, CLASSES)?;
+            let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
+            let problem = match from.cmp(&to) {
+                Ordering::Greater => "is reversed",
+                Ordering::Less if is_behind(steps, (from, to)) => "lies behind the last step",
+                _ => return Ok((class, index(from), index(to))),
+            };
+            Err(row.problem(2, format!("the range {from}..{to} {problem}")))
+        },
+    )?;
     ranges.retain(|&(_, from, to)| from < to);
     Ok(ranges)
 }

@@ -28,8 +28,7 @@ impl MissedSteps {
             idle
         });
         let idle_before: Vec<u32> = once(0).chain(idle_before).collect();
-        let by_class = 0..classes.len() as u32;
-        by_class
+        (0..classes.len() as u32)
             .map(|class| Self::of(gaps(classes, class).collect(), &idle_before))
             .collect()
     }
@@ -42,8 +41,11 @@ impl MissedSteps {
         let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();
         let idle = |step: u32| idle_before[step as usize];
         let idle: u32 = gaps.iter().map(|gap| idle(gap.end) - idle(gap.start)).sum();
-        let is_mostly_live = 2 * (count as usize) < idle_before.len() - 1;
-        (idle == count && is_mostly_live).then_some(Self { count, first, last })
+        (idle == count && 2 * (count as usize) < idle_before.len() - 1).then_some(Self {
+            count,
+            first,
+            last,
+        })
     }
 }
 
@@ -51,8 +53,7 @@ impl MissedSteps {
 fn gaps(classes: &LiveClasses, class: u32) -> impl Iterator<Item = Range<u32>> {
     let ranges = classes.ranges(class).iter();
     let ends = once(0).chain(ranges.clone().map(|range| range.1));
-    let begins = ranges.map(|range| range.0).chain(once(classes.steps()));
-    ends.zip(begins)
+    ends.zip(ranges.map(|range| range.0).chain(once(classes.steps())))
         .map(|(end, begin)| end..begin)
         .filter(|gap| !gap.is_empty())
 }

@@ -144,8 +144,12 @@ impl Profile {
             if let Some(set) = self.programs.compute_set(program) {
                 of_sets.extend(self.compute_set_variables.position(set.id));
             }
-            let regions = self.programs.all[program as usize].regions.iter();
-            of_regions.extend(regions.filter_map(|&id| self.region_variables.position(id)));
+            of_regions.extend(
+                self.programs.all[program as usize]
+                    .regions
+                    .iter()
+                    .filter_map(|&id| self.region_variables.position(id)),
+            );
         }
         for positions in [&mut of_sets, &mut of_regions] {
             positions.sort_unstable();
@@ -185,16 +189,15 @@ impl Profile {
         let compute_set_variables = compute_sets?;
         let (recorded, regions) = Recorded::read(&database, &target)?;
         let live_by_step = compiled::live_by_step(&database, &step_ids);
-        let statements = Statements {
-            regions,
-            live_by_step: or_warn(live_by_step, "live bytes by step", &mut warnings),
-            outside,
-            has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
-        };
         database.source.check_unchanged()?;
         Ok(Self {
             recorded,
-            statements,
+            statements: Statements {
+                regions,
+                live_by_step: or_warn(live_by_step, "live bytes by step", &mut warnings),
+                outside,
+                has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
+            },
             warnings,
             cycles,
             made,

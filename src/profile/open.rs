@@ -106,12 +106,14 @@ impl ProfileFile {
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
         let mut left = self.most_operations() / OPERATIONS;
-        let is_over = move || {
-            left = left.saturating_sub(1);
-            left == 0
-        };
         connection
-            .progress_handler(OPERATIONS as i32, Some(is_over))
+            .progress_handler(
+                OPERATIONS as i32,
+                Some(move || {
+                    left = left.saturating_sub(1);
+                    left == 0
+                }),
+            )
             .map_err(&failed)?;
         Ok(connection)
     }
@@ -193,10 +195,7 @@ fn check_header(header: &[u8]) -> Result<()> {
 /// in the header is only valid if the writer that stored it was the last one to change the file,
 /// which the change counter shows.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
-    let word = |at: usize| {
-        let bytes = header.get(at..at + 4)?;
-        Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
+    let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
     // The value 1 stands for 65,536, which does not fit two bytes.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
@@ -234,10 +233,10 @@ fn check_unfinished(path: &Path) -> Result<()> {
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
     // SQLite may keep a journal after its changes are done, and then fills its header with zeros.
     let mut start = Vec::new();
-    let is_there = journal.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_there {
-        let length = JOURNAL.len() as u64;
-        File::open(&journal)?.take(length).read_to_end(&mut start)?;
+    if journal.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        File::open(&journal)?
+            .take(JOURNAL.len() as u64)
+            .read_to_end(&mut start)?;
     }
     if !has_log && start != JOURNAL {
         return Ok(());

@@ -68,11 +68,10 @@ impl Details {
         let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
             row.tile_runs(1, tiles).map(ProgramKind::DoExchange)
         })?;
-        let calls = read_calls(database, programs)?;
         let kinds = [
             (ON_TILE_EXECUTE, executes),
             (DO_EXCHANGE, exchanges),
-            (CALL, calls),
+            (CALL, read_calls(database, programs)?),
         ];
         Ok(Self {
             kinds: kinds.into_iter().collect(),
@@ -105,8 +104,10 @@ impl Details {
             Some(rows) => rows.get(&index).cloned(),
             None => regions.map(|_| ProgramKind::Other(kind.into())),
         };
-        let regions = regions.cloned().unwrap_or_default();
-        Ok((found.ok_or_else(missing)?, regions))
+        Ok((
+            found.ok_or_else(missing)?,
+            regions.cloned().unwrap_or_default(),
+        ))
     }
 }
 
@@ -122,8 +123,9 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
         position(programs, &row, 1, "programs")
     })?;
     database.by_id(CALL, &["id", "function_id"], |row| {
-        let function = position(&ids, &row, 1, functions)?;
-        Ok(ProgramKind::Call(bodies[function as usize]))
+        Ok(ProgramKind::Call(
+            bodies[position(&ids, &row, 1, functions)? as usize],
+        ))
     })
 }
 

@@ -55,8 +55,8 @@ impl Program {
     /// Returns whether the program neither computes nor moves data on the IPU: it copies from or to
     /// the host, synchronizes, or has children that may do more.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_other = matches!(self.kind, ProgramKind::Other(_));
-        is_other && (self.kind.is_stream_copy() || self.regions.is_empty())
+        matches!(self.kind, ProgramKind::Other(_))
+            && (self.kind.is_stream_copy() || self.regions.is_empty())
     }
 }
 
@@ -119,8 +119,12 @@ impl Programs {
         read_instances(database, tiles, (&type_ids, &set_ids), &mut compute_sets)?;
         read_memory(database, tiles, &set_ids, &mut compute_sets)?;
         let ids = read_ids(database)?;
-        let details = Details::read(database, tiles, &set_ids, &ids)?;
-        let all = read_programs(database, tiles, &ids, &details)?;
+        let all = read_programs(
+            database,
+            tiles,
+            &ids,
+            &Details::read(database, tiles, &set_ids, &ids)?,
+        )?;
         let roots = read_roots(database, &ids)?;
         Ok(Self {
             ids,
@@ -228,13 +232,16 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
             code: TileBytes::default(),
         })
     })?;
-    let columns = &["vertex_type", "code_bytes"];
     let mut seen = FxHashSet::default();
-    database.scan("memory_by_vertex_type", columns, |row| {
-        let position = position(&ids, &row, 0, table)?;
-        types[position as usize].code = row.tile_list(1, tiles)?;
-        row.check_first(seen.insert(position))
-    })?;
+    database.scan(
+        "memory_by_vertex_type",
+        &["vertex_type", "code_bytes"],
+        |row| {
+            let position = position(&ids, &row, 0, table)?;
+            types[position as usize].code = row.tile_list(1, tiles)?;
+            row.check_first(seen.insert(position))
+        },
+    )?;
     Ok((ids, types))
 }
 
@@ -246,8 +253,11 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>)> {
         let (mut debug_id, mut counted) = (None, None);
         if columns.len() == all.len() {
             debug_id = row.optional(2)?;
-            let counts = row.list(3, usize::MAX)?;
-            counted = Some(counts.into_iter().fold(0, u64::saturating_add));
+            counted = Some(
+                row.list(3, usize::MAX)?
+                    .into_iter()
+                    .fold(0, u64::saturating_add),
+            );
         }
         Ok(ComputeSet {
             id: row.unsigned(0)?,
@@ -266,15 +276,19 @@ fn read_instances(
     (vertex_types, compute_sets): (&Ids, &Ids),
     sets: &mut [ComputeSet],
 ) -> Result<()> {
-    let columns = &["compute_set", "vertex_type", "instances_by_tile"];
     let mut seen = FxHashSet::default();
-    database.scan("vertex_instances", columns, |row| {
-        let set = position(compute_sets, &row, 0, "compute_sets")?;
-        let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
-        let instances = row.tile_runs(2, tiles)?;
-        sets[set as usize].vertices.push((vertex_type, instances));
-        row.check_first(seen.insert((set, vertex_type)))
-    })
+    database.scan(
+        "vertex_instances",
+        &["compute_set", "vertex_type", "instances_by_tile"],
+        |row| {
+            let set = position(compute_sets, &row, 0, "compute_sets")?;
+            let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
+            sets[set as usize]
+                .vertices
+                .push((vertex_type, row.tile_runs(2, tiles)?));
+            row.check_first(seen.insert((set, vertex_type)))
+        },
+    )
 }
 
 /// The table of the bytes of vertices by compute set.
@@ -302,7 +316,7 @@ fn read_memory(
         let parts: Vec<TileBytes> = (1..columns.len())
             .map(|column| row.tile_runs(column, tiles))
             .collect::<Result<_, _>>()?;
-        let memory = &mut sets[set as usize].memory;
-        row.check_first(memory.replace(row.sum(&parts)?).is_none())
+        let before = sets[set as usize].memory.replace(row.sum(&parts)?);
+        row.check_first(before.is_none())
     })
 }

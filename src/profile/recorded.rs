@@ -97,8 +97,8 @@ impl RecordedTile {
     /// Returns the bytes of `total` that no lowered variable explains: 36 on one tile of a real
     /// profile, 0 on all others.
     pub fn beyond_variables(&self) -> u64 {
-        let variables = self.always_live.saturating_add(self.not_always_live);
-        self.total.saturating_sub(variables)
+        self.total
+            .saturating_sub(self.always_live.saturating_add(self.not_always_live))
     }
 }
 
@@ -158,8 +158,8 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Tiles> {
     }
     let columns = database.columns(TILES, COLUMNS, REQUIRED)?;
     let mut tiles = vec![None; target.num_tiles as usize];
-    let has_regions = columns.len() == COLUMNS.len();
-    let mut regions = has_regions.then(|| vec![Regions::default(); tiles.len()]);
+    let mut regions =
+        (columns.len() == COLUMNS.len()).then(|| vec![Regions::default(); tiles.len()]);
     database.scan(TILES, columns, |row| {
         let tile = row.tile(0, target.num_tiles)? as usize;
         let bytes = |column| row.small(column).map(u64::from);
@@ -206,14 +206,13 @@ fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedC
         "overflowed_non_overlapped",
         "overflowed_overlapped",
     ];
-    let tiles = target.num_tiles;
     let mut categories: Vec<RecordedCategory> = Vec::new();
     database.scan(CATEGORIES, columns, |row| {
         let name = row.text(0)?;
         row.check_first(categories.iter().all(|category| category.name != name))?;
         row.check_categories(categories.len())?;
         let kinds: Vec<TileBytes> = (1..columns.len())
-            .map(|column| row.tile_list(column, tiles))
+            .map(|column| row.tile_list(column, target.num_tiles))
             .collect::<Result<_, _>>()?;
         categories.push(RecordedCategory {
             name,

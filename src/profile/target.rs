@@ -100,10 +100,13 @@ pub(crate) const TILES: &str = "memory_by_tile";
 
 /// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64> {
-    let listed = database.rows(TILES, &["tile"], |row| {
-        Ok(row.unsigned(0)?.saturating_add(1))
-    })?;
-    Ok(listed.into_iter().max().unwrap_or(0))
+    Ok(database
+        .rows(TILES, &["tile"], |row| {
+            Ok(row.unsigned(0)?.saturating_add(1))
+        })?
+        .into_iter()
+        .max()
+        .unwrap_or(0))
 }
 
 /// The machine that a model was compiled for (`target_info`).
@@ -204,8 +207,12 @@ impl Target {
     /// machine has.
     pub(super) fn check_sizes(&self) -> Result<()> {
         let unlike = |column, value: u64, what| {
-            let problem = format!("no machine has {what}");
-            Err(cell("target_info", column, value, problem))
+            Err(cell(
+                "target_info",
+                column,
+                value,
+                format!("no machine has {what}"),
+            ))
         };
         if !(1..=limits::BYTES_OF_TILE).contains(&self.bytes_per_tile) {
             return unlike("bytes_per_tile", self.bytes_per_tile, "tiles of that size");
@@ -265,8 +272,12 @@ impl BuildInfo {
         let compilation_options = options("compilation_parameters", "options of the compilation");
         let target_options = options("target_parameters", "options of the target");
         let mut last = |table, what| {
-            let texts = database.rows_if_any(table, &["string"], |row| row.text(0));
-            or_warn(texts, what, warnings).pop()
+            or_warn(
+                database.rows_if_any(table, &["string"], |row| row.text(0)),
+                what,
+                warnings,
+            )
+            .pop()
         };
         Self {
             poplar: last("poplar_version", "versions of Poplar"),

@@ -57,8 +57,12 @@ impl TileBytes {
             if count > u64::from(tiles - tile) {
                 return Err(BlobError::TooLong(limit));
             }
-            let value = u32::try_from(value).map_err(|_| BlobError::BeyondTile(value))?;
-            push(&mut bytes, tile, tile + count as u32, value);
+            push(
+                &mut bytes,
+                tile,
+                tile + count as u32,
+                u32::try_from(value).map_err(|_| BlobError::BeyondTile(value))?,
+            );
             tile += count as u32;
         }
         if tile != tiles && !empty {
@@ -80,8 +84,8 @@ impl TileBytes {
             pair[0].to < pair[1].from
                 || (pair[0].to == pair[1].from && pair[0].value != pair[1].value)
         };
-        let fine = runs.iter().all(whole) && runs.windows(2).all(disjoint);
-        fine.then(|| Self { runs: runs.into() })
+        (runs.iter().all(whole) && runs.windows(2).all(disjoint))
+            .then(|| Self { runs: runs.into() })
     }
 
     /// Returns the sum of `parts`, tile by tile. Each part is a pair of numbers by tile and a
@@ -127,9 +131,9 @@ impl TileBytes {
 
     /// Returns the number of `tile`.
     pub fn get(&self, tile: u32) -> u32 {
-        let after = self.runs.partition_point(|run| run.from <= tile);
-        match after.checked_sub(1).map(|last| self.runs[last]) {
-            Some(run) if tile < run.to => run.value,
+        let run = self.runs.partition_point(|run| run.to <= tile);
+        match self.runs.get(run) {
+            Some(run) if run.from <= tile => run.value,
             _ => 0,
         }
     }
@@ -138,8 +142,11 @@ impl TileBytes {
     /// value)`. A run that reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
-            let of_run = numbers.get_mut(run.from as usize..run.to as usize);
-            for number in of_run.into_iter().flatten() {
+            for number in numbers
+                .get_mut(run.from as usize..run.to as usize)
+                .into_iter()
+                .flatten()
+            {
                 *number = change(*number, run.value.into());
             }
         }
@@ -152,14 +159,16 @@ impl TileBytes {
 
     /// Returns the sum of the numbers of `tiles`, a range whose end is exclusive.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
-        let bytes_of = |run: &TileRun| {
-            let (from, to) = (
-                tiles.start.max(run.from as usize),
-                tiles.end.min(run.to as usize),
-            );
-            to.saturating_sub(from) as u64 * u64::from(run.value)
-        };
-        self.runs.iter().map(bytes_of).sum()
+        self.runs
+            .iter()
+            .map(|run| {
+                let (from, to) = (
+                    tiles.start.max(run.from as usize),
+                    tiles.end.min(run.to as usize),
+                );
+                to.saturating_sub(from) as u64 * u64::from(run.value)
+            })
+            .sum()
     }
 
     /// Returns the sum of the numbers of all tiles.
@@ -185,8 +194,11 @@ impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut end = 0;
         serializer.collect_seq(self.runs.iter().map(|run| {
-            let gap = run.from - std::mem::replace(&mut end, run.to);
-            (gap, run.to - run.from, run.value)
+            (
+                run.from - std::mem::replace(&mut end, run.to),
+                run.to - run.from,
+                run.value,
+            )
         }))
     }
 }

@@ -92,8 +92,8 @@ impl ListsBuilder {
 
     /// Returns whether the last call of [`push`](Self::push) had the same `id` and `member`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
-        let is_of_list = self.runs.last().is_some_and(|&(last, _)| last == id);
-        is_of_list && self.members.last() == Some(&member)
+        self.runs.last().is_some_and(|&(last, _)| last == id)
+            && self.members.last() == Some(&member)
     }
 
     /// Returns the number of members so far, in all lists.
@@ -105,8 +105,11 @@ impl ListsBuilder {
     pub fn join(parts: Vec<Self>) -> Self {
         let (mut runs, mut members, mut before) = (Vec::new(), Vec::new(), 0);
         for part in parts {
-            let starts = part.runs.into_iter();
-            runs.extend(starts.map(|(id, start)| (id, start + before)));
+            runs.extend(
+                part.runs
+                    .into_iter()
+                    .map(|(id, start)| (id, start + before)),
+            );
             before += part.members.len() as u32;
             members.push(part.members);
         }
@@ -121,8 +124,12 @@ impl ListsBuilder {
         self.members.shrink_to_fit();
         let starts = self.runs.iter().skip(1).map(|&(_, start)| start);
         let ends = starts.chain([self.members.len() as u32]);
-        let with_end = |(&(id, from), to)| (id, (from, to));
-        let mut runs: Vec<_> = self.runs.iter().zip(ends).map(with_end).collect();
+        let mut runs: Vec<_> = self
+            .runs
+            .iter()
+            .zip(ends)
+            .map(|(&(id, from), to)| (id, (from, to)))
+            .collect();
         runs.sort_by_key(|&(id, _)| id);
         let (mut ids, mut starts) = (Vec::new(), vec![0]);
         let mut runs_so_far = 0;
@@ -159,15 +166,20 @@ pub(super) fn read_regions(
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
-    let has_regions = columns.len() > 2;
     let visit = |row: Cells<'_>, rows: &mut RegionRows| {
         let member = position(variables, &row, row.unsigned(1)?)?;
         let id = row.unsigned(0)?;
         let is_repeated = rows.lists.ends_with(id, member);
         rows.lists.push(id, member);
-        let regions = if has_regions { row.raw_text(2)? } else { None };
-        let end = regions.and_then(end_of_regions).unwrap_or(0);
-        if is_repeated || end > variables.bytes[member as usize].into() {
+        let regions = if columns.len() > 2 {
+            row.raw_text(2)?
+        } else {
+            None
+        };
+        if is_repeated
+            || regions.and_then(end_of_regions).unwrap_or(0)
+                > variables.bytes[member as usize].into()
+        {
             rows.outside.push(member);
         }
         Ok(())
@@ -187,9 +199,8 @@ pub(super) fn read_regions(
 /// of another form. It is parsed by hand, since there are millions of such texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_suffix(b")")?.iter().rev();
     let (mut end, mut place) = (0, 1);
-    for &byte in digits {
+    for &byte in text.strip_suffix(b")")?.iter().rev() {
         match byte {
             b'0'..=b'9' if place < 1 << 40 => end += u64::from(byte - b'0') * place,
             b',' if place > 1 => return Some(end),
@@ -205,7 +216,6 @@ pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
 ) -> Result<VariableLists> {
-    let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
     let visit = |row: Cells<'_>, lists: &mut ListsBuilder| {
         let added = add_members(variables, &row, lists)?;
@@ -219,8 +229,12 @@ pub(super) fn read_compute_sets(
         );
         Err(row.problem(1, problem))
     };
-    let parts = database.scan_ranges("compute_sets", columns, visit)?;
-    Ok(ListsBuilder::join(parts).finish())
+    Ok(ListsBuilder::join(database.scan_ranges(
+        "compute_sets",
+        &["compute_set", "var_ids_diff_rle"],
+        visit,
+    )?)
+    .finish())
 }
 
 /// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
@@ -253,8 +267,9 @@ fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder)
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
-    let position = variables.position(var_id);
-    position.ok_or_else(|| row.problem(1, problem()))
+    variables
+        .position(var_id)
+        .ok_or_else(|| row.problem(1, problem()))
 }
 
 #[cfg(test)]

@@ -102,8 +102,9 @@ impl Variables {
             part.categories.push(category as u8);
             part.classes.push(class);
             if has_names {
-                let is_persistent = persistent.get(class as usize) == Some(&true);
-                let label = if is_persistent && labelled == Some(category as usize) {
+                let label = if persistent.get(class as usize) == Some(&true)
+                    && labelled == Some(category as usize)
+                {
                     part.labels.number((row.unsigned(5)?, row.optional(6)?))
                 } else {
                     0
@@ -112,8 +113,11 @@ impl Variables {
             }
             Ok(())
         };
-        let parts = database.scan_ranges(TABLE, columns, visit)?;
-        Self::join(parts, category_names, database)
+        Self::join(
+            database.scan_ranges(TABLE, columns, visit)?,
+            category_names,
+            database,
+        )
     }
 
     /// Joins `parts`, the columns of all ranges in rowid order, and reads the labels from
@@ -132,7 +136,6 @@ impl Variables {
                 .for_each(|label| *label = numbers[*label as usize]);
         }
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
-        let labels = labels.read(database)?;
         Ok(Self {
             ids,
             var_ids,
@@ -142,7 +145,7 @@ impl Variables {
             categories: column(&mut parts, |part| &mut part.categories),
             category_names,
             label_of: column(&mut parts, |part| &mut part.label_of),
-            labels,
+            labels: labels.read(database)?,
         })
     }
 
@@ -250,16 +253,22 @@ impl VariableNames {
             database.with_ids(TABLE, columns, wanted, |row| {
                 Ok((row.unsigned(1)?, row.optional(2)?, row.text(3)?))
             })?;
-        let wanted = parts.values().map(|part| part.0).collect();
-        let bases = database.with_ids(STRINGS, STRING_COLUMNS, wanted, |row| row.text(1))?;
+        let bases = database.with_ids(
+            STRINGS,
+            STRING_COLUMNS,
+            parts.values().map(|part| part.0).collect(),
+            |row| row.text(1),
+        )?;
         let name = |id: &u64| {
             let (base, field, suffix) = parts.get(id)?;
             let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
         database.source.check_unchanged()?;
-        let names = ids.iter().map(|id| name(id).unwrap_or(NO_NAME.into()));
-        Ok(names.collect())
+        Ok(ids
+            .iter()
+            .map(|id| name(id).unwrap_or(NO_NAME.into()))
+            .collect())
     }
 }
 
@@ -297,8 +306,9 @@ impl LabelKeys {
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
-        let numbers = keys.into_iter().map(|(key, _)| self.number(key));
-        [0].into_iter().chain(numbers).collect()
+        [0].into_iter()
+            .chain(keys.into_iter().map(|(key, _)| self.number(key)))
+            .collect()
     }
 
     /// Reads the name and the debug contexts of each key. Returns the labels at the index of their

@@ -191,8 +191,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
 /// Returns an error if the magic or the version in `header`, the first bytes of a file, is wrong,
 /// or if `size`, the size of the file in bytes, differs from the size in the header.
 fn check_header(header: &[u8], size: u64) -> Result<(), SavedError> {
-    let start = &header[..header.len().min(MAGIC.len())];
-    if !MAGIC.starts_with(start) {
+    if !MAGIC.starts_with(&header[..header.len().min(MAGIC.len())]) {
         return Err(SavedError::NotSaved);
     }
     let cut = || SavedError::Truncated(size, HEADER as u64);

@@ -55,8 +55,13 @@ pub(crate) fn check_debug(
     let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {
         Contradiction::unbounded(witness, table).in_row(text)
     } else {
-        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
-        Contradiction::lacking(witness, table, text, bytes, &profile.recorded)
+        Contradiction::lacking(
+            witness,
+            table,
+            text,
+            bytes_of(profile, &lacking(&profile.programs, debug_info)),
+            &profile.recorded,
+        )
     };
     Ok((warnings, Some(found)))
 }
@@ -84,12 +89,14 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
         ProgramKind::Call(body) if *lacks => Some(body),
         _ => None,
     };
-    let bodies = programs.all.iter().zip(&lack).filter_map(body).collect();
-    let below = reached(programs, bodies).into_iter();
-    below
-        .zip(lack)
-        .map(|(is_below, lacks)| is_below || lacks)
-        .collect()
+    reached(
+        programs,
+        programs.all.iter().zip(&lack).filter_map(body).collect(),
+    )
+    .into_iter()
+    .zip(lack)
+    .map(|(is_below, lacks)| is_below || lacks)
+    .collect()
 }
 
 /// Counts that show how well the debug contexts of `debug.cbor` fit the programs of the profile
@@ -179,8 +186,7 @@ impl DebugMatch {
             return false;
         }
         let (part, of) = if has_names { (9, 10) } else { (3, 4) };
-        let has_enough = self.found >= MIN_CONTEXTS.min(self.ids);
-        has_enough && self.of_programs * of < self.found * part
+        self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
     }
 
     /// Returns the sentence that the contexts belong to another compilation, with the counts that

@@ -163,21 +163,29 @@ impl Contradiction {
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
         // The sum over variables of all steps may exceed the bytes of a tile at one step.
-        let pair = |(tile, bytes): (u32, u64)| TileComparison::certain(tile, bytes.min(fullest), 0);
-        worst(witness, table, fullest, (0..).zip(by_tile).map(pair))
-            .unwrap_or_else(|| Self {
-                share: share(0, 1),
-                bytes: Some(0),
-                refused: false,
-                ..Self::unbounded(witness, table)
-            })
-            .in_row(row)
+        worst(
+            witness,
+            table,
+            fullest,
+            (0..)
+                .zip(by_tile)
+                .map(|(tile, bytes)| TileComparison::certain(tile, bytes.min(fullest), 0)),
+        )
+        .unwrap_or_else(|| Self {
+            share: share(0, 1),
+            bytes: Some(0),
+            refused: false,
+            ..Self::unbounded(witness, table)
+        })
+        .in_row(row)
     }
 
     /// Sets [`row`](Self::row).
     pub(super) fn in_row(self, row: String) -> Self {
-        let row = Some(row);
-        Self { row, ..self }
+        Self {
+            row: Some(row),
+            ..self
+        }
     }
 }
 
@@ -187,8 +195,15 @@ impl fmt::Display for Contradiction {
         // Messages about `debug.cbor` already start with its path.
         let table = (self.witness != Witness::DebugContexts).then_some(table);
         let tile = self.tile.map(|tile| format!("tile {tile}"));
-        let place = [table, self.row.clone(), tile].into_iter().flatten();
-        write!(f, "{}", place.collect::<Vec<_>>().join(", "))?;
+        write!(
+            f,
+            "{}",
+            [table, self.row.clone(), tile]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(", ")
+        )?;
         let words = self.witness.words();
         if let Some([before_recorded, before_computed]) = words {
             let [recorded, computed] = [self.recorded, self.computed].map(grouped);
@@ -331,11 +346,15 @@ pub(crate) fn check(
         return Ok(());
     }
     let is_of_debug = |found: &&Contradiction| found.witness == Witness::DebugContexts;
-    let refused = all.iter().filter(|found| found.refused);
-    let (of_debug, of_profile): (Vec<_>, Vec<_>) = refused.partition(is_of_debug);
+    let (of_debug, of_profile): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|found| found.refused)
+        .partition(is_of_debug);
     let text = |all: Vec<&Contradiction>| {
-        let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
-        texts.join("; ")
+        all.into_iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
     };
     let (file, error) = if of_profile.is_empty() {
         (debug, Incomplete::Debug(text(of_debug)))

@@ -33,9 +33,11 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         })
     };
     // No other table says which variables exchanges move.
-    let moves = |program: &&Program| !program.regions.is_empty();
-    let exchanges = programs.all.iter().filter(moves).count() as u64;
-    let lacks_regions = exchanges > 0 && profile.region_variables.is_empty();
+    let exchanges = programs
+        .all
+        .iter()
+        .filter(|program| !program.regions.is_empty())
+        .count() as u64;
     let found = [
         lacking(
             "depth_first_steps",
@@ -58,12 +60,12 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
             of_each(&with_other_vertices),
         ),
     ];
-    let of_kinds = CodeKind::ALL.map(|kind| compare_code(profile, kind));
+    let lacks_regions = exchanges > 0 && profile.region_variables.is_empty();
     let of_regions =
         lacks_regions.then(|| Contradiction::without_rows("exchange_regions", exchanges));
     found
         .into_iter()
-        .chain(of_kinds)
+        .chain(CodeKind::ALL.map(|kind| compare_code(profile, kind)))
         .flatten()
         .chain(of_regions)
         .collect()
@@ -135,8 +137,8 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
         let Some(parent) = step.parent else { continue };
         let above = profile.steps[parent as usize].program;
         let found = &programs[above as usize];
-        let is_call = matches!(found.kind, ProgramKind::Call(_));
-        if !is_call && !children.contains(&(above, step.program)) {
+        if !matches!(found.kind, ProgramKind::Call(_)) && !children.contains(&(above, step.program))
+        {
             for &program in found.children.iter().chain([&step.program]) {
                 lack[program as usize] = true;
             }
@@ -195,8 +197,7 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     }
     let (listed, is_whole) = code_by_tile(profile, kind, tiles)?;
     let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
-    let is_state = kind == CodeKind::VertexState;
-    let is_certain = is_state || of_programs < all / 2;
+    let is_certain = kind == CodeKind::VertexState || of_programs < all / 2;
     let silent = match is_whole {
         true => CODE_OF_NONE.max(fullest / 100),
         false => 0,
@@ -212,8 +213,10 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
             is_certain: is_certain || recorded < computed,
             ..TileComparison::certain(tile, recorded, computed)
         });
-    let row = format!("`{}`", kind.categories().join("` + `"));
-    Some(worst(Witness::Code, CATEGORIES, fullest, pairs)?.in_row(row))
+    Some(
+        worst(Witness::Code, CATEGORIES, fullest, pairs)?
+            .in_row(format!("`{}`", kind.categories().join("` + `"))),
+    )
 }
 
 /// Returns the bytes of code of `kind` on each of `tiles` tiles, and whether the profile gives code

@@ -22,16 +22,17 @@ pub(super) fn check_variables(
     let totals = VariableTotals::new(variables, &profile.classes, profile.target.num_tiles);
     let unused = unused(profile, has_users);
     let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
-    let all = 0..variables.len() as u32;
-    let unlabelled: Vec<u32> = all.filter(|own| label(own).lacks_contexts).collect();
+    let unlabelled: Vec<u32> = (0..variables.len() as u32)
+        .filter(|own| label(own).lacks_contexts)
+        .collect();
     let lacking = |table, what, positions: &[u32]| {
         let mut bytes = vec![0; profile.target.num_tiles as usize];
         variables.add_to(positions, &mut bytes);
         let row = format!("{what}: {}", positions.len());
-        let found = || Contradiction::lacking(Witness::Variables, table, row, bytes, recorded);
-        (!positions.is_empty()).then(found)
+        (!positions.is_empty())
+            .then(|| Contradiction::lacking(Witness::Variables, table, row, bytes, recorded))
     };
-    let found = [
+    [
         totals.by_category(&variables.category_names, recorded),
         totals.by_step(profile),
         lacking("compute_sets", "variables that no program uses", &unused),
@@ -45,8 +46,10 @@ pub(super) fn check_variables(
             "variables without contexts that live from the first to the last step",
             &unlabelled,
         ),
-    ];
-    found.into_iter().flatten().collect()
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The category of variables that hold tensors, each of which some program must use.
@@ -57,16 +60,20 @@ const USER_DATA: &str = "variable";
 /// at a position: nearly all variables have users and are not checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
-    let mut names = variables.category_names.iter();
-    let category = names.position(|name| name == USER_DATA);
+    let category = variables
+        .category_names
+        .iter()
+        .position(|name| name == USER_DATA);
     let may_be_unused = |&position: &u32| {
         let position = position as usize;
         !has_users(position)
             && Some(usize::from(variables.categories[position])) == category
             && variables.classes[position] != NEVER_LIVE
     };
-    let all = (0..variables.len() as u32).into_par_iter();
-    let mut unused: Vec<u32> = all.filter(may_be_unused).collect();
+    let mut unused: Vec<u32> = (0..variables.len() as u32)
+        .into_par_iter()
+        .filter(may_be_unused)
+        .collect();
     if unused.is_empty() {
         return unused;
     }
@@ -101,21 +108,29 @@ impl VariableTotals {
                 let bytes = u64::from(variables.bytes[position]);
                 let category = usize::from(variables.categories[position]);
                 sums.categories[category][usize::from(variables.tiles[position])] += bytes;
-                let class = variables.classes[position] as usize;
-                if let Some(sum) = sums.classes.get_mut(class) {
+                if let Some(sum) = sums.classes.get_mut(variables.classes[position] as usize) {
                     *sum += bytes;
                 }
             }
             sums
         };
-        let threads = rayon::current_num_threads();
-        by_parts(variables.len(), threads, of_part, Self::plus).unwrap_or_else(none)
+        by_parts(
+            variables.len(),
+            rayon::current_num_threads(),
+            of_part,
+            Self::plus,
+        )
+        .unwrap_or_else(none)
     }
 
     /// Adds the sums of other variables.
     fn plus(mut self, other: Self) -> Self {
-        let tiles = self.categories.iter_mut().flatten();
-        for (sum, more) in tiles.zip(other.categories.iter().flatten()) {
+        for (sum, more) in self
+            .categories
+            .iter_mut()
+            .flatten()
+            .zip(other.categories.iter().flatten())
+        {
             *sum += more;
         }
         for (sum, more) in self.classes.iter_mut().zip(other.classes) {
@@ -135,19 +150,24 @@ impl VariableTotals {
         let without_variables = vec![0; recorded.tiles.len()];
         let categories = || recorded.categories.iter();
         let others = categories().map(|category| &category.name);
-        let others = others.filter(|name| !names.contains(name));
         let sums = names.iter().zip(&self.categories);
-        sums.chain(others.map(|name| (name, &without_variables)))
-            .filter_map(|(name, sums)| {
-                let found = categories().find(|category| category.name == *name);
-                let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
-                let pairs = (0u32..)
-                    .zip(sums)
-                    .map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
-                let worst = worst(Witness::Categories, CATEGORIES, fullest, pairs)?;
-                Some(worst.in_row(format!("category `{name}`")))
-            })
-            .max_by_key(|contradiction| contradiction.bytes)
+        sums.chain(
+            others
+                .filter(|name| !names.contains(name))
+                .map(|name| (name, &without_variables)),
+        )
+        .filter_map(|(name, sums)| {
+            let found = categories().find(|category| category.name == *name);
+            let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
+            let pairs = (0u32..)
+                .zip(sums)
+                .map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
+            Some(
+                worst(Witness::Categories, CATEGORIES, fullest, pairs)?
+                    .in_row(format!("category `{name}`")),
+            )
+        })
+        .max_by_key(|contradiction| contradiction.bytes)
     }
 
     /// Returns a contradiction about the step at which the live bytes of not-always-live variables
@@ -160,18 +180,24 @@ impl VariableTotals {
         }
         let (step, [recorded, computed], highest) =
             furthest(recorded, &self.deltas(&profile.classes))?;
-        let pairs = [TileComparison::certain(0, recorded, computed)];
-        let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, pairs)?;
+        let found = worst(
+            Witness::LiveBySteps,
+            LIVE_BY_STEP,
+            highest,
+            [TileComparison::certain(0, recorded, computed)],
+        )?;
         // The difference is distributed over the tiles in proportion to their live bytes.
         let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
         let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
-        let found = Contradiction {
-            tile: None,
-            tiles: 0,
-            bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
-            ..found
-        };
-        Some(found.in_row(format!("step {}", profile.steps[step as usize].id)))
+        Some(
+            Contradiction {
+                tile: None,
+                tiles: 0,
+                bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
+                ..found
+            }
+            .in_row(format!("step {}", profile.steps[step as usize].id)),
+        )
     }
 
     /// Returns the changes of live bytes that follow from the not-always-live variables, on all
@@ -185,8 +211,11 @@ impl VariableTotals {
             }
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
             for &(from, to) in classes.ranges(class) {
-                let ends = [(from, bytes), (to, -bytes)];
-                deltas.extend(ends.iter().filter(|(step, _)| *step < classes.steps()));
+                deltas.extend(
+                    [(from, bytes), (to, -bytes)]
+                        .iter()
+                        .filter(|(step, _)| *step < classes.steps()),
+                );
             }
         }
         summed_by_step(deltas)
@@ -198,8 +227,11 @@ impl VariableTotals {
 /// recorded and the computed live bytes there; and the most bytes that are live at any step in
 /// either list. `None` if both lists are empty.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
-    let changes = recorded.iter().chain(computed);
-    let steps: BTreeSet<u32> = changes.map(|&(step, _)| step).collect();
+    let steps: BTreeSet<u32> = recorded
+        .iter()
+        .chain(computed)
+        .map(|&(step, _)| step)
+        .collect();
     let mut rest = [recorded, computed];
     let mut live = [0i64; 2];
     let (mut found, mut highest): (Option<(u32, [u64; 2])>, u64) = (None, 0);

@@ -66,8 +66,8 @@ impl CommandLine {
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // A page on standard output must be the only result there.
     let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
-    let others = words("fit compare export_json export_markdown");
-    let mut results = words(ONE_IPU_RESULTS).chain(others);
+    let mut results =
+        words(ONE_IPU_RESULTS).chain(words("fit compare export_json export_markdown"));
     !has_page && !results.any(|id| is_given(matches, id))
 }
 
@@ -78,27 +78,27 @@ fn repeated<'a>(
     matches: &ArgMatches,
     ids: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {
-    let members = |id: &str| {
+    ids.flat_map(|id: &str| {
         let group = command.get_groups().find(|group| *group.get_id() == id);
         group.map_or_else(
             || vec![id.to_owned()],
             |group| group.get_args().map(ToString::to_string).collect(),
         )
-    };
-    ids.flat_map(members)
-        .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
-        .filter_map(|id| {
-            let argument = command.get_arguments().find(|arg| *arg.get_id() == id)?;
-            Some(spelled(argument, matches))
-        })
-        .flatten()
-        .collect()
+    })
+    .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
+    .filter_map(|id| {
+        Some(spelled(
+            command.get_arguments().find(|arg| *arg.get_id() == id)?,
+            matches,
+        ))
+    })
+    .flatten()
+    .collect()
 }
 
 /// Writes an option so that it can be given again: one argument for each of its values, such as
 /// `--pin=3=0`.
 fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
-    let takes_value = argument.get_action().takes_values();
     let values = matches
         .get_raw(argument.get_id().as_str())
         .into_iter()
@@ -106,7 +106,9 @@ fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
         .map(|word| word.to_string_lossy());
     match argument.get_long() {
         None => values.map(|value| value.into_owned()).collect(),
-        Some(name) if takes_value => values.map(|value| format!("--{name}={value}")).collect(),
+        Some(name) if argument.get_action().takes_values() => {
+            values.map(|value| format!("--{name}={value}")).collect()
+        }
         Some(name) => vec![format!("--{name}")],
     }
 }

@@ -158,8 +158,12 @@ fn written(id: &str) -> String {
 /// Lists the options with the clap ids `ids` in a sentence, as on the command line, with the word
 /// `last` before the last option.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
-    let names: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
-    joined(&names, last)
+    joined(
+        &ids.iter()
+            .map(|id| written(id.as_ref()))
+            .collect::<Vec<_>>(),
+        last,
+    )
 }
 
 #[cfg(test)]

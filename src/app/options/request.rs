@@ -12,8 +12,9 @@ impl Options {
     /// Returns whether a report is written in which readers can try other splits. The greedy search
     /// evaluates only its own split, so with it the answer is `false`.
     pub fn tries_splits(&self) -> bool {
-        let has_tools = self.exports.export_html.is_some() || self.exports.export_json.is_some();
-        has_tools && self.wants_split() && self.search.solver == Solver::Ilp
+        (self.exports.export_html.is_some() || self.exports.export_json.is_some())
+            && self.wants_split()
+            && self.search.solver == Solver::Ilp
     }
 
     /// Returns the request that these options make. It needs no model: what depends on the model,

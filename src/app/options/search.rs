@@ -76,12 +76,16 @@ pub struct SearchArgs {
 impl SearchArgs {
     /// Returns the constraints on the split that all options give together.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
-        let cuts = self.cut_before.iter().cloned();
         self.pin
             .iter()
             .chain(&self.together)
             .cloned()
-            .chain(cuts.map(LayerConstraint::CutBefore))
+            .chain(
+                self.cut_before
+                    .iter()
+                    .cloned()
+                    .map(LayerConstraint::CutBefore),
+            )
             .collect()
     }
 }

@@ -56,14 +56,13 @@ const MAX_MEM_PER_TILE: u64 = 1 << 40;
 
 /// Parses the value of `--mem-per-tile`: a number of bytes for all IPUs, or one for each IPU.
 pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
-    let amount = |text: &str| match text.trim().parse() {
+    list.split(',').map(|text| match text.trim().parse() {
         Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
         _ => Err(BadValue::new(format!(
             "'{text}' is not a number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one for \
              each IPU separated by commas"
         ))),
-    };
-    list.split(',').map(amount).collect()
+    }).collect()
 }
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
@@ -86,8 +85,11 @@ pub type OrAuto<T> = Option<T>;
 /// Returns a parser of `auto`, for which the value is `None`, or one of the values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
-    let others = T::value_variants().iter().filter_map(T::to_possible_value);
-    let values = PossibleValuesParser::new([auto].into_iter().chain(others));
+    let values = PossibleValuesParser::new(
+        [auto]
+            .into_iter()
+            .chain(T::value_variants().iter().filter_map(T::to_possible_value)),
+    );
     // The parser accepts only `auto` and values of `T`.
     values.map(|value| T::from_str(&value, false).ok())
 }

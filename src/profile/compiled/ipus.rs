@@ -54,18 +54,21 @@ impl Ipus {
         let is_times = |a: u64, b, by| a.checked_mul(by) == Some(b);
         let is_stated = |by| is_times(ipus, stated, by) || is_times(stated, ipus, by);
         if !is_stated(1) && !is_stated(replicas) {
-            let problem = format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs");
-            return Err(cell(TABLE, "num_ipus", stated, problem));
+            return Err(cell(
+                TABLE,
+                "num_ipus",
+                stated,
+                format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs"),
+            ));
         }
-        let found = Self {
+        target.num_tiles = listed as u32;
+        target.num_ipus = ipus;
+        Ok(Self {
             count: ipus as u32,
             tiles_per_ipu: target.tiles_per_ipu,
             replicas: u32::try_from(replicas).unwrap_or(u32::MAX),
             listed_replicas: listed_replicas(database, target, ipus)?,
-        };
-        target.num_tiles = listed as u32;
-        target.num_ipus = ipus;
-        Ok(found)
+        })
     }
 
     /// Returns the tiles of `ipu`, numbered across all IPUs (end exclusive).
@@ -97,15 +100,23 @@ fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u3
     let replicas = target.num_replicas;
     let mut of_replica = ipus;
     if replicas > 1 {
-        let stated = database.rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?;
-        of_replica = stated.into_iter().flatten().next_back().unwrap_or(ipus);
+        of_replica = database
+            .rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?
+            .into_iter()
+            .flatten()
+            .next_back()
+            .unwrap_or(ipus);
     }
-    let is_listed = |listed: &u64| listed.checked_mul(of_replica) == Some(ipus);
-    match [1, replicas].into_iter().find(is_listed) {
+    match [1, replicas]
+        .into_iter()
+        .find(|listed| listed.checked_mul(of_replica) == Some(ipus))
+    {
         Some(listed) => Ok(u32::try_from(listed).unwrap_or(1)),
-        None => {
-            let problem = format!("{ipus} IPUs are listed, of {replicas} replicas");
-            Err(cell(TABLE, "ipus_per_replica", of_replica, problem))
-        }
+        None => Err(cell(
+            TABLE,
+            "ipus_per_replica",
+            of_replica,
+            format!("{ipus} IPUs are listed, of {replicas} replicas"),
+        )),
     }
 }

@@ -51,8 +51,8 @@ pub(super) fn read(
     if of_ipus.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let curves: Result<Vec<_>, String> = of_ipus.iter().zip(0u32..).map(curve).collect();
-    let checked = curves.and_then(|curves| {
+    let curves = (0..).zip(&of_ipus).map(|(ipu, deltas)| curve(ipu, deltas));
+    let checked = curves.collect::<Result<Vec<_>, _>>().and_then(|curves| {
         check_sum(of_all, of_ipus)?;
         check_peaks(&curves, ipus, tiles)?;
         Ok(LiveByIpu {
@@ -114,8 +114,10 @@ fn read_deltas(database: &Database, ipus: Ipus, steps: &[u64]) -> Result<(Deltas
         deltas.push(delta);
         Ok(())
     })?;
-    let of_ipus = of_ipus.into_iter().map(summed_by_step).collect();
-    Ok((summed_by_step(of_all), of_ipus))
+    Ok((
+        summed_by_step(of_all),
+        of_ipus.into_iter().map(summed_by_step).collect(),
+    ))
 }
 
 /// Calls `visit` with each row of [`TABLE`]: the row, its IPU (`None` for a sum over all IPUs), and
@@ -157,18 +159,20 @@ pub(crate) fn summed_by_step(mut deltas: Deltas) -> Deltas {
 
 /// Returns pairs of a step index and the bytes that are live from that step on, from `deltas`, the
 /// changes on `ipu`. An error, which names `ipu`, if fewer than 0 bytes are live at a step.
-fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
+fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
-    let point = |&(step, delta): &(u32, i64)| {
-        live = live.saturating_add(delta);
-        match u64::try_from(live) {
-            Ok(bytes) => Ok((step, bytes)),
-            Err(_) => Err(format!(
-                "below 0 bytes are live at step {step} on IPU {ipu}"
-            )),
-        }
-    };
-    deltas.iter().map(point).collect()
+    deltas
+        .iter()
+        .map(|&(step, delta)| {
+            live = live.saturating_add(delta);
+            match u64::try_from(live) {
+                Ok(bytes) => Ok((step, bytes)),
+                Err(_) => Err(format!(
+                    "below 0 bytes are live at step {step} on IPU {ipu}"
+                )),
+            }
+        })
+        .collect()
 }
 
 /// Checks that `of_all`, the changes in rows without an IPU, are the sums of the changes of each
@@ -178,8 +182,11 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
         return Ok(());
     }
     let mut differences = of_ipus.concat();
-    let less = of_all.into_iter();
-    differences.extend(less.map(|(step, delta)| (step, delta.saturating_neg())));
+    differences.extend(
+        of_all
+            .into_iter()
+            .map(|(step, delta)| (step, delta.saturating_neg())),
+    );
     match summed_by_step(differences).first() {
         None => Ok(()),
         Some((step, _)) => Err(format!(
@@ -197,8 +204,10 @@ fn check_peaks(
     tiles: &[RecordedTile],
 ) -> Result<(), String> {
     for (curve, ipu) in curves.iter().zip(0u32..) {
-        let own = tiles[ipus.tiles(ipu)].iter();
-        let limit: u64 = own.map(|tile| tile.not_always_live).sum();
+        let limit: u64 = tiles[ipus.tiles(ipu)]
+            .iter()
+            .map(|tile| tile.not_always_live)
+            .sum();
         if let Some((step, bytes)) = curve.iter().find(|point| point.1 > limit) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \

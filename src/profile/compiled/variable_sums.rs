@@ -55,8 +55,7 @@ impl PipelineName {
                 return Some(Self::Restored);
             }
         }
-        let component = lower.split(['/', '#']).any(|part| part == "accumulator");
-        if component || name.contains("Accum___") {
+        if lower.split(['/', '#']).any(|part| part == "accumulator") || name.contains("Accum___") {
             return Some(Self::Accumulator);
         }
         ["ipucopy", "ipu_copy", "inter-ipu-copy"]
@@ -166,8 +165,9 @@ pub(super) fn read(
     let (category_ids, category_names) = read_categories(database)?;
     let names = has_names.then(|| read_names(database)).transpose()?;
     let (classes, class_ids) = LiveClasses::read(database, steps)?;
-    let fullest = |ipu| ipus.fullest_tile(tiles, ipu);
-    let chosen: Vec<u32> = (0..ipus.count).map(fullest).collect();
+    let chosen: Vec<u32> = (0..ipus.count)
+        .map(|ipu| ipus.fullest_tile(tiles, ipu))
+        .collect();
     let scan = Scan {
         ipus,
         chosen: &chosen,
@@ -176,8 +176,7 @@ pub(super) fn read(
         classes: &classes,
         class_ids: &class_ids,
     };
-    let parts = database.scan_ranges(TABLE, columns, |row, sums| scan.add(&row, sums))?;
-    let sums = scan.join(parts);
+    let sums = scan.join(database.scan_ranges(TABLE, columns, |row, sums| scan.add(&row, sums))?);
     let of_tile = |&tile: &u32| {
         let rows = sums.chosen.iter().filter(|row| row.tile == tile);
         peak(&classes, &rows.copied().collect::<Vec<_>>())
@@ -275,12 +274,15 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
 /// variables that are live at that peak, including always-live ones. `rows` are all variables of
 /// one tile.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
-    let others = rows.iter().filter(|row| !classes.is_always_live(row.class));
-    let (peak, step) = classes.peak(others.map(|row| (row.class, row.bytes)));
+    let (peak, step) = classes.peak(
+        rows.iter()
+            .filter(|row| !classes.is_always_live(row.class))
+            .map(|row| (row.class, row.bytes)),
+    );
     let step = Some(step).filter(|_| peak > 0);
     let is_live = |row: &&ChosenVariable| {
-        let at_peak = step.is_some_and(|step| classes.is_live(row.class, step));
-        at_peak || classes.is_always_live(row.class)
+        step.is_some_and(|step| classes.is_live(row.class, step))
+            || classes.is_always_live(row.class)
     };
     let mut sums: BTreeMap<_, u64> = BTreeMap::new();
     for row in rows.iter().filter(is_live) {

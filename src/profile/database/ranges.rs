@@ -60,15 +60,18 @@ impl Database {
         let Some(bounds) = bounds else {
             return Ok(Vec::new());
         };
-        let condition = format!("WHERE {rowid} >= ?1 ORDER BY {rowid}");
-        let sql = select(table, columns, &format!(", {rowid}"), &condition);
-        let read = |range| self.scan_range(table, columns, &sql, range, &visit);
+        let sql = select(
+            table,
+            columns,
+            &format!(", {rowid}"),
+            &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
+        );
         // Each thread takes one range at a time: a thread that took several would let others wait
         // for its last range.
         let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)
-            .map(read)
+            .map(|range| self.scan_range(table, columns, &sql, range, &visit))
             .collect();
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
@@ -133,8 +136,11 @@ fn rowid_bounds(
     rowid: &str,
 ) -> rusqlite::Result<Option<(i64, i64)>> {
     let bound = |order| -> rusqlite::Result<Option<i64>> {
-        let sql = format!("SELECT {order}({rowid}) FROM \"{table}\"");
-        connection.query_row(&sql, [], |row| row.get(0))
+        connection.query_row(
+            &format!("SELECT {order}({rowid}) FROM \"{table}\""),
+            [],
+            |row| row.get(0),
+        )
     };
     Ok(bound("min")?.zip(bound("max")?))
 }
@@ -143,20 +149,23 @@ fn rowid_bounds(
 /// that cannot be read counts 0 here; its error is reported when it is read.
 pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
-        let rowid = schema.rowid(table)?;
-        let (first, last) = rowid_bounds(connection, table, rowid).ok()??;
+        let (first, last) = rowid_bounds(connection, table, schema.rowid(table)?).ok()??;
         Some(last.abs_diff(first).saturating_add(1))
     };
-    let rows = LARGE_TABLES.iter().filter_map(rows);
-    rows.fold(0, u64::saturating_add)
+    LARGE_TABLES
+        .iter()
+        .filter_map(rows)
+        .fold(0, u64::saturating_add)
 }
 
 /// Returns ranges of rowids (both ends inclusive) that together cover every possible rowid. The
 /// rows of the table have rowids from `first` to `last`.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
     let rows = last.abs_diff(first);
-    let is_large = |&(name, least): &(&str, u64)| name == table && rows >= least;
-    let count = if LARGE_TABLES.iter().any(is_large) {
+    let count = if LARGE_TABLES
+        .iter()
+        .any(|&(name, least)| name == table && rows >= least)
+    {
         RANGES
     } else {
         1
