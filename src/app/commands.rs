@@ -10,22 +10,20 @@ use std::fmt;
 
 /// A command line of popliner that is suggested: its arguments, each option with its value as one
 /// argument (`--num-ipus=4`).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Command(Vec<String>);
 
 impl Command {
-    /// Removes every argument that gives one of `options`, which are names such as `--num-ipus`.
-    fn without(mut self, options: &[&str]) -> Self {
-        self.0
-            .retain(|argument| !options.contains(&option_name(argument)));
+    /// Removes every argument that gives `option`, a name such as `--num-ipus`.
+    fn without(mut self, option: &str) -> Self {
+        let is_it = |argument: &str| argument.split('=').next() == Some(option);
+        self.0.retain(|argument| !is_it(argument));
         self
     }
 
     /// Gives `option` (a name such as `--num-ipus`) the value `value`, replacing an earlier value.
     fn with(self, option: &str, value: impl fmt::Display) -> Self {
-        let mut command = self.without(&[option]);
-        command.0.push(format!("{option}={value}"));
-        command
+        self.without(option).and(option, value)
     }
 
     /// Gives `option` (a name such as `--num-ipus`) the value `value`, replacing an earlier value;
@@ -46,20 +44,13 @@ impl Command {
     /// Removes the argument that gives `constraint`, which is written as on the command line.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
-            argument.split_once('=').is_some_and(|(option, value)| {
-                LayerConstraint::parse(option, value)
-                    .is_some_and(|own| own.to_string() == constraint)
-            })
+            let own = argument.split_once('=');
+            let own = own.and_then(|(option, value)| LayerConstraint::parse(option, value));
+            own.is_some_and(|own| own.to_string() == constraint)
         };
         if let Some(index) = self.0.iter().position(is_it) {
             self.0.remove(index);
         }
-        self
-    }
-
-    /// Adds `option`, a name such as `--solve` that takes no value.
-    fn with_flag(mut self, option: &str) -> Self {
-        self.0.push(option.to_owned());
         self
     }
 }
@@ -73,27 +64,12 @@ impl fmt::Display for Command {
     }
 }
 
-/// Returns the name of the option in an argument: `--num-ipus` of `--num-ipus=4`, and the whole
-/// argument if it has no `=`.
-fn option_name(argument: &str) -> &str {
-    argument.split_once('=').map_or(argument, |(name, _)| name)
-}
-
-/// Writes the commands that are suggested after a run, from the options of that run.
-pub(super) struct Commands<'a> {
-    options: &'a Options,
-}
-
-impl<'a> Commands<'a> {
-    /// Prepares the commands for a run with `options`.
-    pub fn new(options: &'a Options) -> Self {
-        Self { options }
-    }
-
+/// The commands that are suggested after a run with these options.
+impl Options {
     /// Returns a command with the options of the run about the model, the limits and the pipeline.
     /// It has no option that requests a result.
-    fn own(&self) -> Command {
-        let limits = &self.options.limits;
+    fn own_command(&self) -> Command {
+        let limits = &self.limits;
         let memory = limits.mem_per_tile.as_ref().map(|amounts| {
             amounts
                 .iter()
@@ -106,41 +82,39 @@ impl<'a> Commands<'a> {
             IpuCount::Exactly(ipus) => ipus.to_string(),
             IpuCount::UpTo(_) => "auto".to_owned(),
         });
-        Command(self.options.repeated.clone())
+        Command(self.repeated.clone())
             .with_any("--mem-per-tile", memory)
             .with_any("--reserve", reserve)
             .with_any("--num-ipus", ipus)
     }
 
     /// Returns the command that gives the answer to the request of the run with these changes.
-    pub fn changed(&self, change: &[Word]) -> String {
-        let mut own = self.own();
-        own.0.extend(self.options.judged.iter().cloned());
-        change
-            .iter()
-            .fold(own, |command, word| match word {
-                Word::Set(option, value) => command.with(option, value),
-                Word::Add(option, value) => command.and(option, value),
-                Word::Without(option) => command.without(&[option]),
-                Word::Drop(constraint) => command.without_constraint(constraint),
-            })
-            .with_flag("--solve")
-            .to_string()
+    pub(super) fn changed_command(&self, change: &[Word]) -> String {
+        let mut own = self.own_command();
+        own.0.extend(self.judged.iter().cloned());
+        let mut changed = change.iter().fold(own, |command, word| match word {
+            Word::Set(option, value) => command.with(option, value),
+            Word::Add(option, value) => command.and(option, value),
+            Word::Without(option) => command.without(option),
+            Word::Drop(constraint) => command.without_constraint(constraint),
+        });
+        changed.0.push("--solve".to_owned());
+        changed.to_string()
     }
 
     /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
     /// configuration and the page of its split, and a command for a plan on twice the IPUs, unless
     /// each IPU has its own limit. `report` says which framework the configuration is for.
-    pub fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
+    pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
         let most = report
             .plan
             .as_ref()
             .map_or(0, |plan| plan.max_ipus as usize);
         let ipus = (row.ipus as usize).max(most).saturating_mul(2);
-        let limits = self.options.limits.mem_per_tile.as_ref();
+        let limits = self.limits.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
-            let command = self.own().with("--num-ipus", ipus);
+            let command = self.own_command().with("--num-ipus", ipus);
             lines.push(format!("  more IPUs:      {command}"));
         }
         lines
@@ -149,28 +123,29 @@ impl<'a> Commands<'a> {
     /// Returns the lines to print after a search: commands for the configuration and the page of
     /// the best split; if it takes one IPU, a command for a plan on 4 IPUs; if no split fits,
     /// commands with which the model fits. Empty if there is nothing to suggest, as after `--emit`.
-    pub fn after_split(&self, report: &Report) -> Vec<String> {
-        let results = &self.options.results;
+    pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
+        let results = &self.results;
         let split = report.split.as_ref();
         let is_solved = results.solve && results.emit.is_empty();
         if (is_solved || results.plan) && split.is_some_and(|split| !split.fits) {
             return after_refusal(report);
         }
-        let has_page = self.options.exports.export_html.is_some();
-        let is_suggested = is_solved && !has_page && self.options.search.solver == Solver::Ilp;
+        let has_page = self.exports.export_html.is_some();
+        let is_suggested = is_solved && !has_page && self.search.solver == Solver::Ilp;
         match split.filter(|split| is_suggested && split.fits) {
             None => Vec::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
-            Some(_) => configuration_and_page(&self.changed(&[]), report),
+            Some(_) => configuration_and_page(&self.changed_command(&[]), report),
         }
     }
 
     /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in
     /// each replica; none if that is the command of the run.
-    pub fn after_one_ipu(&self) -> Vec<String> {
-        let ipus = 4 * self.options.time.replicas;
-        let command = self.own().with("--num-ipus", ipus).to_string();
-        if self.options.is_bare && command == self.own().to_string() {
+    pub(super) fn after_one_ipu(&self) -> Vec<String> {
+        let ipus = 4 * self.time.replicas;
+        let own = self.own_command();
+        let command = own.clone().with("--num-ipus", ipus);
+        if self.is_bare && command == own {
             return Vec::new();
         }
         with_head(vec![format!("  on more IPUs:   {command}")])

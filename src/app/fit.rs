@@ -1,7 +1,6 @@
 //! Answers `--fit`: whether a compilation for several IPUs fits, and how far its memory is from the
 //! prediction of an earlier report.
 
-use super::commands::Commands;
 use super::input::{debug_path, read_beside};
 use super::output::Outputs;
 use super::run::{Exit, Run};
@@ -21,7 +20,7 @@ pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -
     }
     Outputs {
         tables: report.tables(run.options.results.format),
-        ..Outputs::new(run, report, Commands::new(&run.options))
+        ..Outputs::new(run, report)
     }
     .print(out)
 }

@@ -29,7 +29,6 @@ use crate::search::{Outcome, SearchResult, Word};
 use crate::solve::Greedy;
 use crate::wording::counted;
 use anyhow::Result;
-use commands::Commands;
 use messages::Messages;
 use options::CommandLine;
 use output::Outputs;
@@ -172,12 +171,11 @@ impl Run {
         let memory = layers.memory()?;
         let tables = tables::tables(&self.options, layers, &memory)?;
         self.describe_search(searched);
-        let commands = Commands::new(&self.options);
         Ok(Outputs {
             tables,
             diagnosis: tables::diagnosis(&self.options, layers.model(), &memory),
             greedy: searched.result.as_ref().and_then(greedy),
-            ..Outputs::new(self, self.report(searched, &commands)?, commands)
+            ..Outputs::new(self, self.report(searched)?)
         })
     }
 
@@ -201,10 +199,12 @@ impl Run {
     }
 
     /// Makes the report, with the commands that give the answers to changed requests.
-    fn report(&self, searched: &SearchedLayers<'_>, commands: &Commands<'_>) -> Result<Report> {
+    fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
         let mut report = self.messages.while_showing(|progress| {
             let _task = progress.begin("making the report", 0);
-            searched.report(&self.request, &|change: &[Word]| commands.changed(change))
+            searched.report(&self.request, &|change: &[Word]| {
+                self.options.changed_command(change)
+            })
         })?;
         self.check_verdict(&report)?;
         if let Some(what_if) = &mut report.what_if {

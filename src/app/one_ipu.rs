@@ -1,7 +1,6 @@
 //! Answers a command line that has only a profile: whether the profile is a compiled pipeline, and
 //! whether the model fits on one IPU.
 
-use super::commands::Commands;
 use super::messages::Messages;
 use super::options::Options;
 use super::run::Run;
@@ -79,7 +78,7 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
     if is_answered {
-        messages.lines(&Commands::new(&run.options).after_one_ipu());
+        messages.lines(&run.options.after_one_ipu());
     }
     Ok(is_answered)
 }

@@ -1,6 +1,5 @@
 //! Prints all results of a run, in a fixed order, and chooses the exit code.
 
-use super::commands::Commands;
 use super::export;
 use super::input::read_bounded;
 use super::messages::Messages;
@@ -33,7 +32,6 @@ pub(super) struct Outputs<'a> {
     /// The split that the greedy search of the original tool found; `None` with another solver.
     pub greedy: Option<Greedy>,
     pub report: Report,
-    pub commands: Commands<'a>,
     /// The earlier report that `--compare` names; `None` without that option.
     pub earlier: Option<Report>,
 }
@@ -51,9 +49,9 @@ fn exit_of(fits: bool) -> Exit {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report and suggested commands: no tables, no
+    /// Creates the outputs of a run that has only a report: no tables, no
     /// greedy search, no earlier report.
-    pub fn new(run: &'a Run, report: Report, commands: Commands<'a>) -> Self {
+    pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,
             messages: run.messages,
@@ -61,7 +59,6 @@ impl<'a> Outputs<'a> {
             diagnosis: Vec::new(),
             greedy: None,
             report,
-            commands,
             earlier: None,
         }
     }
@@ -152,7 +149,7 @@ impl<'a> Outputs<'a> {
         }
         self.print_rest(results.solve);
         self.print_parts(&[ScreenPart::Plan]);
-        self.messages.lines(&self.commands.after_split(report));
+        self.messages.lines(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
     }
 
@@ -213,8 +210,8 @@ impl<'a> Outputs<'a> {
         });
         let first = plan.recommended();
         self.messages.lines(&match first {
-            Some(row) => self.commands.after_plan(row, &self.report),
-            None => self.commands.after_split(&self.report),
+            Some(row) => self.options.after_plan(row, &self.report),
+            None => self.options.after_split(&self.report),
         });
         exit_of(first.is_some() && self.report.has_verdict())
     }
