@@ -21,9 +21,7 @@ type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
 fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
-        ("--export-json", &exports.export_json, |report, out| {
-            write_json(report, out)
-        }),
+        ("--export-json", &exports.export_json, write_json),
         (
             "--export-markdown",
             &exports.export_markdown,
@@ -85,8 +83,10 @@ pub(super) fn check(options: &Options) -> Result<()> {
 /// Returns an error if `written` is one of the files that SQLite reads as changes to `profile`,
 /// such as `profile.pop-wal`. The error names `option`, the option that gives `written`.
 fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
-    let mut companions = companions(&target(profile)).into_iter();
-    if companions.any(|companion| companion == written) {
+    if companions(&target(profile))
+        .iter()
+        .any(|own| own == written)
+    {
         return Err(usage(format!(
             "{option} names {}, which SQLite would read as changes to the profile; give another name",
             displayed(written)

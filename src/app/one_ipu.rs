@@ -7,7 +7,7 @@ use super::run::Run;
 use crate::analysis::{Analysis, Answers, List};
 use crate::message::{Warning, displayed};
 use crate::model::Model;
-use crate::profile::{Outline, RecordedTile};
+use crate::profile::Outline;
 use crate::report::terminal::Severity;
 use crate::search::free_bytes;
 use crate::witnesses::{are_refused, refuse_close};
@@ -53,8 +53,7 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     }
     messages.summary(kind(model));
     let units = messages.look().units.for_bytes(limit);
-    let added = stage.tiles[tile].accumulators;
-    let added = match added {
+    let added = match stage.tiles[tile].accumulators {
         0 => String::new(),
         bytes => format!(
             ", {} of them for gradient accumulators, which the profile lacks",
@@ -83,26 +82,15 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     Ok(is_answered)
 }
 
-/// Returns the fullest tile, the first one of a tie: its number and its bytes. `bytes` takes the
-/// bytes to compare from the record of a tile. Returns `None` if the profile has no record of
-/// tiles.
-fn fullest(model: &Model, bytes: impl Fn(&RecordedTile) -> u64) -> Option<(usize, u64)> {
-    model
-        .recorded
-        .tiles
-        .iter()
-        .map(bytes)
-        .enumerate()
-        .rev()
-        .max_by_key(|&(_, bytes)| bytes)
-}
-
 /// Warns if the fullest tile exceeds `limit` (bytes) when the gaps between its variables count as
 /// used. Call it if no tile exceeds the limit without gaps: whether the compiler counts gaps is
 /// unknown.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
-    let with_gaps = fullest(model, |tile| tile.with_gaps.unwrap_or(tile.total));
-    let Some((tile, with_gaps)) = with_gaps.filter(|&(_, bytes)| bytes > limit) else {
+    let tiles = model.recorded.tiles.iter();
+    let with_gaps = tiles.map(|tile| tile.with_gaps.unwrap_or(tile.total));
+    // The first one of a tie.
+    let fullest = with_gaps.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
+    let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;
     };
     let units = messages.look().units.for_bytes(limit);

@@ -66,11 +66,8 @@ impl<'a> Outputs<'a> {
     /// Prints all results: results for programs to `out`, results for people to standard error.
     /// Returns the exit code: 3 if the report has no verdict, else that of the verdict.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
-        let mut sections = Sections::new(
-            out,
-            (self.options.results.format, self.messages.look_of_results()),
-            self.count(),
-        );
+        let look = self.messages.look_of_results();
+        let mut sections = Sections::new(out, self.options.results.format, look, self.count());
         let exit = self.print_all(&mut sections)?;
         sections.finish()?;
         Ok(if self.report.has_verdict() {
@@ -84,7 +81,7 @@ impl<'a> Outputs<'a> {
     /// the exit code of the verdict.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
-            self.print_parts(&[ScreenPart::Verdict]);
+            self.print_part(ScreenPart::Verdict);
         }
         for table in &self.tables {
             sections.table(table)?;
@@ -95,7 +92,7 @@ impl<'a> Outputs<'a> {
         }
         export::write(self.options, &self.report, sections, self.messages)?;
         if self.options.results.explain {
-            self.print_parts(&[ScreenPart::Explanation]);
+            self.print_part(ScreenPart::Explanation);
         }
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
@@ -123,12 +120,12 @@ impl<'a> Outputs<'a> {
         let results = &self.options.results;
         let solved = self
             .solved_tables()
-            .map_or(usize::from(results.solve), |tables| tables.len());
-        let search = [results.sweep, results.plan].map(usize::from);
+            .map_or(results.solve.into(), |tables| tables.len());
+        let search = usize::from(results.sweep) + usize::from(results.plan);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
         let exports = export::count_on_standard_output(self.options);
-        tables + solved + search.iter().sum::<usize>() + results.forms().len() + exports + compared
+        tables + solved + search + results.forms().len() + exports + compared
     }
 
     /// Prints the sweep, the plan, and the best split. Returns the exit code: 1 if a verdict was
@@ -148,7 +145,7 @@ impl<'a> Outputs<'a> {
             return Ok(self.print_plan(plan));
         }
         self.print_rest(results.solve);
-        self.print_parts(&[ScreenPart::Plan]);
+        self.print_part(ScreenPart::Plan);
         self.messages.lines(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
     }
@@ -169,7 +166,7 @@ impl<'a> Outputs<'a> {
         }
         if let Some(plan) = &self.report.plan {
             if plan.recommended().is_some() {
-                self.print_parts(&[ScreenPart::Recommendation]);
+                self.print_part(ScreenPart::Recommendation);
             }
             let table = plan_table(&self.report);
             if !(table.rows.is_empty() && is_aligned) {
@@ -226,13 +223,13 @@ impl<'a> Outputs<'a> {
                 counted(greedy.min_layers, "layer")
             ));
         }
-        self.print_parts(&[ScreenPart::Verdict]);
+        self.print_part(ScreenPart::Verdict);
     }
 
-    /// Prints all sections of the report that belong to one of `parts`, on standard error.
-    fn print_parts(&self, parts: &[ScreenPart]) {
+    /// Prints all sections of the report that belong to `part`, on standard error.
+    fn print_part(&self, part: ScreenPart) {
         self.messages
-            .sections(&self.report, |section| parts.contains(&section.part));
+            .sections(&self.report, |section| section.part == part);
     }
 
     /// Prints the sentences about the split on standard error, and its table. The table is left out
@@ -276,13 +273,10 @@ impl<'a> Outputs<'a> {
         /// warning says so.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, self.messages.look(), &[ScreenPart::Coverage]);
-        let mut misses = self
-            .report
-            .memory
-            .coverage
-            .iter()
-            .map(|bytes| (i128::from(bytes.rest), i128::from(bytes.recorded)));
-        if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
+        let coverage = self.report.memory.coverage.as_ref();
+        if coverage.is_some_and(|bytes| {
+            i128::from(bytes.rest) * 100 > i128::from(bytes.recorded) * (100 - ENOUGH)
+        }) {
             let warning = Warning::new(format!(
                 "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; run \
                  with --diagnose to see what is missing"

@@ -148,15 +148,20 @@ fn command_with(options: &Options, profile: &Path) -> String {
 /// Describes a profile in a phrase: its number of IPUs and replicas, and whether it has lowered
 /// variables and was executed.
 fn kind(profile: &Outline) -> String {
-    let ipus = match (profile.ipus, profile.replicas) {
-        (ipus, 0..=1) => counted(ipus, "IPU"),
-        (ipus, replicas) => {
-            let (ipus, replicas) = (counted(ipus, "IPU"), counted(replicas, "replica"));
-            format!("{ipus}, {replicas}")
-        }
+    let ipus = counted(profile.ipus, "IPU");
+    let replicas = match profile.replicas {
+        0..=1 => String::new(),
+        several => format!(", {}", counted(several, "replica")),
     };
-    let (has_variables, is_executed) = (profile.has_variables, profile.is_executed);
-    let variables = if has_variables { "with" } else { "without" };
-    let executed = if is_executed { ", executed" } else { "" };
-    format!("{ipus}, {variables} lowered variables{executed}")
+    let variables = if profile.has_variables {
+        "with"
+    } else {
+        "without"
+    };
+    let executed = if profile.is_executed {
+        ", executed"
+    } else {
+        ""
+    };
+    format!("{ipus}{replicas}, {variables} lowered variables{executed}")
 }

@@ -81,7 +81,7 @@ pub(super) struct Sections<'a, W> {
 impl<'a, W: Write> Sections<'a, W> {
     /// Creates a writer for `count` results. `look` is the style of tables if `format` aligns them
     /// for people.
-    pub fn new(out: &'a mut W, (format, look): (Format, TextStyle), count: usize) -> Self {
+    pub fn new(out: &'a mut W, format: Format, look: TextStyle, count: usize) -> Self {
         Self {
             out,
             format,

@@ -52,10 +52,8 @@ const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_b
 
 /// Returns a clap group for each id in [`GROUPS`]. Each option joins the group of the results that
 /// it affects, where it is declared.
-pub(super) fn groups() -> impl Iterator<Item = ArgGroup> {
-    GROUPS
-        .map(|id| ArgGroup::new(id).multiple(true))
-        .into_iter()
+pub(super) fn groups() -> [ArgGroup; GROUPS.len()] {
+    GROUPS.map(|id| ArgGroup::new(id).multiple(true))
 }
 
 /// The options of one group, and the options that request the results that they affect. All names

@@ -121,13 +121,13 @@ impl Options {
 
     /// Returns whether any requested result needs more of the report than the split.
     pub fn wants_report(&self) -> bool {
-        let exports = [
+        let files = [
             &self.exports.export_json,
             &self.exports.export_markdown,
             &self.exports.export_html,
+            &self.exports.compare,
         ];
-        exports.iter().any(|file| file.is_some())
-            || self.exports.compare.is_some()
+        files.iter().any(|file| file.is_some())
             || self.results.explain
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
