@@ -231,9 +231,11 @@ fn slowest_ipu(row: &Cells<'_>, slowest: &FxHashMap<u64, u64>) -> Result<Option<
     let mut maximum = None;
     for id in Varints::new(row.blob(1)?) {
         let id = id.map_err(row.bad_blob(1))?;
-        let problem = || format!("`{SLOWEST}` has no row with the id {id}");
-        let unknown = || row.problem(1, problem());
-        maximum = maximum.max(Some(*slowest.get(&id).ok_or_else(unknown)?));
+        let Some(&cycles) = slowest.get(&id) else {
+            let problem = format!("`{SLOWEST}` has no row with the id {id}");
+            return Err(row.problem(1, problem));
+        };
+        maximum = maximum.max(Some(cycles));
     }
     Ok(maximum)
 }

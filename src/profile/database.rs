@@ -63,9 +63,9 @@ impl Database {
     /// `columns`, none of them computed when it is read.
     pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let missing = |what| {
-            let version = self.version;
             Err(FileError::new(format!(
-                "{what} is missing (report format {version}); {PROFILE_AGAIN}"
+                "{what} is missing (report format {}); {PROFILE_AGAIN}",
+                self.version
             )))
         };
         let runs_code = |what| {

@@ -10,23 +10,19 @@ use crate::message::Result;
 /// Otherwise dense ids are looked up in an array, and sparse ids in a sorted list, so that no file
 /// can make the lookup slow.
 #[derive(Debug, Clone)]
-pub struct Ids(IdLookup);
-
-impl Default for Ids {
-    fn default() -> Self {
-        Self::dense(0)
-    }
-}
-
-/// The ways in which ids are stored.
-#[derive(Debug, Clone)]
-enum IdLookup {
+pub(crate) enum Ids {
     /// The ids from 0 to this number (exclusive) are the positions.
     Same(u32),
     /// The position of each id, at the index of the id, or [`ABSENT`].
     Array(Vec<u32>),
     /// Pairs of an id and its position, in ascending order of ids.
     Sorted(Vec<(u64, u32)>),
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self::Same(0)
+    }
 }
 
 /// Stands in the array of positions for an id that no row has.
@@ -43,7 +39,7 @@ impl Ids {
     /// An id that two rows have.
     pub fn new(ids: impl ExactSizeIterator<Item = u64> + Clone) -> Result<Self, u64> {
         if ids.clone().zip(0..).all(|(id, position)| id == position) {
-            return Ok(Self::dense(ids.len() as u32));
+            return Ok(Self::Same(ids.len() as u32));
         }
         let highest = ids.clone().max().unwrap_or(0);
         if highest / SPARSE < ids.len() as u64 {
@@ -53,7 +49,7 @@ impl Ids {
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(twice) => Err(twice[0].0),
-            None => Ok(Self(IdLookup::Sorted(sorted))),
+            None => Ok(Self::Sorted(sorted)),
         }
     }
 
@@ -61,11 +57,6 @@ impl Ids {
     /// which names `table` and `column`, if two rows have one id.
     pub(super) fn of(table: &'static str, column: &'static str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
-    }
-
-    /// Returns the index of a table of `len` rows whose ids are their positions.
-    pub fn dense(len: u32) -> Self {
-        Self(IdLookup::Same(len))
     }
 
     /// Indexes `ids` by an array of `highest + 1` positions, at the index of the id. `highest` is
@@ -77,19 +68,19 @@ impl Ids {
                 return Err(id);
             }
         }
-        Ok(Self(IdLookup::Array(array)))
+        Ok(Self::Array(array))
     }
 
     /// Returns the position of the row with this id; `None` if there is none.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
-        match &self.0 {
-            IdLookup::Same(len) => (id < u64::from(*len)).then_some(id as u32),
-            IdLookup::Array(array) => array
+        match self {
+            Self::Same(len) => (id < u64::from(*len)).then_some(id as u32),
+            Self::Array(array) => array
                 .get(usize::try_from(id).ok()?)
                 .copied()
                 .filter(|&position| position != ABSENT),
-            IdLookup::Sorted(sorted) => {
+            Self::Sorted(sorted) => {
                 let place = sorted.binary_search_by_key(&id, |entry| entry.0).ok()?;
                 Some(sorted[place].1)
             }
@@ -132,8 +123,8 @@ impl IdColumn {
         column: &'static str,
     ) -> Result<(Ids, Option<Vec<u64>>)> {
         match self.0[..] {
-            [] => return Ok((Ids::dense(0), None)),
-            [(0, count)] => return Ok((Ids::dense(count as u32), None)),
+            [] => return Ok((Ids::default(), None)),
+            [(0, count)] => return Ok((Ids::Same(count as u32), None)),
             _ => {}
         }
         let ids: Vec<u64> = self
@@ -207,7 +198,7 @@ mod tests {
             }
             let (index, listed) = all.index("t", "id").unwrap();
             let ids = parts.concat();
-            assert_eq!(listed.is_none(), matches!(index.0, IdLookup::Same(_)));
+            assert_eq!(listed.is_none(), matches!(index, Ids::Same(_)));
             assert_eq!(listed.unwrap_or((0..ids.len() as u64).collect()), ids);
             let positions = ids.iter().map(|&id| index.position(id).unwrap());
             assert!(positions.eq(0..ids.len() as u32));

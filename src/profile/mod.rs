@@ -27,7 +27,7 @@ pub use compiled::{
 };
 pub(crate) use compiled::{Deltas, LIVE_BY_STEP, summed_by_step};
 pub use cycles::{Cycles, Executed};
-pub use ids::Ids;
+pub(crate) use ids::Ids;
 pub use liveness::{LiveClasses, Step};
 pub(crate) use missed_steps::MissedSteps;
 pub(crate) use open::companions;

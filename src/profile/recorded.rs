@@ -181,10 +181,9 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Tiles> {
     if tiles.iter().all(Option::is_none) {
         return Ok((Vec::new(), regions));
     }
-    let missing = |tile| cell(TILES, "tile", tile, "there is no such row");
-    let tiles = tiles
-        .into_iter()
-        .enumerate()
+    let missing = |tile: u32| cell(TILES, "tile", tile, "there is no such row");
+    let tiles = (0..)
+        .zip(tiles)
         .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)));
     Ok((tiles.collect::<Result<_, _>>()?, regions))
 }

@@ -60,8 +60,7 @@ impl FormatVersion {
 
     /// Returns a warning if this version was not checked on a real file.
     pub(super) fn warning(self) -> Option<Warning> {
-        let is_checked = (self.major, self.minor) == (KNOWN_MAJOR, KNOWN_MINOR);
-        (!is_checked).then(|| {
+        ((self.major, self.minor) != (KNOWN_MAJOR, KNOWN_MINOR)).then(|| {
             Warning::new(format!(
                 "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR} \
                  (Poplar 3.3) was checked against real files; look at the figures and at the \
@@ -261,8 +260,8 @@ impl BuildInfo {
     /// Reads the tables that the profile has. A table that cannot be understood is left out with a
     /// warning.
     pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
-        let machine = &["type_", "clock_frequency"];
-        let machine = database.rows_if_any("target_info", machine, |row| {
+        let columns = &["type_", "clock_frequency"];
+        let machine = database.rows_if_any("target_info", columns, |row| {
             Ok((row.text(0)?, row.optional(1)?))
         });
         let (device, clock) = or_warn(machine, "the kind and clock of the target", warnings)

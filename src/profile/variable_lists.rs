@@ -229,12 +229,9 @@ pub(super) fn read_compute_sets(
         );
         Err(row.problem(1, problem))
     };
-    Ok(ListsBuilder::join(database.scan_ranges(
-        "compute_sets",
-        &["compute_set", "var_ids_diff_rle"],
-        visit,
-    )?)
-    .finish())
+    let columns = &["compute_set", "var_ids_diff_rle"];
+    let parts = database.scan_ranges("compute_sets", columns, visit)?;
+    Ok(ListsBuilder::join(parts).finish())
 }
 
 /// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
@@ -266,10 +263,12 @@ fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder)
 /// `row`. The error if there is no such variable names the row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
-    let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
-    variables
-        .position(var_id)
-        .ok_or_else(|| row.problem(1, problem()))
+    variables.position(var_id).ok_or_else(|| {
+        row.problem(
+            1,
+            format!("no row of `{VARIABLES}` has the variable id {var_id}"),
+        )
+    })
 }
 
 #[cfg(test)]

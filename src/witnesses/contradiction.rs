@@ -182,18 +182,16 @@ impl Contradiction {
 
     /// Sets [`row`](Self::row).
     pub(super) fn in_row(self, row: String) -> Self {
-        Self {
-            row: Some(row),
-            ..self
-        }
+        let row = Some(row);
+        Self { row, ..self }
     }
 }
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = format!("table `{}`", self.table);
         // Messages about `debug.cbor` already start with its path.
-        let table = (self.witness != Witness::DebugContexts).then_some(table);
+        let is_profile = self.witness != Witness::DebugContexts;
+        let table = is_profile.then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         write!(
             f,
@@ -258,11 +256,7 @@ impl TileComparison {
     /// Returns the bytes that may count for the wrong layer because of the difference: the
     /// difference, or 0 if the numbers need not agree.
     fn bytes(&self) -> u64 {
-        if self.is_certain {
-            self.difference()
-        } else {
-            0
-        }
+        u64::from(self.is_certain) * self.difference()
     }
 }
 
@@ -323,12 +317,11 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
         .iter()
         .filter_map(|contradiction| contradiction.bytes)
         .fold(0, u64::saturating_add);
-    let mut free = free.into_iter();
     let turns = |free: i64| match u64::try_from(free) {
         Ok(free) => bytes > free,
         Err(_) => bytes >= free.unsigned_abs(),
     };
-    if bytes > 0 && free.any(turns) {
+    if bytes > 0 && free.into_iter().any(turns) {
         all.iter_mut()
             .for_each(|found| found.refused |= found.bytes > Some(0));
     }

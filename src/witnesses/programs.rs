@@ -23,7 +23,7 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         let counted = set.and_then(|set| set.counted);
         counted.is_some_and(|counted| listed.is_none_or(|listed| listed.sum::<u64>() != counted))
     };
-    let of_each = |lacks: &dyn Fn(&Program) -> bool| programs.all.iter().map(lacks).collect();
+
     let lacking = |table, what, lack: Vec<bool>| {
         let count = lack.iter().filter(|lacks| **lacks).count();
         let row = format!("{what}: {count} of {}", lack.len());
@@ -52,12 +52,12 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         lacking(
             "programs",
             "programs without a context whose compute set has one",
-            of_each(&without_own),
+            programs.all.iter().map(without_own).collect(),
         ),
         lacking(
             "vertex_instances",
             "programs with other vertices than their compute set counts",
-            of_each(&with_other_vertices),
+            programs.all.iter().map(with_other_vertices).collect(),
         ),
     ];
     let lacks_regions = exchanges > 0 && profile.region_variables.is_empty();
