@@ -17,7 +17,8 @@ use terminal_size::terminal_size;
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
-    look: TextStyle,
+    /// The style of text on standard error: units, width, colours.
+    pub look: TextStyle,
 }
 
 impl Messages {
@@ -32,11 +33,6 @@ impl Messages {
             },
             look: look(options.units, &io::stderr()),
         }
-    }
-
-    /// Returns the style of text on standard error: units, width, colours.
-    pub fn look(&self) -> &TextStyle {
-        &self.look
     }
 
     /// Returns the style of tables on standard output: units, width, colours.
@@ -109,8 +105,11 @@ impl Messages {
     /// for warnings, 0 for results, 1 with `-v`, 2 with `-vv`.
     fn write(&self, level: i8, text: impl Display) {
         if self.level >= level {
-            let text = self.look.fitted(&text.to_string());
-            let _ = writeln!(io::stderr().lock(), "{text}");
+            let _ = writeln!(
+                io::stderr().lock(),
+                "{}",
+                self.look.fitted(&text.to_string())
+            );
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
         }
     }
     messages.summary(kind(model));
-    let units = messages.look().units.for_bytes(limit);
+    let units = messages.look.units.for_bytes(limit);
     let added = match stage.tiles[tile].accumulators {
         0 => String::new(),
         bytes => format!(
@@ -72,7 +72,7 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
         return Ok(false);
     }
     warn_of_gaps(model, limit, messages);
-    let success = messages.look().toned(Severity::Good, "SUCCESS:");
+    let success = messages.look.toned(Severity::Good, "SUCCESS:");
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
@@ -93,7 +93,7 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;
     };
-    let units = messages.look().units.for_bytes(limit);
+    let units = messages.look.units.for_bytes(limit);
     let warning = Warning::new(format!(
         "tile {tile} needs {} of {}, but {} with the gaps that the compiler left between \
          variables; keep that much free with --reserve in case it counts them",

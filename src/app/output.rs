@@ -262,7 +262,7 @@ impl<'a> Outputs<'a> {
         for warning in &comparison.warnings {
             messages.warning(None, warning);
         }
-        messages.summary(comparison.summary(messages.look()));
+        messages.summary(comparison.summary(&messages.look));
         Ok(comparison.is_worse())
     }
 
@@ -272,7 +272,7 @@ impl<'a> Outputs<'a> {
         /// Percentage of the recorded memory of the fullest tile. If the operations explain less, a
         /// warning says so.
         const ENOUGH: i128 = 95;
-        let line = terminal::text(&self.report, self.messages.look(), &[ScreenPart::Coverage]);
+        let line = terminal::text(&self.report, &self.messages.look, &[ScreenPart::Coverage]);
         let coverage = self.report.memory.coverage.as_ref();
         if coverage.is_some_and(|bytes| {
             i128::from(bytes.rest) * 100 > i128::from(bytes.recorded) * (100 - ENOUGH)

@@ -109,7 +109,8 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
         .iter()
         .zip(&outlines)
         .filter(|(_, outline)| match outline {
-            Ok(outline) => options.results.fit || outline.can_be_split(),
+            // A model can be split if it was compiled for one IPU.
+            Ok(outline) => options.results.fit || outline.ipus == 1 && outline.has_variables,
             Err(_) => false,
         });
     if let (Some((only, _)), None) = (able.next(), able.next()) {

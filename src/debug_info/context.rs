@@ -4,10 +4,7 @@ use std::ops::Range;
 
 use serde::de::{MapAccess, SeqAccess};
 
-use super::keys::{
-    ContextField, ContextKey, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, SoftwareLayer, TextKey,
-    attribute, key,
-};
+use super::keys::{ContextField, ContextKey, SoftwareLayer, TextKey, attribute, key};
 use super::take::{Skipped, Take, To, next_key};
 
 /// A debug context as it is stored. The default, which has id 0, stands for a missing context.
@@ -136,9 +133,11 @@ impl Draft {
 /// always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        ContextField::Gradients => value.contains(GRADIENT),
-        ContextField::Recompute => value == IS_RECOMPUTED,
-        ContextField::RecomputeType => value != IS_CHECKPOINT,
+        // The names of all gradients of PopART have this part (checked against its sources).
+        ContextField::Gradients => value.contains("Gradient___"),
+        ContextField::Recompute => value == "YES",
+        // The value on most operations.
+        ContextField::RecomputeType => value != "Checkpoint",
         _ => true,
     }
 }

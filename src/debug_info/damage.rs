@@ -174,8 +174,7 @@ impl Anomalies {
             Some(truncation) => Some(Damage::Truncated(truncation)),
             None => (!self.table_complete).then_some(Damage::NoStringTable),
         };
-        type OfCount = fn(usize) -> Damage;
-        let counts: [(usize, OfCount); 6] = [
+        let counts: [(usize, fn(usize) -> Damage); 6] = [
             (self.repeated, Damage::Repeated),
             (self.duplicates, Damage::Duplicates),
             (self.without_id, Damage::WithoutId),

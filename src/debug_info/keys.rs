@@ -110,14 +110,6 @@ pub(super) struct TextKey {
     layers: &'static [SoftwareLayer],
 }
 
-/// Part of the name of every gradient of PopART (checked against its sources).
-pub(super) const GRADIENT: &str = "Gradient___";
-/// The value of the attribute `recompute` on operations that PopART recomputes in the backward
-/// pass.
-pub(super) const IS_RECOMPUTED: &str = "YES";
-/// The value of the attribute `recomputetype` on most operations, which is not kept.
-pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
-
 /// Returns the meaning of a key within the `attributes` of a context; `None` if its value is not
 /// read.
 pub(super) fn attribute(name: &str) -> Option<ContextKey> {

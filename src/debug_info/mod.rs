@@ -85,10 +85,12 @@ impl DebugInfo {
     /// Returns whether the file lacks an ancestor of the context, or an ancestor is on a cycle of
     /// parents.
     pub fn is_orphan(&self, p: Position) -> bool {
-        let lacks = |parent: u64| parent != 0 && self.position(parent).is_none();
-        self.chain(self.id(p))
-            .map(|above| self.record(above))
-            .any(|record| record.on_cycle || lacks(record.parent))
+        self.chain(self.id(p)).any(|above| {
+            let ContextRecord {
+                parent, on_cycle, ..
+            } = self.record(above);
+            on_cycle || parent != 0 && self.position(parent).is_none()
+        })
     }
 
     /// Returns whether any context was written by this software layer.
@@ -175,15 +177,9 @@ fn parse_ids(text: &str) -> Option<Vec<u64>> {
     if inner.trim().is_empty() {
         return Some(Vec::new());
     }
-    inner.split(',').map(parse_id).collect()
-}
-
-/// Parses an id: decimal digits only, without a sign, with spaces allowed around them.
-fn parse_id(text: &str) -> Option<u64> {
-    let digits = text.trim();
     // `parse` accepts a plus sign.
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok()
+    let is_unsigned = |id: &&str| !id.starts_with('+');
+    let ids = inner.split(',').map(str::trim);
+    ids.map(|id| Some(id).filter(is_unsigned)?.parse().ok())
+        .collect()
 }

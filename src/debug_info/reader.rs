@@ -21,8 +21,6 @@ const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
 const HEAD: u64 = 64;
 /// Size of the read buffer, in bytes.
 const BUFFER: usize = 1 << 16;
-/// The first bytes of an SQLite database.
-const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 impl DebugInfo {
     /// Reads the file at `path`, which may also be a named pipe.
@@ -108,7 +106,7 @@ fn check_head(head: &[u8]) -> Result<()> {
         None if head.is_empty() => Err(FileError::new(format!(
             "the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}"
         ))),
-        _ if head.starts_with(SQLITE_MAGIC) => Err(FileError::new(
+        _ if head.starts_with(b"SQLite format 3\0") => Err(FileError::new(
             "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor \
              second",
         )),

@@ -40,7 +40,7 @@ impl Database {
 
     fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
         let connection = source.connect()?;
-        let schema = Schema::read(&connection)?;
+        let schema = Schema::read(&connection).map_err(sqlite("the list of tables"))?;
         let rows = ranges::rows_at_most(&connection, &schema);
         let mut database = Self {
             source,
@@ -331,17 +331,10 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 
 impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables.
-    pub fn read(connection: &Connection) -> Result<Self> {
-        let mut schema = Self(FxHashMap::default());
-        schema
-            .fill(connection)
-            .map_err(sqlite("the list of tables"))?;
-        Ok(schema)
-    }
-
-    /// Adds all tables and views of the file. Views and virtual tables, which have no root page,
-    /// get no columns: to query their columns would run their definitions.
-    fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Views and virtual tables, which have no root page, get no columns: to query their columns
+    /// would run their definitions.
+    pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut entries = FxHashMap::default();
         let without_rowid = without_rowid(connection)?;
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden \
                    FROM sqlite_schema t \
@@ -358,7 +351,7 @@ impl Schema {
             };
             let name = text(row, 0)?;
             let is_without_rowid = without_rowid.contains(&(&*name, true));
-            let entry = self.0.entry(name).or_insert(SchemaEntry {
+            let entry = entries.entry(name).or_insert(SchemaEntry {
                 instead,
                 is_without_rowid,
                 columns: FxHashMap::default(),
@@ -366,7 +359,7 @@ impl Schema {
             let is_computed = row.get::<_, Option<i64>>(4)?.unwrap_or(0) != 0;
             entry.columns.entry(text(row, 3)?).or_insert(is_computed);
         }
-        Ok(())
+        Ok(Self(entries))
     }
 
     /// Returns a name by which SQL can select the rowid of a large table, since no column has it;

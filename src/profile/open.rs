@@ -33,7 +33,12 @@ impl ProfileFile {
     /// beside it is refused here.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
-        if path.extension().is_some_and(|extension| extension == CACHE) {
+        // A public tutorial lists such a file in a report folder that was opened with PopVision.
+        // Its format is not public, so it is recognized by its name.
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "pop_cache")
+        {
             return Err(FileError::new(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
                  {GIVE_PROFILE}"
@@ -157,11 +162,6 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "mmap_size", 0)
 }
-
-/// Extension of the cache file that PopVision keeps beside a profile: a public tutorial lists a
-/// `profile.pop_cache` in a report folder that was opened with PopVision. Its format is not public,
-/// so the file is recognized by its name.
-const CACHE: &str = "pop_cache";
 
 /// Returns an error unless the first bytes are those of an SQLite database. Kinds of files that are
 /// often mixed up with a profile get specific messages.

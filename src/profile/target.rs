@@ -332,10 +332,4 @@ impl Outline {
             is_executed: database.has_rows("steps")?,
         })
     }
-
-    /// Returns whether the model can be split: it was compiled for one IPU, and the profile has
-    /// lowered variables.
-    pub fn can_be_split(&self) -> bool {
-        self.ipus == 1 && self.has_variables
-    }
 }

@@ -96,11 +96,6 @@ impl ListsBuilder {
             && self.members.last() == Some(&member)
     }
 
-    /// Returns the number of members so far, in all lists.
-    pub fn len(&self) -> usize {
-        self.members.len()
-    }
-
     /// Concatenates the members of several builders.
     pub fn join(parts: Vec<Self>) -> Self {
         let (mut runs, mut members, mut before) = (Vec::new(), Vec::new(), 0);
@@ -238,7 +233,7 @@ pub(super) fn read_compute_sets(
 /// error if there are more of them than `variables` has.
 fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<usize> {
     let id = row.unsigned(0)?;
-    let before = lists.len();
+    let before = lists.members.len();
     let mut var_id = 0u64;
     let limit = variables.len();
     let mut left = limit as u64;
@@ -256,7 +251,7 @@ fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder)
             lists.push(id, position(variables, row, var_id)?);
         }
     }
-    Ok(lists.len() - before)
+    Ok(lists.members.len() - before)
 }
 
 /// Returns the position of the variable with the id `var_id`, which was read from column 1 of

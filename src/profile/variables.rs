@@ -216,13 +216,6 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)>
     })
 }
 
-/// The text that stands for the name of a variable without a name in the profile.
-const NO_NAME: &str = "(no name in the profile)";
-
-/// Parts of the name of a variable, in this order: the id of its base name, the number of a vertex
-/// field, which gives the prefix (`None` for no prefix), and the suffix.
-type NameParts = (u64, Option<u64>, String);
-
 /// Fetches names of lowered variables from the file.
 #[derive(Debug, Clone)]
 pub struct VariableNames {
@@ -249,14 +242,13 @@ impl VariableNames {
             "name_prefix__vertex_field_",
             "name_suffix",
         ];
-        let parts: FxHashMap<u64, NameParts> =
-            database.with_ids(TABLE, columns, wanted, |row| {
-                Ok((row.unsigned(1)?, row.optional(2)?, row.text(3)?))
-            })?;
+        let parts = database.with_ids(TABLE, columns, wanted, |row| {
+            Ok((row.unsigned(1)?, row.optional(2)?, row.text(3)?))
+        })?;
         let bases = database.with_ids(
             STRINGS,
             STRING_COLUMNS,
-            parts.values().map(|part| part.0).collect(),
+            parts.values().map(|&(base, ..)| base).collect(),
             |row| row.text(1),
         )?;
         let name = |id: &u64| {
@@ -267,7 +259,7 @@ impl VariableNames {
         database.source.check_unchanged()?;
         Ok(ids
             .iter()
-            .map(|id| name(id).unwrap_or(NO_NAME.into()))
+            .map(|id| name(id).unwrap_or("(no name in the profile)".into()))
             .collect())
     }
 }
