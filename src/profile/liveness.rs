@@ -62,12 +62,9 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
 pub struct LiveClasses {
     /// By class: whether the class is live on every step.
     always_live: Vec<bool>,
-    /// By class: index of its first range in `ranges`, and at the end the number of all ranges. The
-    /// ranges of class `c` are `ranges[starts[c]..starts[c + 1]]`.
-    starts: Vec<u32>,
-    /// Ranges of step indices on which classes are live (end exclusive), class by class; those of
-    /// one class are disjoint and ascending.
-    ranges: Vec<(u32, u32)>,
+    /// By class: ranges of step indices on which it is live (end exclusive), disjoint and
+    /// ascending.
+    ranges: Vec<Vec<(u32, u32)>>,
     steps: u32,
 }
 
@@ -88,24 +85,20 @@ impl LiveClasses {
     /// that touch or overlap are merged, so that no step of a class counts twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
-        let mut starts = vec![0];
-        let mut merged: Vec<(u32, u32)> = Vec::new();
-        let mut rest = &ranges[..];
-        for (class, &always) in (0u32..).zip(&always_live) {
-            let count = rest.iter().take_while(|range| range.0 == class).count();
-            let first = merged.len();
-            if always && steps > 0 {
-                merged.push((0, steps));
+        let all_steps = |&always: &bool| (always && steps > 0).then_some((0, steps));
+        let of_class = |always| all_steps(always).into_iter().collect();
+        let mut merged: Vec<Vec<_>> = always_live.iter().map(of_class).collect();
+        for (class, from, to) in ranges {
+            if always_live.get(class as usize) != Some(&false) {
+                continue;
             }
-            for &(_, from, to) in rest[..count].iter().filter(|_| !always) {
-                push_range(&mut merged, first, (from, to));
+            match merged[class as usize].last_mut() {
+                Some((_, end)) if from <= *end => *end = to.max(*end),
+                _ => merged[class as usize].push((from, to)),
             }
-            rest = &rest[count..];
-            starts.push(merged.len() as u32);
         }
         Self {
             always_live,
-            starts,
             ranges: merged,
             steps,
         }
@@ -148,8 +141,7 @@ impl LiveClasses {
     /// Returns the step indices on which the class at `position` is live: disjoint ranges (end
     /// exclusive) in ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
-        let class = position as usize;
-        &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
+        &self.ranges[position as usize]
     }
 
     /// Returns the largest sum of bytes that are live on one step, and the index of the first step
@@ -174,31 +166,14 @@ impl LiveClasses {
     }
 }
 
-/// Appends the range `from..to` to `ranges`, or merges it with the last one if they touch or
-/// overlap. The ranges of its class start at index `first`, and none begins after `from`.
-fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)) {
-    match ranges[first..].last_mut() {
-        Some(last) if from <= last.1 => last.1 = last.1.max(to),
-        _ => ranges.push((from, to)),
-    }
-}
-
 /// Serializes the arguments from which [`LiveClasses::new`] builds the classes.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let of_class = |class| {
-            self.ranges(class)
-                .iter()
-                .map(move |&(from, to)| (class, from, to))
-        };
-        (
-            &self.always_live,
-            (0..self.len() as u32)
-                .flat_map(of_class)
-                .collect::<Vec<_>>(),
-            self.steps,
-        )
-            .serialize(serializer)
+        let classes = (0u32..).zip(&self.ranges);
+        let ranges: Vec<_> = classes
+            .flat_map(|(class, own)| own.iter().map(move |&(from, to)| (class, from, to)))
+            .collect();
+        (&self.always_live, ranges, self.steps).serialize(serializer)
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Details {
     /// By table of a program type, then by id of a row: the kind of program. It has only the tables
     /// of compute sets, exchanges and calls.
     kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
-    /// By table of a program type, then by id of a row: the ids of the region sets that the program
+    /// By table of a program type and id of a row: the ids of the region sets that the program
     /// moves.
     regions: RegionIds,
 }
@@ -99,7 +99,7 @@ impl Details {
         };
         let missing = || row.problem(2, format!("`{table}` has no such row"));
         let index = variant_index.ok_or_else(missing)?;
-        let regions = self.regions.get(table).and_then(|rows| rows.get(&index));
+        let regions = self.regions.get(&(table, index));
         let found = match self.kinds.get(table) {
             Some(rows) => rows.get(&index).cloned(),
             None => regions.map(|_| ProgramKind::Other(kind.into())),
@@ -155,32 +155,24 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),
 ];
 
-/// Ids of region sets, by the table of a program type, then by the id of its row.
-type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
+/// Ids of region sets, by the table of a program type and the id of its row.
+type RegionIds = FxHashMap<(&'static str, u64), Arc<[u64]>>;
 
 fn read_region_columns(database: &Database) -> Result<RegionIds> {
-    let mut regions: FxHashMap<&str, FxHashMap<u64, Vec<u64>>> = FxHashMap::default();
+    let mut regions: FxHashMap<_, Vec<u64>> = FxHashMap::default();
     for (table, columns, owner) in REGION_COLUMNS {
         // The table of a program type that the model does not use may be missing.
         if !database.has_table(table) {
             continue;
         }
-        let rows = regions.entry(owner).or_default();
         database.scan(table, columns, |row| {
-            let of_program = rows.entry(row.unsigned(0)?).or_default();
+            let of_program = regions.entry((owner, row.unsigned(0)?)).or_default();
             for column in 1..columns.len() {
                 of_program.extend(row.optional(column)?);
             }
             Ok(())
         })?;
     }
-    let shared = |rows: FxHashMap<u64, Vec<u64>>| {
-        rows.into_iter()
-            .map(|(row, regions)| (row, regions.into()))
-            .collect()
-    };
-    Ok(regions
-        .into_iter()
-        .map(|(table, rows)| (table, shared(rows)))
-        .collect())
+    let shared = regions.into_iter().map(|(row, ids)| (row, ids.into()));
+    Ok(shared.collect())
 }

@@ -92,11 +92,6 @@ pub struct VertexType {
 }
 
 impl Programs {
-    /// Returns the position in `all` of the program with this id; `None` if there is none.
-    pub fn position(&self, id: u64) -> Option<u32> {
-        self.ids.position(id)
-    }
-
     /// Returns the compute set that the program at this position in `all` runs; `None` if it runs
     /// none.
     pub fn compute_set(&self, program: u32) -> Option<&ComputeSet> {
@@ -116,15 +111,11 @@ impl Programs {
         let tiles = target.num_tiles;
         let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
         let (set_ids, mut compute_sets) = read_compute_sets(database)?;
-        read_instances(database, tiles, (&type_ids, &set_ids), &mut compute_sets)?;
+        read_instances(database, tiles, &type_ids, &set_ids, &mut compute_sets)?;
         read_memory(database, tiles, &set_ids, &mut compute_sets)?;
         let ids = read_ids(database)?;
-        let all = read_programs(
-            database,
-            tiles,
-            &ids,
-            &Details::read(database, tiles, &set_ids, &ids)?,
-        )?;
+        let details = Details::read(database, tiles, &set_ids, &ids)?;
+        let all = read_programs(database, tiles, &ids, &details)?;
         let roots = read_roots(database, &ids)?;
         Ok(Self {
             ids,
@@ -253,11 +244,8 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>)> {
         let (mut debug_id, mut counted) = (None, None);
         if columns.len() == all.len() {
             debug_id = row.optional(2)?;
-            counted = Some(
-                row.list(3, usize::MAX)?
-                    .into_iter()
-                    .fold(0, u64::saturating_add),
-            );
+            let counts = row.list(3, usize::MAX)?.into_iter();
+            counted = Some(counts.fold(0, u64::saturating_add));
         }
         Ok(ComputeSet {
             id: row.unsigned(0)?,
@@ -273,7 +261,8 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>)> {
 fn read_instances(
     database: &Database,
     tiles: u32,
-    (vertex_types, compute_sets): (&Ids, &Ids),
+    vertex_types: &Ids,
+    compute_sets: &Ids,
     sets: &mut [ComputeSet],
 ) -> Result<()> {
     let mut seen = FxHashSet::default();

@@ -16,37 +16,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// The members of all lists are in one array, in the order of the file. A list is usually one run
 /// of that array; it has several runs if the rows of the table are not ordered by id.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct VariableLists {
     /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
     /// The members of all lists, as positions in [`Variables`], in the order of the file. A list is
     /// in one or several runs of this array.
     members: Vec<u32>,
-    /// By list: index in `runs` of its first run, and at the end the number of all runs. The runs
-    /// of list `l` are `runs[starts[l]..starts[l + 1]]`.
-    starts: Vec<u32>,
-    /// Runs of members of one list, list by list: index in `members` of the first member, and of
-    /// the member after the last one.
-    runs: Vec<(u32, u32)>,
-}
-
-impl Default for VariableLists {
-    /// Returns an empty set of lists.
-    fn default() -> Self {
-        ListsBuilder::default().finish()
-    }
+    /// By list: runs of its members, each the index in `members` of the first one, and of the
+    /// member after the last one.
+    runs: Vec<Box<[(u32, u32)]>>,
 }
 
 impl VariableLists {
     /// Returns the number of lists with at least one member.
     pub fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.runs.len()
     }
 
     /// Returns whether no list has a member.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.runs.is_empty()
     }
 
     /// Returns the members of all lists in the order of the file. A variable that is in several
@@ -63,9 +53,7 @@ impl VariableLists {
 
     /// Returns the members of the list at `position`, in runs. A member may occur more than once.
     pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
-        let list = position as usize;
-        let runs = self.starts[list] as usize..self.starts[list + 1] as usize;
-        self.runs[runs]
+        self.runs[position as usize]
             .iter()
             .map(|&(from, to)| &self.members[from as usize..to as usize])
     }
@@ -126,18 +114,13 @@ impl ListsBuilder {
             .map(|(&(id, from), to)| (id, (from, to)))
             .collect();
         runs.sort_by_key(|&(id, _)| id);
-        let (mut ids, mut starts) = (Vec::new(), vec![0]);
-        let mut runs_so_far = 0;
-        for list in runs.chunk_by(|one, next| one.0 == next.0) {
-            ids.push(list[0].0);
-            runs_so_far += list.len() as u32;
-            starts.push(runs_so_far);
-        }
+        let lists = runs.chunk_by(|one, next| one.0 == next.0);
+        let of_list = |list: &[(u64, _)]| (list[0].0, list.iter().map(|&(_, run)| run).collect());
+        let (ids, runs): (Vec<_>, _) = lists.map(of_list).unzip();
         VariableLists {
             ids: Ids::new(ids.into_iter()).expect("ids that ascend stand once"),
             members: self.members,
-            starts,
-            runs: runs.into_iter().map(|(_, run)| run).collect(),
+            runs,
         }
     }
 }
