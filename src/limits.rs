@@ -6,7 +6,7 @@
 
 /// A bound that grows with the number of items in the file: the larger of [`least`](Self::least)
 /// and [`each`](Self::each) times that number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Growing {
     /// The bound for small files.
     pub least: usize,

@@ -56,7 +56,6 @@ impl Take for &mut Collected {
 
 /// A key of the top-level map of a debug file whose value is read; the values of other keys are
 /// skipped.
-#[derive(Clone, Copy)]
 enum DocumentKey {
     Contexts,
     StringTable,

@@ -1,7 +1,7 @@
 //! Defines which keys of a debug context are kept, and what they mean in each software layer.
 
 /// The software that wrote a debug context, from the context's key `layer`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum SoftwareLayer {
     /// Poplar wrote the context, for a variable, a compute set or a program.
     Poplar,
@@ -46,7 +46,7 @@ impl SoftwareLayer {
 
 /// A text of a context that is kept. Each variant names the key under which a software layer writes
 /// the text.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContextField {
     /// Name of a function of the API: `api` of `poplibs` and `popxl`.
     Api,

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 /// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. The model leaves out
 /// all cycles if they exceed [`limits::CYCLES`] together.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Cycles {
     /// Cycles that were measured; `None` if the model was not executed.
     pub executed: Option<Executed>,

@@ -35,7 +35,7 @@ pub enum BlobError {
 
 /// Iterates over the numbers in a list of varints: groups of 7 bits, the high bit marks the last
 /// byte.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Varints<'a> {
     bytes: std::slice::Iter<'a, u8>,
 }
@@ -91,7 +91,7 @@ pub struct ValueRun {
 /// Iterates over the runs of a run-length list without expanding them. The list repeats a header
 /// `h` and `h >> 1` literal varints if `h` is odd, or one varint that counts `h >> 1` times. Each
 /// literal is a run of one value; empty runs are skipped.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
     /// Number of literal values that are still to be read before the next header.

@@ -9,7 +9,7 @@ use crate::message::Result;
 /// Poplar counts ids from 0 without gaps: then the id is the position and nothing is stored.
 /// Otherwise dense ids are looked up in an array, and sparse ids in a sorted list, so that no file
 /// can make the lookup slow.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Ids {
     /// The ids from 0 to this number (exclusive) are the positions.
     Same(u32),
@@ -88,54 +88,6 @@ impl Ids {
     }
 }
 
-/// Collects the ids of a table in the order of its rows. Consecutive ids are stored as a run: the
-/// first id and the number of ids.
-#[derive(Debug, Default)]
-pub(super) struct IdColumn(Vec<(u64, u64)>);
-
-impl IdColumn {
-    /// Adds the id of the next row.
-    #[inline]
-    pub fn push(&mut self, id: u64) {
-        self.push_run((id, 1));
-    }
-
-    /// Adds a run of ids: the first id and the number of ids.
-    #[inline]
-    fn push_run(&mut self, (first, count): (u64, u64)) {
-        match self.0.last_mut() {
-            Some(last) if last.0 + last.1 == first => last.1 += count,
-            _ => self.0.push((first, count)),
-        }
-    }
-
-    /// Appends the ids of `other`, whose rows follow.
-    pub fn append(&mut self, other: Self) {
-        other.0.into_iter().for_each(|run| self.push_run(run));
-    }
-
-    /// Returns the index of the ids, and the id of each row; `None` in place of the latter if each
-    /// id equals the position of its row. It is an error, which names `table` and `column`, if two
-    /// rows have one id.
-    pub fn index(
-        self,
-        table: &'static str,
-        column: &'static str,
-    ) -> Result<(Ids, Option<Vec<u64>>)> {
-        match self.0[..] {
-            [] => return Ok((Ids::default(), None)),
-            [(0, count)] => return Ok((Ids::Same(count as u32), None)),
-            _ => {}
-        }
-        let ids: Vec<u64> = self
-            .0
-            .into_iter()
-            .flat_map(|(first, count)| first..first + count)
-            .collect();
-        Ok((Ids::of(table, column, &ids)?, Some(ids)))
-    }
-}
-
 /// Reads an id from the cell of `row` in `column`, and returns the position of the row of `table`
 /// with that id. `ids` is the index of `table`. An error, which names the cell, if there is no such
 /// row.
@@ -178,30 +130,6 @@ mod tests {
             for id in [4, 10, 1 << 41, u64::MAX] {
                 assert_eq!(index.position(id), None, "{id} in {ids:?}");
             }
-        }
-    }
-
-    #[test]
-    fn a_column_keeps_all_ids_whether_they_follow_each_other_or_not() {
-        for parts in [
-            vec![vec![0, 1, 2], vec![], vec![3, 4]],
-            vec![vec![5, 6], vec![7]],
-            vec![vec![0, 1], vec![3, 4], vec![5]],
-            vec![vec![4, 9, 10], vec![11], vec![0, 1]],
-            vec![],
-        ] {
-            let mut all = IdColumn::default();
-            for part in &parts {
-                let mut column = IdColumn::default();
-                part.iter().for_each(|&id| column.push(id));
-                all.append(column);
-            }
-            let (index, listed) = all.index("t", "id").unwrap();
-            let ids = parts.concat();
-            assert_eq!(listed.is_none(), matches!(index, Ids::Same(_)));
-            assert_eq!(listed.unwrap_or((0..ids.len() as u64).collect()), ids);
-            let positions = ids.iter().map(|&id| index.position(id).unwrap());
-            assert!(positions.eq(0..ids.len() as u32));
         }
     }
 

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 /// One liveness step: the execution of one program. The index of a step is its position in the list
 /// of all steps in ascending order of ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Step {
     /// Id of the step (`depth_first_steps.id`).
     pub id: u64,

@@ -6,7 +6,7 @@ use std::iter::once;
 use std::ops::Range;
 
 /// The steps at which a variable is not live: their number, the first and the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct MissedSteps {
     pub count: u32,
     pub first: u32,

@@ -84,7 +84,7 @@ pub struct Profile {
 
 /// Numbers of a profile that serve only the checks of `witnesses`, which compare them with the
 /// other data.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Statements {
     /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
     pub regions: Option<Vec<Regions>>,

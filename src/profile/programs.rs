@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The program tree, with compute sets and vertex types.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Programs {
     /// Maps the id of a program to its position in `all`.
     pub(super) ids: Ids,
@@ -26,7 +26,7 @@ pub struct Programs {
 }
 
 /// A program of Poplar: one step of the compiled model, or a sequence, loop or call of others.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Program {
     /// Id of the program (`programs.id`).
     pub id: u64,
@@ -61,7 +61,7 @@ impl Program {
 }
 
 /// A compute set: vertices that all tiles execute in parallel.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ComputeSet {
     /// Id of the compute set (`compute_sets.compute_set`).
     pub id: u64,
@@ -81,7 +81,7 @@ pub struct ComputeSet {
 }
 
 /// A vertex type: the class of vertices that run the same code.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct VertexType {
     /// Name of the vertex type.
     pub name: Box<str>,

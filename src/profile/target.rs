@@ -305,7 +305,7 @@ fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>>
 }
 
 /// A summary of a profile that is made without reading all of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Outline {
     /// Number of IPUs that the model was compiled for (`target_info.num_ipus`).
     pub ipus: u64,

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// The members of all lists are in one array, in the order of the file. A list is usually one run
 /// of that array; it has several runs if the rows of the table are not ordered by id.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct VariableLists {
     /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
@@ -125,15 +125,6 @@ impl ListsBuilder {
     }
 }
 
-/// The lists and faults that were read from one range of rows of `exchange_regions`.
-#[derive(Default)]
-struct RegionRows {
-    lists: ListsBuilder,
-    /// Positions of the variables with a region that ends beyond the variable, and of those that a
-    /// region set lists twice in a row. A variable may occur several times.
-    outside: Vec<u32>,
-}
-
 /// Reads the variables of each region set (`exchange_regions`). Also returns the positions of the
 /// variables with a region that ends beyond the variable, or that a set lists twice in a row,
 /// ascending. A real profile has no such repetitions: set and variable are the table's key.
@@ -144,11 +135,11 @@ pub(super) fn read_regions(
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
-    let visit = |row: Cells<'_>, rows: &mut RegionRows| {
+    let visit = |row: Cells<'_>, (lists, outside): &mut (ListsBuilder, Vec<u32>)| {
         let member = position(variables, &row, row.unsigned(1)?)?;
         let id = row.unsigned(0)?;
-        let is_repeated = rows.lists.ends_with(id, member);
-        rows.lists.push(id, member);
+        let is_repeated = lists.ends_with(id, member);
+        lists.push(id, member);
         let regions = if columns.len() > 2 {
             row.raw_text(2)?
         } else {
@@ -158,15 +149,12 @@ pub(super) fn read_regions(
             || regions.and_then(end_of_regions).unwrap_or(0)
                 > variables.bytes[member as usize].into()
         {
-            rows.outside.push(member);
+            outside.push(member);
         }
         Ok(())
     };
-    let (lists, outside): (Vec<_>, Vec<_>) = database
-        .scan_ranges(TABLE, columns, visit)?
-        .into_iter()
-        .map(|part| (part.lists, part.outside))
-        .unzip();
+    let parts = database.scan_ranges(TABLE, columns, visit)?;
+    let (lists, outside): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let mut outside = outside.concat();
     outside.sort_unstable();
     outside.dedup();

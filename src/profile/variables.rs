@@ -8,7 +8,7 @@ use super::Target;
 use super::cells::Cells;
 use super::database::Database;
 use super::error::no_variables;
-use super::ids::{IdColumn, Ids, position};
+use super::ids::{Ids, position};
 use super::open::ProfileFile;
 use crate::limits;
 use crate::message::Result;
@@ -22,7 +22,7 @@ pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// All lowered variables, as parallel arrays in the order of the file: a large model has 10^7 of
 /// them. The position of a variable is its index in these arrays.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Variables {
     /// Maps the `var_id` of a variable to its position.
     ids: Ids,
@@ -50,7 +50,7 @@ pub struct Variables {
 /// The columns of the table of variables, as they were read from one range of its rows.
 #[derive(Default)]
 struct VariableColumns {
-    var_ids: IdColumn,
+    var_ids: Vec<u64>,
     tiles: Vec<u16>,
     bytes: Vec<u32>,
     classes: Vec<u32>,
@@ -127,18 +127,18 @@ impl Variables {
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self> {
-        let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
+        let mut labels = LabelKeys::default();
         for part in &mut parts {
-            var_ids.append(take(&mut part.var_ids));
             let numbers = labels.absorb(take(&mut part.labels));
             part.label_of
                 .iter_mut()
                 .for_each(|label| *label = numbers[*label as usize]);
         }
-        let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
+        let var_ids = column(&mut parts, |part| &mut part.var_ids);
+        let ids = Ids::of(TABLE, "var_id", &var_ids)?;
         Ok(Self {
+            var_ids: (!matches!(ids, Ids::Same(_))).then_some(var_ids),
             ids,
-            var_ids,
             tiles: column(&mut parts, |part| &mut part.tiles),
             bytes: column(&mut parts, |part| &mut part.bytes),
             classes: column(&mut parts, |part| &mut part.classes),
@@ -217,7 +217,7 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)>
 }
 
 /// Fetches names of lowered variables from the file.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct VariableNames {
     pub(super) source: ProfileFile,
 }

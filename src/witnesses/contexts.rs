@@ -117,7 +117,7 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 /// generated files. Anything else is [damage](Self::damage). Only a parent may be missing in a
 /// whole file: Poplar writes a context when its C++ object is destroyed, which may be after the
 /// file is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct DebugMatch {
     /// Number of distinct ids of contexts to which programs refer.
     pub ids: usize,

@@ -17,7 +17,7 @@ const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs T
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
 /// A parsed command line.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum CommandLine {
     /// The command prints something about itself, as `--generate` requests.
     Generate(Generate),

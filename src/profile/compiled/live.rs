@@ -10,7 +10,7 @@ use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
 
 /// The bytes of not-always-live variables on each IPU at each step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct LiveByIpu {
     /// Number of liveness steps of the program.
     pub steps: u32,

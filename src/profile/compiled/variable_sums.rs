@@ -71,7 +71,7 @@ pub type BytesByName = [u64; PipelineName::ALL.len()];
 
 /// Sums over the lowered variables of a compilation, and the live variables on one tile of each
 /// IPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct VariableSums {
     /// Number of lowered variables.
     pub count: u64,
@@ -93,7 +93,7 @@ pub struct VariableSums {
 
 /// The variables that are live on a tile at its peak, the first step at which its not-always-live
 /// variables take most bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct LiveOnTile {
     /// Index of the peak step; `None` if every variable of the tile is always live.
     pub step: Option<u32>,
@@ -170,20 +170,20 @@ pub(super) fn read(
         .collect();
     let scan = Scan {
         ipus,
-        chosen: &chosen,
-        category_ids: &category_ids,
-        names: names.as_ref(),
-        classes: &classes,
-        class_ids: &class_ids,
+        chosen,
+        category_ids,
+        names,
+        classes,
+        class_ids,
     };
     let sums = scan.join(database.scan_ranges(TABLE, columns, |row, sums| scan.add(&row, sums))?);
     let of_tile = |&tile: &u32| {
         let rows = sums.chosen.iter().filter(|row| row.tile == tile);
-        peak(&classes, &rows.copied().collect::<Vec<_>>())
+        peak(&scan.classes, &rows.copied().collect::<Vec<_>>())
     };
-    let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
+    let (peaks, found): (Vec<u64>, _) = scan.chosen.iter().map(of_tile).unzip();
     Ok(Some(VariableSums {
-        totals: totals(&sums.always, &peaks, tiles, &chosen),
+        totals: totals(&sums.always, &peaks, tiles, &scan.chosen),
         count: sums.count,
         named: sums.named,
         category_names,
@@ -193,28 +193,29 @@ pub(super) fn read(
 }
 
 /// Adds the rows of the table of variables to sums, and has the tables in which they are looked up.
-struct Scan<'a> {
+struct Scan {
     ipus: Ipus,
-    chosen: &'a [u32],
-    category_ids: &'a Ids,
+    /// By IPU: the tile whose live variables are listed.
+    chosen: Vec<u32>,
+    category_ids: Ids,
     /// Maps the id of each base name that shows a purpose in a pipeline to that purpose; `None` if
     /// the profile does not name variables.
-    names: Option<&'a FxHashMap<u64, PipelineName>>,
-    classes: &'a LiveClasses,
-    class_ids: &'a Ids,
+    names: Option<FxHashMap<u64, PipelineName>>,
+    classes: LiveClasses,
+    class_ids: Ids,
 }
 
-impl Scan<'_> {
+impl Scan {
     fn add(&self, row: &Cells<'_>, sums: &mut RangeSums) -> Result<()> {
         if sums.count == 0 {
             *sums = RangeSums::new(self.ipus);
         }
         let tile = row.tile(0, sums.always.len() as u32)?;
         let bytes = row.small(1)?;
-        let category = position(self.category_ids, row, 2, CATEGORIES)? as u8;
+        let category = position(&self.category_ids, row, 2, CATEGORIES)? as u8;
         let class = self.class_ids.position(row.unsigned(3)?);
         let mut name = None;
-        if let Some(names) = self.names {
+        if let Some(names) = &self.names {
             name = names.get(&row.unsigned(4)?).copied();
         }
         sums.count += 1;
