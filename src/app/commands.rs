@@ -130,8 +130,8 @@ impl Options {
         if (is_solved || results.plan) && split.is_some_and(|split| !split.fits) {
             return after_refusal(report);
         }
-        let has_page = self.exports.export_html.is_some();
-        let is_suggested = is_solved && !has_page && self.search.solver == Solver::Ilp;
+        let is_suggested =
+            is_solved && self.exports.export_html.is_none() && self.search.solver == Solver::Ilp;
         match split.filter(|split| is_suggested && split.fits) {
             None => Vec::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),

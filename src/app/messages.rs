@@ -48,6 +48,11 @@ impl Messages {
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
+    /// Writes a warning with this text about the whole run, also with `-q`.
+    pub fn warn(&self, text: String) {
+        self.warning(None, &Warning::new(text));
+    }
+
     /// Writes the sections of `report` for which `is_wanted` returns `true` to standard error.
     /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {

@@ -22,7 +22,7 @@ pub use run::Exit;
 
 use crate::analysis::{Answers, Layers, List, SearchedLayers};
 use crate::atomic;
-use crate::message::{Warning, refused};
+use crate::message::refused;
 use crate::parallel;
 use crate::report::{PipelineFacts, Report};
 use crate::search::{Outcome, SearchResult, Word};
@@ -62,12 +62,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// (exit code 2), or `--help` and `--version` to standard output (exit code 0).
 fn print_clap_message(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
-    if error.use_stderr() {
-        return Exit::Usage.into();
-    }
-    stdout::unless_closed(printed, ())
-        .map_or_else(|error| report_failure(&error.into()), |()| Exit::Done)
-        .into()
+    let exit = match stdout::unless_closed(printed, ()) {
+        _ if error.use_stderr() => Exit::Usage,
+        Ok(()) => Exit::Done,
+        Err(error) => report_failure(&error.into()),
+    };
+    exit.into()
 }
 
 /// Prints the error that ended the run, and returns its exit code.
@@ -150,8 +150,7 @@ impl Run {
         if let Some(note) = &layers.note {
             self.messages.summary(format_args!("layers: {note}"));
         }
-        let model = layers.model();
-        let layering = &layers.layering;
+        let (model, layering) = (layers.model(), &layers.layering);
         let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
         self.messages.info(format_args!(
             "{}, {layered} of them in {}, {}, {}",
@@ -242,9 +241,8 @@ fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
         return Err(refused(no_effect));
     }
     let NoEffect { option, on, .. } = no_effect;
-    let warning = Warning::new(format!(
+    messages.warn(format!(
         "{option} changes none of these results; give it with {on}, or leave it out"
     ));
-    messages.warning(None, &warning);
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::messages::Messages;
 use super::options::Options;
 use super::run::Run;
 use crate::analysis::{Analysis, Answers, List};
-use crate::message::{Warning, displayed};
+use crate::message::displayed;
 use crate::model::Model;
 use crate::profile::Outline;
 use crate::report::terminal::Severity;
@@ -94,14 +94,13 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
         return;
     };
     let units = messages.look.units.for_bytes(limit);
-    let warning = Warning::new(format!(
+    messages.warn(format!(
         "tile {tile} needs {} of {}, but {} with the gaps that the compiler left between \
          variables; keep that much free with --reserve in case it counts them",
         units.amount(model.recorded.tiles[tile].total),
         units.short(limit),
         units.amount(with_gaps)
     ));
-    messages.warning(None, &warning);
 }
 
 /// Describes the recording in a phrase: training or inference, the framework, and the number of

@@ -7,7 +7,7 @@ use super::options::Options;
 use super::run::{Exit, Run};
 use super::stdout::Sections;
 use crate::limits;
-use crate::message::{Warning, displayed};
+use crate::message::displayed;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit;
 use crate::report::{
@@ -277,11 +277,10 @@ impl<'a> Outputs<'a> {
         if coverage.is_some_and(|bytes| {
             i128::from(bytes.rest) * 100 > i128::from(bytes.recorded) * (100 - ENOUGH)
         }) {
-            let warning = Warning::new(format!(
+            self.messages.warn(format!(
                 "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; run \
                  with --diagnose to see what is missing"
             ));
-            self.messages.warning(None, &warning);
         } else if !line.is_empty() {
             self.messages.info(line);
         }

@@ -130,13 +130,12 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
 
 /// Writes the command line of this run, with `profile` in place of the folder that the user gave.
 fn command_with(options: &Options, profile: &Path) -> String {
-    let folder = options.input.profile.to_string_lossy();
     let profile = profile.to_string_lossy();
     let words = options
         .arguments
         .iter()
         .map(|arg| {
-            if *arg == folder {
+            if *arg == options.input.profile.to_string_lossy() {
                 &profile
             } else {
                 arg.as_str()

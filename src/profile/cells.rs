@@ -7,6 +7,7 @@ use crate::message::{FileError, PROFILE_AGAIN, Result};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
+use std::fmt::Display;
 
 /// Names of the columns of a table that a scan reads.
 pub(super) type Columns = &'static [&'static str];
@@ -138,7 +139,7 @@ impl<'r> Cells<'r> {
     /// Returns the error that the cell in `column` has the problem `problem`, a clause for the
     /// message. The error names the table, the column, and the row by the value of its first
     /// column.
-    pub fn problem(&self, column: usize, problem: impl ToString) -> FileError {
+    pub fn problem(&self, column: usize, problem: impl Display) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
             Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
@@ -200,10 +201,12 @@ impl<'r> Cells<'r> {
     /// Returns the error that the cell in `column` holds `found`, which has another type than
     /// `expected`.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
-        let found = found.data_type();
         self.problem(
             column,
-            format!("it holds a value of type {found} instead of {expected}"),
+            format!(
+                "it holds a value of type {} instead of {expected}",
+                found.data_type()
+            ),
         )
     }
 }

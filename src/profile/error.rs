@@ -2,6 +2,7 @@
 //! cannot read.
 
 use crate::message::{FileError, PROFILE_AGAIN, Result, Warning};
+use std::fmt::Display;
 
 /// The problem of an id that several rows have, in the words of [`cell`].
 pub(super) const DUPLICATE: &str = "duplicate id";
@@ -11,10 +12,9 @@ pub(super) const DUPLICATE: &str = "duplicate id";
 pub(super) fn cell(
     table: &str,
     column: &str,
-    row: impl ToString,
-    problem: impl ToString,
+    row: impl Display,
+    problem: impl Display,
 ) -> FileError {
-    let (row, problem) = (row.to_string(), problem.to_string());
     FileError::new(format!(
         "table `{table}`, column `{column}`, row {row}: {problem}; {PROFILE_AGAIN}"
     ))

@@ -49,10 +49,9 @@ pub(super) fn problem(model: &Model) -> Option<String> {
 /// The checks of a loaded model, one function for each part of it.
 impl Model {
     fn fit_target(&self) -> bool {
-        let (target, backward) = (&self.target, self.backward_start);
-        target.num_tiles > 0
-            && target.check_single_ipu().is_ok()
-            && backward.is_none_or(|step| self.has_step(step))
+        self.target.num_tiles > 0
+            && self.target.check_single_ipu().is_ok()
+            && self.backward_start.is_none_or(|step| self.has_step(step))
     }
 
     fn fit_recorded_tiles(&self) -> bool {
@@ -60,8 +59,8 @@ impl Model {
     }
 
     fn fit_use_sets(&self) -> bool {
-        let (groups, labels) = (self.operation_groups.len(), self.labels.len());
-        self.use_sets.is_sound(groups, labels)
+        self.use_sets
+            .is_sound(self.operation_groups.len(), self.labels.len())
     }
 
     fn fit_programs(&self) -> bool {
@@ -100,11 +99,10 @@ impl Model {
     }
 
     fn fit_operations(&self) -> bool {
-        let calls = self.calls.len();
         self.operations.iter().all(|operation| {
             self.has_group(operation.group)
                 && self.has_window(operation.window)
-                && (operation.call == NO_CALL || (operation.call as usize) < calls)
+                && (operation.call == NO_CALL || (operation.call as usize) < self.calls.len())
         })
     }
 

@@ -28,8 +28,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         let count = lack.iter().filter(|lacks| **lacks).count();
         let row = format!("{what}: {count} of {}", lack.len());
         (count > 0).then(|| {
-            let (bytes, recorded) = (bytes_of(profile, &lack), &profile.recorded);
-            Contradiction::lacking(Witness::Programs, table, row, bytes, recorded)
+            let bytes = bytes_of(profile, &lack);
+            Contradiction::lacking(Witness::Programs, table, row, bytes, &profile.recorded)
         })
     };
     // No other table says which variables exchanges move.

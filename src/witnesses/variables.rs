@@ -8,7 +8,7 @@ use crate::profile::{
     summed_by_step,
 };
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the record, and
@@ -227,22 +227,17 @@ impl VariableTotals {
 /// recorded and the computed live bytes there; and the most bytes that are live at any step in
 /// either list. `None` if both lists are empty.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
-    let steps: BTreeSet<u32> = recorded
-        .iter()
-        .chain(computed)
-        .map(|&(step, _)| step)
-        .collect();
-    let mut rest = [recorded, computed];
+    let mut changes: BTreeMap<u32, [i64; 2]> = BTreeMap::new();
+    for (number, deltas) in [recorded, computed].into_iter().enumerate() {
+        for &(step, delta) in deltas {
+            changes.entry(step).or_default()[number] = delta;
+        }
+    }
     let mut live = [0i64; 2];
     let (mut found, mut highest): (Option<(u32, [u64; 2])>, u64) = (None, 0);
-    for step in steps {
-        for (live, rest) in live.iter_mut().zip(&mut rest) {
-            if let [(first, delta), after @ ..] = *rest
-                && *first == step
-            {
-                *live = live.saturating_add(*delta);
-                *rest = after;
-            }
+    for (step, change) in changes {
+        for (live, change) in live.iter_mut().zip(change) {
+            *live = live.saturating_add(change);
         }
         let numbers = live.map(|bytes| bytes.max(0).unsigned_abs());
         highest = highest.max(numbers[0]).max(numbers[1]);

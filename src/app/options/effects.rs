@@ -142,8 +142,11 @@ pub(super) fn help(command: &Command) -> String {
         "Options that act only on certain results, and are refused without one of them:\n"
             .to_owned();
     for Effect { options, on } in Effect::all(command) {
-        let (options, on) = (listed(&options, "and"), listed(&on, "and"));
-        text.push_str(&format!("  {options}:\n    {on}\n"));
+        text += &format!(
+            "  {}:\n    {}\n",
+            listed(&options, "and"),
+            listed(&on, "and")
+        );
     }
     text
 }

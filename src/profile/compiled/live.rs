@@ -87,8 +87,11 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
             Ok(())
         })?;
     }
-    let is_summed = of_first.is_empty();
-    Ok(summed_by_step(if is_summed { of_all } else { of_first }))
+    Ok(summed_by_step(if of_first.is_empty() {
+        of_all
+    } else {
+        of_first
+    }))
 }
 
 /// Reads the ids of the steps, ascending. The index of a step is the position of its id in this
