@@ -123,7 +123,7 @@ impl DebugInfo {
     ///
     /// If no context has the id, the chain is empty. An unknown parent ends the chain; a cycle ends
     /// it where it closes, so no context occurs twice (docs/model.md, "Contexts and names").
-    pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> + '_ {
+    pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> {
         // The context at which the chain enters a cycle, and before which it ends.
         let mut entry = None;
         std::iter::successors(self.position(id), move |&here| {

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Result};
 use crate::profile::Ids;
 use crate::progress::Progress;
-use rayon::prelude::*;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -126,8 +126,8 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
     check(&mut collected, offset, damaged)?;
     let Collected {
         mut records,
-        mut fields,
-        mut names,
+        fields,
+        names,
         mut anomalies,
         ..
     } = collected;
@@ -147,13 +147,10 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
         string_table_lost: !anomalies.table_complete,
         names: names.len(),
     });
-    records.shrink_to_fit();
-    fields.shrink_to_fit();
-    names.shrink();
     Ok(DebugInfo {
         records,
         fields,
-        texts: collected.texts.finish(),
+        texts: collected.texts.texts,
         names,
         index,
         damage: anomalies.damage(truncation),
@@ -202,7 +199,7 @@ fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
 /// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
 fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     let parents: Vec<u32> = records
-        .par_iter()
+        .iter()
         .map(|record| index.position(record.parent).unwrap_or(NOWHERE))
         .collect();
     let mut lengths = vec![UNKNOWN; records.len()];

@@ -42,18 +42,13 @@ impl Texts {
     pub fn len(&self) -> usize {
         self.ends.len()
     }
-
-    /// Frees the memory that is allocated beyond the stored texts.
-    pub fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
-        self.ends.shrink_to_fit();
-    }
 }
 
 /// A list of texts in which equal texts are stored once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    texts: Texts,
+    /// The distinct texts.
+    pub texts: Texts,
     /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
     /// Maps the hash of a text to its number, or to the number of the first text with that hash if
@@ -77,11 +72,5 @@ impl Interner {
         let number = self.texts.push(text)?;
         self.by_hash.entry(hash).or_insert(number);
         Some(number)
-    }
-
-    /// Returns the list of texts, without unused capacity.
-    pub fn finish(mut self) -> Texts {
-        self.texts.shrink();
-        self.texts
     }
 }

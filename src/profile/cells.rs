@@ -150,7 +150,7 @@ impl<'r> Cells<'r> {
 
     /// Returns a function that turns an error about the blob in `column` into one that names the
     /// table, the column and the row.
-    pub fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError + '_ {
+    pub fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError {
         move |error| self.problem(column, error)
     }
 

@@ -52,7 +52,7 @@ impl VariableLists {
     }
 
     /// Returns the members of the list at `position`, in runs. A member may occur more than once.
-    pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
+    pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> {
         self.runs[position as usize]
             .iter()
             .map(|&(from, to)| &self.members[from as usize..to as usize])
@@ -103,8 +103,7 @@ impl ListsBuilder {
     }
 
     /// Returns the lists in ascending order of their ids.
-    pub fn finish(mut self) -> VariableLists {
-        self.members.shrink_to_fit();
+    pub fn finish(self) -> VariableLists {
         let starts = self.runs.iter().skip(1).map(|&(_, start)| start);
         let ends = starts.chain([self.members.len() as u32]);
         let mut runs: Vec<_> = self
