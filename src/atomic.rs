@@ -1,7 +1,7 @@
 //! Writes files completely or not at all, also if a signal ends the process.
 
 use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
@@ -116,6 +116,13 @@ pub fn file_metadata(path: &Path) -> io::Result<Metadata> {
         let error = "it is not a regular file";
         Err(io::Error::new(ErrorKind::InvalidInput, error))
     }
+}
+
+/// Returns the first `count` bytes of the file at `path`; all of its bytes if it has fewer.
+pub fn first_bytes(path: &Path, count: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(count).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Maximum length of a chain of symbolic links, as in Linux.

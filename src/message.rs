@@ -83,6 +83,11 @@ impl FileError {
     }
 }
 
+/// Returns the error that a file cannot be used, with this text, as [`FileError::new`] takes it.
+pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
+    Err(FileError::new(text))
+}
+
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
         Self(Unreadable::from(error).to_string())

@@ -119,11 +119,11 @@ const MIB: u64 = 1024 * KIB;
 impl Units {
     /// Returns the unit in which `bytes` are written: for [`Units::Auto`], the largest unit of
     /// which they make up at least 1; otherwise `self`.
-    pub fn for_bytes(self, bytes: u64) -> Units {
+    pub fn for_bytes(self, bytes: u64) -> Self {
         match self {
-            Units::Auto if bytes >= MIB => Units::MiB,
-            Units::Auto if bytes >= KIB => Units::KiB,
-            Units::Auto => Units::Bytes,
+            Self::Auto if bytes >= MIB => Self::MiB,
+            Self::Auto if bytes >= KIB => Self::KiB,
+            Self::Auto => Self::Bytes,
             units => units,
         }
     }
@@ -132,8 +132,8 @@ impl Units {
     /// up to a tenth, so that an amount over a limit never looks like the limit.
     pub fn amount(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
-            Units::KiB => tenths(bytes, KIB) + " KiB",
-            Units::MiB => tenths(bytes, MIB) + " MiB",
+            Self::KiB => tenths(bytes, KIB) + " KiB",
+            Self::MiB => tenths(bytes, MIB) + " MiB",
             _ => grouped(bytes) + " bytes",
         }
     }
@@ -141,7 +141,7 @@ impl Units {
     /// Writes an amount of bytes as [`Units::amount`] does, but leaves out the word `bytes`.
     pub fn short(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
-            Units::Bytes => grouped(bytes),
+            Self::Bytes => grouped(bytes),
             units => units.amount(bytes),
         }
     }

@@ -10,14 +10,14 @@ use std::fmt;
 
 /// A command line of popliner that is suggested: its arguments, each option with its value as one
 /// argument (`--num-ipus=4`).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Command(Vec<String>);
 
 impl Command {
     /// Removes every argument that gives `option`, a name such as `--num-ipus`.
     fn without(mut self, option: &str) -> Self {
-        let is_it = |argument: &str| argument.split('=').next() == Some(option);
-        self.0.retain(|argument| !is_it(argument));
+        self.0
+            .retain(|argument| argument.split('=').next() != Some(option));
         self
     }
 

@@ -72,9 +72,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
                 displayed(path)
             )));
         }
-        if !is_standard_output(path) {
-            atomic::check_folder(path).with_context(|| displayed(path))?;
-        }
+        atomic::check_folder(path).with_context(|| displayed(path))?;
         used.push((option, written));
     }
     Ok(())

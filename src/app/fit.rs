@@ -41,11 +41,8 @@ fn read(run: &Run) -> Result<Compilation> {
     for (file, warning) in &compilation.warnings {
         messages.warning(Some(file), warning);
     }
-    if options.wants_report() {
-        compilation
-            .warnings
-            .extend(read_beside(options, messages, &mut compilation.provenance));
-    }
+    let (provenance, warnings) = (&mut compilation.provenance, &mut compilation.warnings);
+    read_beside(options, messages, provenance, warnings);
     Ok(compilation)
 }
 

@@ -3,14 +3,14 @@
 use super::messages::Messages;
 use super::options::Options;
 use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
+use crate::atomic::first_bytes;
 use crate::limits;
 use crate::message::{Unreadable, Warning, usage};
 use crate::profile::Outline;
 use crate::report::{Provenance, printable};
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -45,11 +45,8 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
         })?;
         messages.info(format_args!("the model is saved in {}", displayed(file)));
     }
-    if options.wants_report() {
-        analysis
-            .warnings
-            .extend(read_beside(options, messages, &mut analysis.provenance));
-    }
+    let (provenance, warnings) = (&mut analysis.provenance, &mut analysis.warnings);
+    read_beside(options, messages, provenance, warnings);
     Ok(analysis)
 }
 
@@ -85,16 +82,16 @@ pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// Reads the files named in [`BESIDE`] into `provenance`, where they exist. Prints and returns a
-/// warning for each file that exists and cannot be read.
+/// Reads the files named in [`BESIDE`] into `provenance`, where they exist, if a report needs them.
+/// Prints a warning for each file that exists and cannot be read, and adds it to `warnings`.
 pub(super) fn read_beside(
     options: &Options,
     messages: Messages,
     provenance: &mut Provenance,
-) -> FileWarnings {
+    warnings: &mut FileWarnings,
+) {
     let profile = &options.input.profile;
-    let mut warnings = Vec::new();
-    let mut read = |name: &str| {
+    let read = |name: &str| {
         json_beside(profile, name).unwrap_or_else(|error| {
             let error = printable(&error.to_string());
             let warning = Warning::new(format!("{name} beside the profile is ignored: {error}"));
@@ -103,8 +100,9 @@ pub(super) fn read_beside(
             None
         })
     };
-    [provenance.framework, provenance.app] = BESIDE.map(&mut read);
-    warnings
+    if options.wants_report() {
+        [provenance.framework, provenance.app] = BESIDE.map(read);
+    }
 }
 
 /// Reads the small JSON file `name` in the folder of the profile; `None` if there is no such file.
@@ -166,7 +164,7 @@ pub(super) enum ReadError {
 
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
-        ReadError::Io(error.into())
+        Self::Io(error.into())
     }
 }
 
@@ -178,8 +176,7 @@ pub(super) fn read_bounded(
     what: &'static str,
     writer: &'static str,
 ) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    let bytes = first_bytes(path, max + 1)?;
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLarge { max, what, writer });
     }

@@ -212,8 +212,11 @@ impl Run {
                 .are_switched
                 .then(|| "--layer-name-regex=auto".to_owned());
             let pipeline = report.pipeline.iter();
-            let repeated = self.options.repeated.iter().cloned();
-            what_if.arguments = repeated
+            what_if.arguments = self
+                .options
+                .repeated
+                .iter()
+                .cloned()
                 .chain(by_modules)
                 .chain(pipeline.flat_map(PipelineFacts::chosen_options))
                 .collect();

@@ -34,16 +34,16 @@ impl Exit {
     /// errors in this program from unreadable files.
     pub(super) fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref() {
-            Some(SearchError::Solve(SolveError::Internal(_))) => Exit::Internal,
-            _ if error.is::<UsageError>() => Exit::Usage,
-            _ => Exit::Unreadable,
+            Some(SearchError::Solve(SolveError::Internal(_))) => Self::Internal,
+            _ if error.is::<UsageError>() => Self::Usage,
+            _ => Self::Unreadable,
         }
     }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
+        Self::from(exit as u8)
     }
 }
 

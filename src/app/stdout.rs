@@ -17,7 +17,6 @@ struct Unprintable(io::Error);
 
 /// A writer that swallows everything after the reader of the pipe is gone. A closed pipe is no
 /// error, and the exit code still gives the verdict.
-#[derive(Debug)]
 pub(super) struct ResultWriter<W>(pub(super) W);
 
 /// Returns the result of a write; `Ok(instead)` if it failed because the reader closed the pipe.
@@ -147,8 +146,8 @@ impl<'a, W: Write> Sections<'a, W> {
     }
 
     /// Writes the results that were stored for JSON as one value, and flushes the output.
-    pub fn finish(&mut self) -> io::Result<()> {
-        match &std::mem::take(&mut self.values)[..] {
+    pub fn finish(self) -> io::Result<()> {
+        match &self.values[..] {
             [] => {}
             [(_, only)] if !self.has_names => write!(self.out, "{only}")?,
             several => {

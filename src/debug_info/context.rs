@@ -31,7 +31,7 @@ pub(super) struct ContextRecord {
 
 /// The context that is being read: its record and its texts. One draft serves all contexts one
 /// after the other, so that its buffers are reused.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Draft {
     /// The fields of the context other than its texts; `first_field` and `field_count` are not set
     /// yet.

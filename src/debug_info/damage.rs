@@ -142,7 +142,7 @@ impl Truncation {
 }
 
 /// Counts of anomalies that an intact debug file does not have.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Anomalies {
     /// Whether the array of contexts was read to its end.
     pub contexts_complete: bool,
@@ -210,8 +210,8 @@ impl Damage {
     /// is known which contexts are affected.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
-            Damage::Truncated(truncation) => truncation.string_table_lost,
-            Damage::Missing(..) | Damage::Orphans(..) | Damage::Renamed(..) => false,
+            Self::Truncated(truncation) => truncation.string_table_lost,
+            Self::Missing(..) | Self::Orphans(..) | Self::Renamed(..) => false,
             _ => true,
         }
     }

@@ -10,7 +10,7 @@ use crate::message::{FileError, Result};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 
 /// The parts of a debug file that were read so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Collected {
     /// The contexts in the order of the file; ids may repeat.
     pub records: Vec<ContextRecord>,

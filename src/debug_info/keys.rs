@@ -30,16 +30,16 @@ impl SoftwareLayer {
     /// Returns the software layer whose contexts have this text under `layer`.
     pub(super) fn from_text(text: &str) -> Self {
         match text {
-            "poplar" => SoftwareLayer::Poplar,
-            "poplibs" => SoftwareLayer::Poplibs,
-            "popartbuilder" => SoftwareLayer::PopartBuilder,
-            "onnx" => SoftwareLayer::Onnx,
-            "popart" => SoftwareLayer::Popart,
-            "poptorch" => SoftwareLayer::Poptorch,
-            "popxl" => SoftwareLayer::Popxl,
-            "xla_op" => SoftwareLayer::XlaOp,
-            "hloinstruction" => SoftwareLayer::HloInstruction,
-            _ => SoftwareLayer::Other,
+            "poplar" => Self::Poplar,
+            "poplibs" => Self::Poplibs,
+            "popartbuilder" => Self::PopartBuilder,
+            "onnx" => Self::Onnx,
+            "popart" => Self::Popart,
+            "poptorch" => Self::Poptorch,
+            "popxl" => Self::Popxl,
+            "xla_op" => Self::XlaOp,
+            "hloinstruction" => Self::HloInstruction,
+            _ => Self::Other,
         }
     }
 }
@@ -88,7 +88,7 @@ pub enum ContextField {
 }
 
 /// A key of a debug context whose value is read; all other keys are skipped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub(super) enum ContextKey {
     Id,
     ParentId,
@@ -102,7 +102,7 @@ pub(super) enum ContextKey {
 /// A key of a context whose value is a text or a list of texts: the field in which the value is
 /// kept, and the software layers that write the key. No key has two meanings within one layer, so
 /// the category of the context does not matter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct TextKey {
     /// The field in which the value is kept.
     pub field: ContextField,

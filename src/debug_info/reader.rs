@@ -6,7 +6,7 @@ use super::context::ContextRecord;
 use super::damage::{Truncation, looks_like, shape};
 use super::document::Collected;
 use crate::limits;
-use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Result};
+use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Result, unusable};
 use crate::profile::Ids;
 use crate::progress::Progress;
 
@@ -28,7 +28,7 @@ impl DebugInfo {
     /// # Errors
     /// If the file is no debug file. A truncated file is not an error (see
     /// [`DebugInfo::damage`]).
-    pub fn read(path: &Path) -> Result<DebugInfo> {
+    pub fn read(path: &Path) -> Result<Self> {
         Self::read_with(path, &Progress::new())
     }
 
@@ -36,7 +36,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo> {
+    pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let file = File::open(path)?;
         // The length of a pipe is 0.
         let task = progress.begin("reading debug.cbor", file.metadata()?.len());
@@ -47,7 +47,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
-    pub fn from_reader(mut reader: impl Read) -> Result<DebugInfo> {
+    pub fn from_reader(mut reader: impl Read) -> Result<Self> {
         let mut head = Vec::new();
         reader.by_ref().take(HEAD).read_to_end(&mut head)?;
         check_head(&head)?;
@@ -103,20 +103,20 @@ fn is_map(byte: u8) -> bool {
 fn check_head(head: &[u8]) -> Result<()> {
     let untagged = untagged(head);
     match untagged.first() {
-        None if head.is_empty() => Err(FileError::new(format!(
+        None if head.is_empty() => unusable(format!(
             "the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}"
-        ))),
-        _ if head.starts_with(b"SQLite format 3\0") => Err(FileError::new(
+        )),
+        _ if head.starts_with(b"SQLite format 3\0") => unusable(
             "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor \
              second",
-        )),
+        ),
         Some(&byte) if is_map(byte) => Ok(()),
         // The file may be cut off within a tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
-        _ => Err(FileError::new(format!(
+        _ => unusable(format!(
             "this is {}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}",
             looks_like(head)
-        ))),
+        )),
     }
 }
 
@@ -164,10 +164,10 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<()> {
     match collected.refusal.take() {
         Some(refusal) => Err(refusal),
         None if !collected.is_complete && damaged && collected.records.is_empty() => {
-            Err(FileError::new(format!(
+            unusable(format!(
                 "no context could be read, since the CBOR is malformed before byte {offset}; \
                  {DEBUG_AGAIN}"
-            )))
+            ))
         }
         // Cut off before `contexts`: it may be a debug file.
         None if !collected.is_complete && !damaged && !collected.saw_other_key => Ok(()),
@@ -227,11 +227,11 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         .position(|&length| length as usize > most + 1)
     {
         None => Ok(()),
-        Some(place) => Err(FileError::new(format!(
+        Some(place) => unusable(format!(
             "the context with the id {} has more than {most} contexts above it, more than any \
              software writes; {DEBUG_AGAIN}",
             records[place].id
-        ))),
+        )),
     }
 }
 
@@ -263,7 +263,6 @@ fn close_cycle(
 
 /// A reader that counts the bytes read and stores why it stopped, since the errors of the CBOR
 /// decoder do not say.
-#[derive(Debug)]
 struct TrackedReader<R> {
     reader: R,
     /// Number of bytes read so far; at the end of the stream, its length.

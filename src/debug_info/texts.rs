@@ -45,7 +45,7 @@ impl Texts {
 }
 
 /// A list of texts in which equal texts are stored once.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Interner {
     /// The distinct texts.
     pub texts: Texts,

@@ -3,7 +3,7 @@
 use super::encoding::{BlobError, decode_list};
 use super::error::{DUPLICATE, cell, sqlite};
 use super::tile_bytes::TileBytes;
-use crate::message::{FileError, PROFILE_AGAIN, Result};
+use crate::message::{FileError, PROFILE_AGAIN, Result, unusable};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
@@ -42,11 +42,11 @@ impl<'r> Cells<'r> {
     /// the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "table `{}` is damaged: its rows hold more bytes than the whole file, so some of \
                  them share pages; {PROFILE_AGAIN}",
                 self.table
-            )));
+            ));
         };
         self.payload_left.set(left);
         Ok(bytes)

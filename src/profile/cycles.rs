@@ -276,11 +276,11 @@ fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u3
         .collect();
     Ok((0..)
         .zip(&programs.all)
-        .filter_map(|(position, program)| {
-            let is_repeat =
-                matches!(&program.kind, ProgramKind::Other(kind) if &**kind == "Repeat");
-            let row = program.variant_index.filter(|_| is_repeat)?;
-            Some((position, (*counts.get(&row)?)?))
+        .filter_map(|(position, program)| match &program.kind {
+            ProgramKind::Other(kind) if &**kind == "Repeat" => {
+                Some((position, (*counts.get(&program.variant_index?)?)?))
+            }
+            _ => None,
         })
         .collect())
 }

@@ -8,14 +8,15 @@ use super::cells::{Cells, Columns};
 use super::error::sqlite;
 use super::ids::Ids;
 use super::open::ProfileFile;
-use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Result};
+use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
 use crate::progress::{Progress, Task};
 use rusqlite::{Connection, Params, Row};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// An open profile.
 pub(super) struct Database {
@@ -63,15 +64,15 @@ impl Database {
     /// `columns`, none of them computed when it is read.
     pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let missing = |what| {
-            Err(FileError::new(format!(
+            unusable(format!(
                 "{what} is missing (report format {}); {PROFILE_AGAIN}",
                 self.version
-            )))
+            ))
         };
         let runs_code = |what| {
-            Err(FileError::new(format!(
+            unusable(format!(
                 "{what}, and popliner runs no code from files; {GIVE_PROFILE}"
-            )))
+            ))
         };
         let Some(entry) = self.schema.0.get(table) else {
             return missing(format!("table `{table}`"));
@@ -201,13 +202,12 @@ impl Database {
         &self,
         table: &'static str,
         columns: Columns,
-        ids: FxHashSet<u64>,
+        ids: BTreeSet<u64>,
         mut read: impl FnMut(Cells<'_>) -> Result<T>,
     ) -> Result<FxHashMap<u64, T>> {
         self.require(table, columns)?;
         let mut values = FxHashMap::default();
-        let mut ids: Vec<u64> = ids.into_iter().collect();
-        ids.sort_unstable();
+        let ids: Vec<u64> = ids.into_iter().collect();
         for ids in ids.chunks(LOOKED_UP) {
             let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let condition = format!("WHERE \"{}\" IN ({})", columns[0], ids.join(", "));
@@ -269,17 +269,13 @@ impl Database {
 
     /// Calls `work` with an idle connection, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let idle = self.lock_idle().pop();
+        // A poisoned lock is taken too, since a panic cannot leave the list half changed.
+        let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = lock().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
         let done = work(&connection);
-        self.lock_idle().push(connection);
+        lock().push(connection);
         done
-    }
-
-    /// Locks the list of idle connections. A poisoned lock is taken too, since a panic cannot leave
-    /// the list half changed.
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

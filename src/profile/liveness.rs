@@ -169,8 +169,8 @@ impl LiveClasses {
 /// Serializes the arguments from which [`LiveClasses::new`] builds the classes.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let classes = (0u32..).zip(&self.ranges);
-        let ranges: Vec<_> = classes
+        let ranges: Vec<_> = (0u32..)
+            .zip(&self.ranges)
             .flat_map(|(class, own)| own.iter().map(move |&(from, to)| (class, from, to)))
             .collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)

@@ -1,18 +1,18 @@
 //! Opens a profile that may come from an untrusted source.
 
 use super::error::sqlite;
-use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Result};
+use crate::atomic::first_bytes;
+use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
+
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Length of the header of an SQLite file, in bytes.
-const HEADER: usize = 100;
+const HEADER: u64 = 100;
 
 /// A profile on disk, in the state in which it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,10 +39,10 @@ impl ProfileFile {
             .extension()
             .is_some_and(|extension| extension == "pop_cache")
         {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
                  {GIVE_PROFILE}"
-            )));
+            ));
         }
         check_header(&source.header)?;
         check_length(&source.header, source.length)?;
@@ -58,20 +58,16 @@ impl ProfileFile {
         let kind = metadata.file_type();
         // For a folder, the operating system's own error is clear.
         if !kind.is_file() && !kind.is_dir() {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}"
-            )));
+            ));
         }
         let path = path.canonicalize()?;
-        let mut header = Vec::new();
-        File::open(&path)?
-            .take(HEADER as u64)
-            .read_to_end(&mut header)?;
         Ok(Self {
+            header: first_bytes(&path, HEADER)?,
             path,
             length: metadata.len(),
             modified: metadata.modified().ok(),
-            header,
         })
     }
 
@@ -87,10 +83,10 @@ impl ProfileFile {
         if self == found {
             return Ok(());
         }
-        Err(FileError::new(
+        unusable(
             "the file changed while it was read; let the process that writes it finish, and try \
              again",
-        ))
+        )
     }
 
     /// Returns the maximum number of bytes of texts and blobs that reading one table of an intact
@@ -168,16 +164,16 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
 fn check_header(header: &[u8]) -> Result<()> {
     let instead = match header {
         [] => {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "the file is empty: the process that wrote it was probably stopped; \
                  {PROFILE_AGAIN}"
-            )));
+            ));
         }
         [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => {
-            return Err(FileError::new(
+            return unusable(
                 "the file looks like CBOR, not like a profile; give profile.pop first and \
                  debug.cbor second",
-            ));
+            );
         }
         _ if header.starts_with(b"SQLite format 3\0") => return Ok(()),
         _ if header.starts_with(b"!<arch>\n") => {
@@ -186,9 +182,9 @@ fn check_header(header: &[u8]) -> Result<()> {
         [b'{', ..] => ", but looks like JSON, as profiles of format 1 do",
         _ => "",
     };
-    Err(FileError::new(format!(
+    unusable(format!(
         "the file is not an SQLite database{instead}; {GIVE_PROFILE}"
-    )))
+    ))
 }
 
 /// Returns an error if the file, which has `found` bytes, is shorter than its header says. The size
@@ -202,16 +198,16 @@ fn check_length(header: &[u8], found: u64) -> Result<()> {
         size => u64::from(size),
     };
     let expected = match word(92) {
-        None => HEADER as u64,
+        None => HEADER,
         known_for if known_for == word(24) => u64::from(word(28).unwrap_or(0)) * page,
         Some(_) => 0,
     };
     if found >= expected {
         return Ok(());
     }
-    Err(FileError::new(format!(
+    unusable(format!(
         "the file is cut off: it has {found} bytes and should have {expected}; {PROFILE_AGAIN}"
-    )))
+    ))
 }
 
 /// First bytes of a journal whose changes have to be rolled back.
@@ -234,19 +230,17 @@ fn check_unfinished(path: &Path) -> Result<()> {
     // SQLite may keep a journal after its changes are done, and then fills its header with zeros.
     let mut start = Vec::new();
     if journal.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        File::open(&journal)?
-            .take(JOURNAL.len() as u64)
-            .read_to_end(&mut start)?;
+        start = first_bytes(&journal, JOURNAL.len() as u64)?;
     }
     if !has_log && start != JOURNAL {
         return Ok(());
     }
     let changes = if has_log { log } else { journal };
-    Err(FileError::new(format!(
+    unusable(format!(
         "the file is still open in another process, or that process died: changes are waiting in \
          {}; let the process finish, or open a copy of both files once with `sqlite3`",
         changes.display()
-    )))
+    ))
 }
 
 /// Returns the `file:` URI with which SQLite opens the path read-only and as immutable, with every

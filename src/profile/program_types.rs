@@ -30,15 +30,15 @@ impl ProgramKind {
     /// destination.
     pub fn is_exchange(&self) -> bool {
         match self {
-            ProgramKind::DoExchange(_) => true,
-            ProgramKind::Other(name) => &**name == "GlobalExchange",
-            ProgramKind::OnTileExecute(_) | ProgramKind::Call(_) => false,
+            Self::DoExchange(_) => true,
+            Self::Other(name) => &**name == "GlobalExchange",
+            Self::OnTileExecute(_) | Self::Call(_) => false,
         }
     }
 
     /// Returns whether the program copies data from or to the host, or begins or ends such a copy.
     pub fn is_stream_copy(&self) -> bool {
-        matches!(self, ProgramKind::Other(name) if name.starts_with("StreamCopy"))
+        matches!(self, Self::Other(name) if name.starts_with("StreamCopy"))
     }
 }
 
@@ -173,6 +173,8 @@ fn read_region_columns(database: &Database) -> Result<RegionIds> {
             Ok(())
         })?;
     }
-    let shared = regions.into_iter().map(|(row, ids)| (row, ids.into()));
-    Ok(shared.collect())
+    Ok(regions
+        .into_iter()
+        .map(|(row, ids)| (row, ids.into()))
+        .collect())
 }

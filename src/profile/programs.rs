@@ -6,7 +6,7 @@ use super::database::Database;
 use super::ids::{Ids, position};
 use super::program_types::{Details, ProgramKind};
 use super::tile_bytes::TileBytes;
-use crate::message::{FileError, Result};
+use crate::message::{Result, unusable};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -136,10 +136,10 @@ fn read_ids(database: &Database) -> Result<Ids> {
         if *first.get_or_insert(step) == step {
             return Ok(());
         }
-        Err(FileError::new(
+        unusable(
             "table `programs`, column `compilation_step_id`: there are several compilation steps, \
              whose programs share their ids; record each compilation into its own folder",
-        ))
+        )
     })?;
     Ok(ids)
 }

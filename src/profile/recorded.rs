@@ -47,10 +47,10 @@ pub enum CodeKind {
 impl CodeKind {
     /// All kinds, each at the index `kind as usize`.
     pub const ALL: [CodeKind; 4] = [
-        CodeKind::VertexCode,
-        CodeKind::VertexState,
-        CodeKind::ExchangeCode,
-        CodeKind::ControlCode,
+        Self::VertexCode,
+        Self::VertexState,
+        Self::ExchangeCode,
+        Self::ControlCode,
     ];
 
     /// Returns the names of the categories of lowered variables with this kind of memory. In a real
@@ -58,22 +58,22 @@ impl CodeKind {
     /// (checked).
     pub fn categories(self) -> &'static [&'static str] {
         match self {
-            CodeKind::VertexCode => &["vertexCode"],
-            CodeKind::VertexState => &[
+            Self::VertexCode => &["vertexCode"],
+            Self::VertexState => &[
                 "vertexInstanceState",
                 "vertexFieldData",
                 "copyDescriptor",
                 "vectorListDescriptor",
             ],
-            CodeKind::ExchangeCode => &["internalExchangeCode"],
-            CodeKind::ControlCode => &["controlCode"],
+            Self::ExchangeCode => &["internalExchangeCode"],
+            Self::ControlCode => &["controlCode"],
         }
     }
 
     /// Returns the kind of memory in the category of lowered variables with this name; `None` for
     /// data of tensors.
-    pub fn of_category(category: &str) -> Option<CodeKind> {
-        CodeKind::ALL
+    pub fn of_category(category: &str) -> Option<Self> {
+        Self::ALL
             .into_iter()
             .find(|kind| kind.categories().contains(&category))
     }

@@ -5,7 +5,7 @@ use super::cells::{Cells, Columns};
 use super::database::Database;
 use super::error::{cell, no_row, or_warn};
 use crate::limits;
-use crate::message::{FileError, GIVE_PROFILE, PROFILE_AGAIN, Result, Warning};
+use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -35,10 +35,10 @@ impl FormatVersion {
     pub(super) fn read(database: &Database) -> Result<Self> {
         let table = "version_info";
         if !database.has_table(table) {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "the file is an SQLite database, but not a profile: it has no table `{table}`; \
                  {GIVE_PROFILE}"
-            )));
+            ));
         }
         let version = only_row(database, table, &["major", "minor", "point"], |row| {
             Ok(Self {
@@ -51,11 +51,11 @@ impl FormatVersion {
             return Ok(version);
         }
         // Tables may mean something else.
-        Err(FileError::new(format!(
+        unusable(format!(
             "the profile has report format {version}, and popliner reads only format \
              {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \
              reads its format"
-        )))
+        ))
     }
 
     /// Returns a warning if this version was not checked on a real file.
@@ -87,9 +87,9 @@ fn only_row<T>(
     let mut rows = database.rows(table, columns, read)?;
     match (rows.pop(), rows.is_empty()) {
         (Some(row), true) => Ok(row),
-        (Some(_), false) => Err(FileError::new(format!(
+        (Some(_), false) => unusable(format!(
             "table `{table}` has several rows instead of one; {PROFILE_AGAIN}"
-        ))),
+        )),
         (None, _) => Err(no_row(table)),
     }
 }
@@ -171,11 +171,11 @@ impl Target {
             0
         };
         if listed != of_ipu {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "the profile was compiled for {replicas} replicas of one IPU each and lists all \
                  {listed} tiles instead of those of one replica; compile the model without \
                  replication to split it, or judge it as it is with --fit"
-            )));
+            ));
         }
         self.num_tiles = self.tiles_per_ipu;
         (self.num_ipus, self.num_replicas) = (1, 1);
@@ -194,12 +194,12 @@ impl Target {
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
             return Ok(());
         }
-        Err(FileError::new(format!(
+        unusable(format!(
             "the profile was compiled for {} IPUs ({} tiles, {} on each, replicas: {}), and only \
              one IPU without replication can be split; compile the whole model for one IPU, \
              without pipelining or replication, or judge it as it is with --fit",
             self.num_ipus, self.num_tiles, self.tiles_per_ipu, self.num_replicas
-        )))
+        ))
     }
 
     /// Returns an error if the memory of a tile or the number of tiles of an IPU is one that no
@@ -260,8 +260,7 @@ impl BuildInfo {
     /// Reads the tables that the profile has. A table that cannot be understood is left out with a
     /// warning.
     pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
-        let columns = &["type_", "clock_frequency"];
-        let machine = database.rows_if_any("target_info", columns, |row| {
+        let machine = database.rows_if_any("target_info", &["type_", "clock_frequency"], |row| {
             Ok((row.text(0)?, row.optional(1)?))
         });
         let (device, clock) = or_warn(machine, "the kind and clock of the target", warnings)
@@ -321,7 +320,8 @@ impl Outline {
     /// Reads the summary of the profile at `path`.
     ///
     /// # Errors
-    /// [`FileError`] if the file is no profile, or its target cannot be understood.
+    /// [`FileError`](crate::message::FileError) if the file is no profile, or its target cannot be
+    /// understood.
     pub fn read(path: &Path) -> Result<Self> {
         let database = Database::open(path, &Progress::new())?;
         let target = Target::read(&database)?;

@@ -93,9 +93,7 @@ impl TileBytes {
     ///
     /// # Errors
     /// The first tile whose sum exceeds 32 bits.
-    pub fn sum<'a>(
-        parts: impl IntoIterator<Item = (&'a TileBytes, u64)>,
-    ) -> Result<TileBytes, u32> {
+    pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
         // A run changes the sum only at its two ends.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {

@@ -60,7 +60,7 @@ impl VariableLists {
 }
 
 /// Collects lists from rows that name a list and a member, in the order of the rows.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct ListsBuilder {
     members: Vec<u32>,
     /// Runs of members of one list: the id of the list, and the index in `members` of the first
@@ -104,8 +104,12 @@ impl ListsBuilder {
 
     /// Returns the lists in ascending order of their ids.
     pub fn finish(self) -> VariableLists {
-        let starts = self.runs.iter().skip(1).map(|&(_, start)| start);
-        let ends = starts.chain([self.members.len() as u32]);
+        let ends = self
+            .runs
+            .iter()
+            .skip(1)
+            .map(|&(_, start)| start)
+            .chain([self.members.len() as u32]);
         let mut runs: Vec<_> = self
             .runs
             .iter()
@@ -134,25 +138,28 @@ pub(super) fn read_regions(
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
-    let visit = |row: Cells<'_>, (lists, outside): &mut (ListsBuilder, Vec<u32>)| {
-        let member = position(variables, &row, row.unsigned(1)?)?;
-        let id = row.unsigned(0)?;
-        let is_repeated = lists.ends_with(id, member);
-        lists.push(id, member);
-        let regions = if columns.len() > 2 {
-            row.raw_text(2)?
-        } else {
-            None
-        };
-        if is_repeated
-            || regions.and_then(end_of_regions).unwrap_or(0)
-                > variables.bytes[member as usize].into()
-        {
-            outside.push(member);
-        }
-        Ok(())
-    };
-    let parts = database.scan_ranges(TABLE, columns, visit)?;
+    let parts = database.scan_ranges(
+        TABLE,
+        columns,
+        |row, (lists, outside): &mut (ListsBuilder, Vec<u32>)| {
+            let member = position(variables, &row, row.unsigned(1)?)?;
+            let id = row.unsigned(0)?;
+            let is_repeated = lists.ends_with(id, member);
+            lists.push(id, member);
+            let regions = if columns.len() > 2 {
+                row.raw_text(2)?
+            } else {
+                None
+            };
+            if is_repeated
+                || regions.and_then(end_of_regions).unwrap_or(0)
+                    > variables.bytes[member as usize].into()
+            {
+                outside.push(member);
+            }
+            Ok(())
+        },
+    )?;
     let (lists, outside): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let mut outside = outside.concat();
     outside.sort_unstable();
@@ -181,8 +188,9 @@ pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
 ) -> Result<VariableLists> {
+    let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
-    let visit = |row: Cells<'_>, lists: &mut ListsBuilder| {
+    let parts = database.scan_ranges("compute_sets", columns, |row, lists| {
         let added = add_members(variables, &row, lists)?;
         // A few bytes can name all variables in every row.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
@@ -193,9 +201,7 @@ pub(super) fn read_compute_sets(
              real model has"
         );
         Err(row.problem(1, problem))
-    };
-    let columns = &["compute_set", "var_ids_diff_rle"];
-    let parts = database.scan_ranges("compute_sets", columns, visit)?;
+    })?;
     Ok(ListsBuilder::join(parts).finish())
 }
 

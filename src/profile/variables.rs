@@ -5,7 +5,6 @@
 //! debug contexts of weights and optimizer state.
 
 use super::Target;
-use super::cells::Cells;
 use super::database::Database;
 use super::error::no_variables;
 use super::ids::{Ids, position};
@@ -13,7 +12,7 @@ use super::open::ProfileFile;
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::mem::take;
 
 /// Stands in [`Variables::classes`] for the class of a variable that is never live, since it was
@@ -93,7 +92,7 @@ impl Variables {
         let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let visit = |row: Cells<'_>, part: &mut VariableColumns| {
+        let parts = database.scan_ranges(TABLE, columns, |row, part: &mut VariableColumns| {
             part.tiles.push(row.tile(1, target.num_tiles)? as u16);
             let category = position(&category_ids, &row, 3, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
@@ -112,12 +111,8 @@ impl Variables {
                 part.label_of.push(label);
             }
             Ok(())
-        };
-        Self::join(
-            database.scan_ranges(TABLE, columns, visit)?,
-            category_names,
-            database,
-        )
+        })?;
+        Self::join(parts, category_names, database)
     }
 
     /// Joins `parts`, the columns of all ranges in rowid order, and reads the labels from
@@ -235,22 +230,18 @@ impl VariableNames {
             return Ok(Vec::new());
         }
         let database = Database::open_again(&self.source)?;
-        let wanted: FxHashSet<u64> = ids.iter().copied().collect();
         let columns = &[
             "var_id",
             "name_base_id",
             "name_prefix__vertex_field_",
             "name_suffix",
         ];
+        let wanted = ids.iter().copied().collect();
         let parts = database.with_ids(TABLE, columns, wanted, |row| {
             Ok((row.unsigned(1)?, row.optional(2)?, row.text(3)?))
         })?;
-        let bases = database.with_ids(
-            STRINGS,
-            STRING_COLUMNS,
-            parts.values().map(|&(base, ..)| base).collect(),
-            |row| row.text(1),
-        )?;
+        let wanted = parts.values().map(|&(base, ..)| base).collect();
+        let bases = database.with_ids(STRINGS, STRING_COLUMNS, wanted, |row| row.text(1))?;
         let name = |id: &u64| {
             let (base, field, suffix) = parts.get(id)?;
             let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
@@ -283,7 +274,7 @@ pub struct VariableLabel {
 
 /// The distinct keys of labels, each with its number, from 1 in the order in which they were added;
 /// 0 stands for no label.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {

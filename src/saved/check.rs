@@ -182,8 +182,12 @@ impl Model {
             .categories
             .iter()
             .flat_map(|category| [&category.bytes, &category.overlapped]);
-        let code = self.vertex_code.iter().chain(&self.recorded_code);
-        self.are_on_tiles(code.chain(categories))
+        self.are_on_tiles(
+            self.vertex_code
+                .iter()
+                .chain(&self.recorded_code)
+                .chain(categories),
+        )
     }
 
     fn fit_peak(&self) -> bool {

@@ -31,7 +31,7 @@ mod check;
 mod tests;
 mod variables;
 
-use crate::atomic::{self, WriteError, file_metadata};
+use crate::atomic::{self, WriteError, file_metadata, first_bytes};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
 use crate::parallel::filled;
@@ -94,7 +94,7 @@ pub enum SavedError {
 
 impl From<io::Error> for SavedError {
     fn from(error: io::Error) -> Self {
-        SavedError::Io(error.into())
+        Self::Io(error.into())
     }
 }
 
@@ -121,11 +121,7 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
 /// the variant of [`SavedError`] says which.
 pub fn load(path: &Path) -> Result<Model, SavedError> {
     let size = file_metadata(path)?.len();
-    let mut header = Vec::new();
-    File::open(path)?
-        .take(HEADER as u64)
-        .read_to_end(&mut header)?;
-    check_header(&header, size)?;
+    check_header(&first_bytes(path, HEADER as u64)?, size)?;
     from_bytes(&read_whole(path, size as usize)?)
 }
 
@@ -133,16 +129,8 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
 /// reader of profiles, even if the file is damaged. Returns `false` if the file cannot be read, and
 /// does not open pipes and devices.
 pub fn is_saved(path: &Path) -> bool {
-    let mut start = Vec::new();
-    file_metadata(path)
-        .and_then(|_| {
-            File::open(path)?
-                .take(MAGIC.len() as u64)
-                .read_to_end(&mut start)
-        })
-        .is_ok()
-        && !start.is_empty()
-        && MAGIC.starts_with(&start)
+    let start = file_metadata(path).and_then(|_| first_bytes(path, MAGIC.len() as u64));
+    start.is_ok_and(|start| !start.is_empty() && MAGIC.starts_with(&start))
 }
 
 /// Returns the bytes of the file that [`save`] writes for `model`. They only depend on the model.

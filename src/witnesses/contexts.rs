@@ -47,9 +47,8 @@ pub(crate) fn check_debug(
         return Ok((warnings, None));
     }
     let text = texts.join("; ");
-    let profile = match profile {
-        Some(profile) => profile,
-        None => return Err(Incomplete::Debug(text)).with_context(|| displayed(path)),
+    let Some(profile) = profile else {
+        return Err(Incomplete::Debug(text)).with_context(|| displayed(path));
     };
     let (witness, table) = (Witness::DebugContexts, "debug.cbor");
     let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {

@@ -227,7 +227,7 @@ impl fmt::Display for Contradiction {
 }
 
 /// The recorded and the computed bytes of one tile, which a check compares.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct TileComparison {
     pub tile: u32,
     pub recorded: u64,
@@ -361,25 +361,25 @@ impl Contradiction {
     /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
     /// with a verdict, which the contradiction does not turn unless it is refused.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
-        let same = match has_verdict {
-            true => ", but the verdict is the same",
-            false => "",
+        let same = if has_verdict {
+            ", but the verdict is the same"
+        } else {
+            ""
         };
-        let is_of_debug = self.witness == Witness::DebugContexts;
-        let (what, parts, cure) = match is_of_debug {
-            true => ("the debug file is damaged", "layers", DEBUG_AGAIN),
-            false => ("the profile contradicts itself", "figures", PROFILE_AGAIN),
+        let (what, parts, again, cure) = if self.witness == Witness::DebugContexts {
+            let what = "the debug file is damaged";
+            (what, "layers", DEBUG_AGAIN, DEBUG_AGAIN)
+        } else {
+            let (what, cure) = (
+                "the profile contradicts itself",
+                "record it again if that matters",
+            );
+            (what, "figures", PROFILE_AGAIN, cure)
         };
-        Warning::new(match self.refused {
-            true => format!("{what}: {self}, so there is no verdict; {cure}"),
-            false => {
-                let cure = if is_of_debug {
-                    cure
-                } else {
-                    "record it again if that matters"
-                };
-                format!("{what}: {self}, so {parts} may be off by that much{same}; {cure}")
-            }
+        Warning::new(if self.refused {
+            format!("{what}: {self}, so there is no verdict; {again}")
+        } else {
+            format!("{what}: {self}, so {parts} may be off by that much{same}; {cure}")
         })
     }
 }

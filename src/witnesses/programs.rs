@@ -198,9 +198,10 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let (listed, is_whole) = code_by_tile(profile, kind, tiles)?;
     let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
     let is_certain = kind == CodeKind::VertexState || of_programs < all / 2;
-    let silent = match is_whole {
-        true => CODE_OF_NONE.max(fullest / 100),
-        false => 0,
+    let silent = if is_whole {
+        CODE_OF_NONE.max(fullest / 100)
+    } else {
+        0
     };
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
     let pairs = (0u32..)

@@ -62,9 +62,9 @@ Results go to standard output; progress, warnings and summaries to standard erro
 impl Options {
     /// Returns the parser of the command line, with the texts of `-h` and `--help`.
     pub(crate) fn described() -> clap::Command {
-        let mut options = Options::command();
+        let mut options = Self::command();
         options.build();
-        Options::command()
+        Self::command()
             .long_about(format!("{LONG_ABOUT}\n\n{EXAMPLES}"))
             .after_help(format!("{EXAMPLES}\n\n{REST}"))
             .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help(&options)))
@@ -91,14 +91,14 @@ impl Generate {
         let mut command = Options::described();
         let mut text = Vec::new();
         let shell = match self {
-            Generate::Man => {
+            Self::Man => {
                 clap_mangen::Man::new(command).render(&mut text)?;
                 return Ok(text);
             }
-            Generate::Viewer => return Ok(viewer().into_bytes()),
-            Generate::CompleteBash => Shell::Bash,
-            Generate::CompleteZsh => Shell::Zsh,
-            Generate::CompleteFish => Shell::Fish,
+            Self::Viewer => return Ok(viewer().into_bytes()),
+            Self::CompleteBash => Shell::Bash,
+            Self::CompleteZsh => Shell::Zsh,
+            Self::CompleteFish => Shell::Fish,
         };
         clap_complete::generate(shell, &mut command, "popliner", &mut text);
         Ok(text)

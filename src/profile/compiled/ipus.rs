@@ -1,6 +1,6 @@
 //! Finds the IPUs and replicas that a profile lists, and the tiles of each IPU.
 
-use crate::message::{FileError, PROFILE_AGAIN, Result};
+use crate::message::{PROFILE_AGAIN, Result, unusable};
 use crate::profile::RecordedTile;
 use crate::profile::database::Database;
 use crate::profile::error::{cell, no_row};
@@ -44,10 +44,10 @@ impl Ipus {
         let replicas = target.num_replicas.max(1);
         let is_known = listed == all || listed.checked_mul(replicas) == Some(all);
         if !is_known || !listed.is_multiple_of(of_ipu) {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of \
                  {of_ipu} tiles each, {replicas} replicas); {PROFILE_AGAIN}"
-            )));
+            ));
         }
         let ipus = listed / of_ipu;
         let stated = target.num_ipus;
@@ -111,7 +111,7 @@ fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u3
         .into_iter()
         .find(|listed| listed.checked_mul(of_replica) == Some(ipus))
     {
-        Some(listed) => Ok(u32::try_from(listed).unwrap_or(1)),
+        Some(listed) => Ok(listed as u32),
         None => Err(cell(
             TABLE,
             "ipus_per_replica",

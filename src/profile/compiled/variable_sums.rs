@@ -263,11 +263,11 @@ impl Scan {
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
     Ok(database
         .rows(STRINGS, STRING_COLUMNS, |row| {
-            Ok(PipelineName::of(&row.text(1)?).zip(Some(row.unsigned(0)?)))
+            let name = PipelineName::of(&row.text(1)?);
+            Ok(Some(row.unsigned(0)?).zip(name))
         })?
         .into_iter()
         .flatten()
-        .map(|(name, id)| (id, name))
         .collect())
 }
 
