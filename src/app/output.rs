@@ -49,8 +49,8 @@ fn exit_of(fits: bool) -> Exit {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report: no tables, no
-    /// greedy search, no earlier report.
+    /// Creates the outputs of a run that has only a report: no tables, no greedy search, no earlier
+    /// report.
     pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,

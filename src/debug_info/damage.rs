@@ -174,8 +174,8 @@ impl Anomalies {
             Some(truncation) => Some(Damage::Truncated(truncation)),
             None => (!self.table_complete).then_some(Damage::NoStringTable),
         };
-        let counts: [(usize, fn(usize) -> Damage); 6] = [
-            (self.repeated, Damage::Repeated),
+        let counts = [
+            (self.repeated, Damage::Repeated as fn(usize) -> Damage),
             (self.duplicates, Damage::Duplicates),
             (self.without_id, Damage::WithoutId),
             (self.no_maps, Damage::NoMaps),

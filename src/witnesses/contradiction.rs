@@ -370,10 +370,8 @@ impl Contradiction {
             let what = "the debug file is damaged";
             (what, "layers", DEBUG_AGAIN, DEBUG_AGAIN)
         } else {
-            let (what, cure) = (
-                "the profile contradicts itself",
-                "record it again if that matters",
-            );
+            let what = "the profile contradicts itself";
+            let cure = "record it again if that matters";
             (what, "figures", PROFILE_AGAIN, cure)
         };
         Warning::new(if self.refused {
