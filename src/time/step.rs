@@ -153,7 +153,11 @@ impl StageTimes {
         let schedule = self.pipeline.schedule;
         let wanted = self.options.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
         if !self.is_training {
-            let fewest = if schedule == Schedule::Sequential { 1 } else { depth };
+            let fewest = if schedule == Schedule::Sequential {
+                1
+            } else {
+                depth
+            };
             return wanted.max(fewest as u64).max(1);
         }
         let fewest = match depth {

@@ -278,7 +278,10 @@ pub fn step(report: &Report) -> Vec<String> {
     let (Some(split), Some(step)) = (report.fitting_split(), &report.step) else {
         return Vec::new();
     };
-    let schedule = report.pipeline.as_ref().map(|facts| facts.pipeline.schedule);
+    let schedule = report
+        .pipeline
+        .as_ref()
+        .map(|facts| facts.pipeline.schedule);
     let is_sequential = schedule == Some(Schedule::Sequential);
     let lines = [
         Some(time_of_step(step)),
