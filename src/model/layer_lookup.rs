@@ -70,8 +70,8 @@ fn has_end(path: &[&str], wanted: &[&str]) -> bool {
     !path.is_empty() && !wanted.is_empty() && (path.ends_with(wanted) || has_root)
 }
 
-/// Returns whether `wanted`, or what is left of it without a root, has at least two of the modules
-/// of `path` in their order, among them the last one.
+/// Returns whether `wanted`, without a root if it goes on with the first module of `path`, has at
+/// least two of the modules of `path` in their order, among them the last one.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();
@@ -81,7 +81,8 @@ fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
                 .iter()
                 .all(|module| left.any(|other| other == module))
     };
-    is_part(wanted) || wanted.get(1..).is_some_and(is_part)
+    let without_root = wanted.get(1..).unwrap_or_default();
+    is_part(wanted) || without_root.first() == path.first() && is_part(without_root)
 }
 
 #[cfg(test)]
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn several_layers_and_none() {
         assert_eq!(found("layer.0"), Named::Ambiguous(vec![0, 2]));
-        for text in ["", "layer", "encoder", "other.encoder.layer.1.x", "bert.2"] {
+        for text in ["", "layer", "encoder", "other.encoder.layer.1.x", "bert.2", "x.encoder.1"] {
             assert_eq!(found(text), Named::Unknown, "{text}");
         }
     }

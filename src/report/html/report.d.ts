@@ -52,7 +52,7 @@ declare namespace Json {
   type PeakVariables = { bytes: number; categories: CategorySum[]; count: number; largest: LiveVariable[]; step: number; tile: number; };
   type Phrase = { text: string; } | { amount: number; } | { bytes: number; } | { count: number; } | { name: string; } | { list: string; } | { code: string; } | { layers: (string | null)[]; } | { stages: ((string | null)[])[]; };
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
-  type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; gradient_bytes?: number | null; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recording: Recording; replicas: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_by_default: boolean; state_bytes?: number | null; with_replicas?: BestSplit | null; without_recomputation?: number | null; };
+  type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; gradient_bytes?: number | null; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recording: Recording; replicas: number; runs: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_by_default: boolean; state_bytes?: number | null; with_replicas?: BestSplit | null; without_recomputation?: number | null; };
   type PlanFacts = { ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { objective: string; objectives: ProvenObjective[]; optimal: boolean; };
