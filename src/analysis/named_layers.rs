@@ -149,24 +149,30 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
         Named::Unknown => format!(
             "{option}: there is no {}; name one of {}, or another that --list-layers lists",
             unknown(layer, positions.pseudo_layers()),
-            named(positions, &nearest(positions, layer))
+            nearest(positions, layer).join(", ")
         ),
     }))
 }
 
-/// Returns the positions whose names or module paths are the most like `text`, at most three, the
-/// nearest first.
-fn nearest(positions: &Positions, text: &str) -> Vec<usize> {
-    let likeness = |&position: &usize| {
+/// Returns the names of layers, of `In` and of `Out` that are, or whose module paths are, the most
+/// like `text`, at most three, the nearest first.
+fn nearest(positions: &Positions, text: &str) -> Vec<String> {
+    let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
+    // In and Out may be one position.
+    let named = |position: usize| {
         let name = positions.name(position).to_string();
-        let names = [Some(name.as_str()), positions.module(position)];
-        let of_name = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-        Reverse(names.into_iter().flatten().map(of_name).max())
+        let names = match position {
+            0 => name.split(' ').map(str::to_owned).collect(),
+            _ => vec![name],
+        };
+        let of_module = positions.module(position).map_or(0, likeness);
+        names
+            .into_iter()
+            .map(move |name| (Reverse(likeness(&name).max(of_module)), printable(&name)))
     };
-    let mut all: Vec<usize> = (0..positions.len()).collect();
-    all.sort_by_cached_key(likeness);
-    all.truncate(3);
-    all
+    let mut all: Vec<_> = (0..positions.len()).flat_map(named).collect();
+    all.sort_by_key(|&(likeness, _)| likeness);
+    all.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
 /// Describes `layer`, a name that is not in the layer order, for an error; for `In`, `Out` and

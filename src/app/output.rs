@@ -203,7 +203,8 @@ impl<'a> Outputs<'a> {
             self.print_rest(self.options.results.solve);
         }
         self.messages.sections(&self.report, |section| {
-            section.part == ScreenPart::Plan || section.id == "tried"
+            [ScreenPart::Bottlenecks, ScreenPart::Plan].contains(&section.part)
+                || section.id == "tried"
         });
         let first = plan.recommended();
         self.messages.lines(&match first {

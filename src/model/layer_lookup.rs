@@ -121,7 +121,14 @@ mod tests {
     #[test]
     fn several_layers_and_none() {
         assert_eq!(found("layer.0"), Named::Ambiguous(vec![0, 2]));
-        for text in ["", "layer", "encoder", "other.encoder.layer.1.x", "bert.2", "x.encoder.1"] {
+        for text in [
+            "",
+            "layer",
+            "encoder",
+            "other.encoder.layer.1.x",
+            "bert.2",
+            "x.encoder.1",
+        ] {
             assert_eq!(found(text), Named::Unknown, "{text}");
         }
     }

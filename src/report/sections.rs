@@ -34,6 +34,8 @@ pub enum ScreenPart {
     Proof,
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
+    /// What limits the configuration that `--plan` recommends, which is also said of a split.
+    Bottlenecks,
     /// The sentences about all configurations of `--plan`.
     Plan,
     /// The sentences of `--explain`: how each stage uses memory.
@@ -68,7 +70,7 @@ macro_rules! sections {
 }
 
 /// All sections of a report, in the order in which forms show them.
-pub static SECTIONS: [Section; 23] = sections![
+pub static SECTIONS: [Section; 24] = sections![
     "verdict" "Verdict" Verdict PEOPLE section_blocks::verdict;
     "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));
     "ipus" "IPUs" Table ALL |report, _| table_if(report.fit.is_some(), || fit_tables::ipus(report));
@@ -86,6 +88,7 @@ pub static SECTIONS: [Section; 23] = sections![
     "cuts" "Cuts" Document DOCUMENTS |report, _| vec![Block::Table(tables::cuts(report))];
     "sweep" "Numbers of IPUs" Document DOCUMENTS |report, _| vec![Block::Table(tables::sweep_table(report))];
     "recommendation" "Recommended" Recommendation PEOPLE section_blocks::recommendation;
+    "bottlenecks" "Bottlenecks" Bottlenecks PEOPLE |report, _| lines(sentences::bottlenecks(report));
     "plan" "Plan" Plan PEOPLE section_blocks::plan;
     "tried" "Tried" Proof PEOPLE |report, _| lines(sentences::tried(report));
     "explanation" "Explanation" Explanation TERMINAL |report, _| lines(sentences::explain(report));

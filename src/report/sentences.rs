@@ -211,17 +211,22 @@ pub fn proof(proof: &Proof) -> Option<String> {
     (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers)))
 }
 
-/// Says which stage of the recommended configuration needs the most memory and which is the
-/// slowest, or that nothing fits. Then says which times are unknown.
+/// Says which stage of the recommended configuration needs the most memory, which is the slowest,
+/// and whether little memory is left; empty if none is recommended.
+pub fn bottlenecks(report: &Report) -> Vec<String> {
+    let first = report.plan.as_ref().and_then(PlanFacts::recommended);
+    let full = first.filter(|row| row.ipus > 1);
+    let full = full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit));
+    first.map(bottlenecks_of).into_iter().chain(full).collect()
+}
+
+/// Says that no configuration fits, if none does, and which times are unknown.
 pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
     };
-    let first = plan.recommended();
-    let mut lines = Vec::from_iter(first.map(bottlenecks));
-    let full = first.filter(|row| row.ipus > 1);
-    lines.extend(full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit)));
-    if first.is_none() && report.split.as_ref().is_some_and(|split| !split.fits) {
+    let mut lines = Vec::new();
+    if plan.recommended().is_none() && report.split.as_ref().is_some_and(|split| !split.fits) {
         lines.push("no configuration fits on ".to_string() + &counted(plan.max_ipus, "IPU"));
     }
     if plan.rows.iter().any(|row| row.step.is_none()) {
@@ -258,7 +263,7 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
 
 /// Says which stage of a split needs the most memory, which stage is the slowest, and how long a
 /// step takes.
-fn bottlenecks(row: &BestSplit) -> String {
+fn bottlenecks_of(row: &BestSplit) -> String {
     let mut line = needs_most(row.fullest_stage, row.bytes_of_fullest_stage(), row.limit);
     let Some(step) = &row.step else {
         return line;

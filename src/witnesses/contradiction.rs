@@ -298,7 +298,7 @@ pub enum Incomplete {
     Profile(String),
     /// The debug file lacks contexts; with the texts of the contradictions.
     #[error(
-        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or run with --allow-incomplete to see what \
+        "the debug file cannot be trusted: {0}; {DEBUG_AGAIN}, or run with --allow-incomplete to see what \
          can be shown without a verdict"
     )]
     Debug(String),
@@ -367,7 +367,7 @@ impl Contradiction {
             ""
         };
         let (what, parts, again, cure) = if self.witness == Witness::DebugContexts {
-            let what = "the debug file is damaged";
+            let what = "the debug file cannot be trusted";
             (what, "layers", DEBUG_AGAIN, DEBUG_AGAIN)
         } else {
             let what = "the profile contradicts itself";

@@ -2,6 +2,7 @@
 
 use super::effects::{ONE_IPU_RESULTS, is_given, words};
 use super::{Generate, NoEffect, Options};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
@@ -42,7 +43,9 @@ impl CommandLine {
             *word = "--help".into();
         }
         let mut command = Options::described();
-        let matches = command.try_get_matches_from_mut(&line)?;
+        let matches = command
+            .try_get_matches_from_mut(&line)
+            .map_err(|error| with_suggestion(error, &command))?;
         // `Options` requires a profile, which `--generate` does not have.
         if let Some(&what) = matches.get_one::<Generate>("generate") {
             return Ok(Self::Generate(what));
@@ -59,6 +62,32 @@ impl CommandLine {
         options.no_effect = NoEffect::find(&command, &matches, options.is_bare);
         Ok(Self::Run(Box::new(options)))
     }
+}
+
+/// Suggests, for an unknown option, the option whose help has all words of it, if there is one:
+/// `--mem-per-tile` for `--memory-limit`. Of several, the one with the most similar name.
+fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let name = unknown.trim_start_matches('-').to_lowercase();
+    let has_all_words = |option: &&Arg| {
+        let help = option.get_long_help().or(option.get_help());
+        let help = help.map(ToString::to_string).unwrap_or_default();
+        name.contains('-')
+            && name
+                .split('-')
+                .all(|word| help.to_lowercase().contains(word))
+    };
+    let likeness = |long: &&str| (strsim::jaro_winkler(long, &name) * 1e6) as u64;
+    let options = command.get_arguments().filter(has_all_words);
+    let nearest = options.filter_map(Arg::get_long).max_by_key(likeness);
+    if let (ErrorKind::UnknownArgument, Some(long)) = (error.kind(), nearest) {
+        let suggested = ContextValue::String(format!("--{long}"));
+        error.insert(ContextKind::SuggestedArg, suggested);
+        error.insert(ContextKind::Usage, ContextValue::None);
+    }
+    error
 }
 
 /// Returns whether the command line requests no result, or only a page in a file (`--export-html`).
@@ -142,6 +171,13 @@ mod tests {
                 "{id}"
             );
         }
+    }
+
+    #[test]
+    fn an_unknown_option_is_answered_with_the_one_that_has_its_words() {
+        let line = ["popliner", "profile.pop", "--memory-limit", "5"];
+        let error = CommandLine::parse_from(line).expect_err("an unknown option");
+        assert!(error.to_string().contains("'--mem-per-tile'"), "{error}");
     }
 
     #[test]

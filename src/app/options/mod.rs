@@ -32,6 +32,7 @@ use clap::Parser;
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "popliner", version, max_term_width = 100)]
+#[command(arg_required_else_help = true)]
 #[command(disable_help_flag = true, disable_version_flag = true, groups = effects::groups())]
 pub struct Options {
     /// The arguments that name the files to read.

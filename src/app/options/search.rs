@@ -27,8 +27,8 @@ pub struct LimitArgs {
           short_help = "Memory of each tile to keep free, such as 5%")]
     pub reserve: Reserve,
 
-    /// Bytes that a stage may take on each tile; by default, the memory of the profile's tiles. A
-    /// list, such as 600000,638976,500000, has one amount for each IPU
+    /// The memory limit of a stage on each tile, in bytes; by default, the memory of the profile's
+    /// tiles. A list, such as 600000,638976,500000, has one amount for each IPU
     #[arg(long, value_name = "BYTES", value_parser = mem_per_tile, group = ON_LIMITS)]
     pub mem_per_tile: Option<List<u64>>,
 

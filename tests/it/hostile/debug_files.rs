@@ -66,7 +66,7 @@ fn damage_that_is_found_is_refused_or_leaves_no_verdict() {
         let accepted = case.run(&options).exits(3).clone();
         accepted.warns(&["debug.cbor: ", text, "so there is no verdict"]);
         case.trusts = false;
-        let parts = ["debug.cbor: the debug file is damaged: ", text];
+        let parts = ["debug.cbor: the debug file cannot be trusted: ", text];
         case.run(&options).refuses(3, &parts);
     }
 }

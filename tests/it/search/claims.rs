@@ -208,7 +208,7 @@ fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
 
 #[test]
 fn each_claim_is_what_its_command_gives() {
-    let seeds: Vec<u64> = seeds(24).collect();
+    let seeds: Vec<u64> = seeds(12).collect();
     let met = each(&seeds, |&seed| {
         let folder = tempfile::tempdir().expect("a folder");
         let case = drawn(seed, folder.path());

@@ -125,7 +125,7 @@ const CONTEXTS: &str = r"
         copy poplar-mlp
         $ cp $FIXTURES/tied-weights/debug.cbor .
         error 3 of profile.pop --solve
-            debug.cbor: the debug file is damaged: it belongs to another compilation
+            debug.cbor: the debug file cannot be trusted: it belongs to another compilation
             --allow-incomplete
         warning of profile.pop --list-layers --allow-incomplete
             another compilation than the profile: of 89
@@ -133,7 +133,7 @@ const CONTEXTS: &str = r"
         copy poplar-mlp
         contexts drop_some
         error 3 of profile.pop --solve
-            debug.cbor: the debug file is damaged: contexts that programs and
+            debug.cbor: the debug file cannot be trusted: contexts that programs and
             refer to and that are missing:
             copy debug.cbor again
             --allow-incomplete
@@ -151,14 +151,14 @@ const CONTEXTS: &str = r"
         $ cp $FIXTURES/tied-weights/debug.cbor .
         warning of profile.pop --fit
             layers on IPUs are left out
-            debug.cbor: the debug file is damaged: it belongs to another compilation
+            debug.cbor: the debug file cannot be trusted: it belongs to another compilation
             --allow-incomplete
     a pipeline of which some contexts are missing
         copy training-pipelined
         contexts drop_some
         warning of profile.pop --fit
             layers on IPUs are left out
-            debug.cbor: the debug file is damaged: contexts that programs
+            debug.cbor: the debug file cannot be trusted: contexts that programs
             --allow-incomplete
     a pipeline with no contexts at all
         copy training-pipelined
