@@ -27,6 +27,8 @@ pub struct Split {
     pub fewest_ipus: Option<u32>,
     /// Whether the user gave the split, to compare it with the best one.
     pub is_given: bool,
+    /// The name of the first layer of each stage but stage 0, as `--splits` takes them.
+    pub starts: Vec<String>,
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
     /// For each position of the layer order (In, the layers, Out), the modules that it calls in the

@@ -36,6 +36,12 @@ impl Inputs<'_> {
             replicas: search.costs.replicas() as u64,
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
+            starts: shown
+                .stages
+                .iter()
+                .skip(1)
+                .map(|stage| self.placement.positions.name(stage.start).to_string())
+                .collect(),
             modules: self.layering.module_calls(self.model),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),

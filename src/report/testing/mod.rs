@@ -121,6 +121,7 @@ pub(crate) fn report() -> Report {
             max_stages: 2,
             replicas: 1,
             is_given: false,
+            starts: vec!["1".to_owned()],
             modules: Vec::new(),
             stages: vec![
                 stage(0, 0..2, &[None, Some("0")], 600_000, limit),

@@ -4,6 +4,7 @@ mod advice;
 mod bert_large;
 mod claims;
 mod facts;
+mod layer_names;
 mod objectives;
 mod pipelines;
 mod plan;

@@ -1,0 +1,87 @@
+//! Names of layers in the forms in which the tool prints them and people write them.
+//!
+//! With `SEEDS=0..1` all graphs run, by default a share.
+
+use crate::support::models::{generate, pairs};
+use crate::support::{each, graph_file};
+use popliner::analysis::{Analysis, JudgedSplit, Layers, Request};
+use popliner::report::Report;
+use tempfile::TempDir;
+
+const GRAPHS: [(&str, &str); 8] = [
+    ("bert", "poptorch"),
+    ("bart", "poptorch"),
+    ("t5", "popart"),
+    ("clip", "poptorch"),
+    ("hrnet", "poptorch"),
+    ("unet_sd", "poptorch"),
+    ("keras_resnet50", "tensorflow"),
+    ("tf_bert", "tensorflow"),
+];
+
+/// Returns the texts that stand for a layer of this name and path.
+fn texts(name: &str, path: &str) -> Vec<String> {
+    let mut bracketed = String::new();
+    for part in path.split(['.', '/']) {
+        match part.parse::<u32>() {
+            Ok(number) => bracketed += &format!("[{number}]"),
+            Err(_) if bracketed.is_empty() => bracketed += part,
+            Err(_) => bracketed += &format!(".{part}"),
+        }
+    }
+    let mut texts = vec![name.to_owned()];
+    if !path.is_empty() {
+        texts.extend([
+            path.to_owned(),
+            format!("model.{path}"),
+            path.replace('.', "/"),
+        ]);
+        texts.push(bracketed);
+    }
+    texts
+}
+
+/// Returns the layers of a request that names `text`.
+fn named<'a>(analysis: &'a Analysis, text: &str) -> Layers<'a> {
+    let request = Request {
+        judged: Some(JudgedSplit::FirstLayers(vec![text.to_owned()])),
+        ..Request::default()
+    };
+    analysis.layers(&request).expect("layers")
+}
+
+fn check(analysis: &Analysis, report: &Report, of: &str) {
+    let mut expected = 0;
+    for layer in &report.layers {
+        let Some(name) = layer.name.as_deref().filter(|&name| name != "Out") else {
+            continue;
+        };
+        expected += 1;
+        for text in texts(name, layer.module.as_deref().unwrap_or_default()) {
+            let found = named(analysis, &text).position(&text);
+            assert_eq!(found, Some(expected), "{of}: {name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn printed_and_pasted_names_stand_for_their_layer() {
+    let cases: Vec<_> = pairs(
+        &GRAPHS,
+        &["--mode inference", "--mode training --calls 2"],
+        5,
+    )
+    .collect();
+    each(&cases, |&(&(graph, framework), options)| {
+        let folder = TempDir::new().expect("a folder");
+        let (file, folder) = (graph_file(graph).display().to_string(), folder.path());
+        generate(
+            folder,
+            &format!("--graph {file} --tiles 4 --framework {framework} {options}"),
+        );
+        let analysis = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
+        let analysis = analysis.expect("a model");
+        let report = analysis.split(&Request::default()).expect("a report");
+        check(&analysis, &report, &format!("{graph} {options}"));
+    });
+}
