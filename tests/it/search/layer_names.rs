@@ -41,25 +41,28 @@ fn texts(name: &str, path: &str) -> Vec<String> {
     texts
 }
 
-/// Returns the layers of a request that names `text`.
-fn named<'a>(analysis: &'a Analysis, text: &str) -> Layers<'a> {
+fn check(analysis: &Analysis, report: &Report, of: &str) {
+    let layers = report
+        .layers
+        .iter()
+        .zip(0..)
+        .filter_map(|(layer, position)| {
+            let name = layer.name.as_deref().filter(|&name| name != "Out")?;
+            Some((
+                position,
+                texts(name, layer.module.as_deref().unwrap_or_default()),
+            ))
+        });
+    let layers: Vec<(usize, Vec<String>)> = layers.collect();
+    let all = layers.iter().flat_map(|(_, texts)| texts).cloned();
     let request = Request {
-        judged: Some(JudgedSplit::FirstLayers(vec![text.to_owned()])),
+        judged: Some(JudgedSplit::FirstLayers(all.collect())),
         ..Request::default()
     };
-    analysis.layers(&request).expect("layers")
-}
-
-fn check(analysis: &Analysis, report: &Report, of: &str) {
-    let mut expected = 0;
-    for layer in &report.layers {
-        let Some(name) = layer.name.as_deref().filter(|&name| name != "Out") else {
-            continue;
-        };
-        expected += 1;
-        for text in texts(name, layer.module.as_deref().unwrap_or_default()) {
-            let found = named(analysis, &text).position(&text);
-            assert_eq!(found, Some(expected), "{of}: {name}: {text}");
+    let found: Layers<'_> = analysis.layers(&request).expect("layers");
+    for (position, texts) in layers {
+        for text in texts {
+            assert_eq!(found.position(&text), Some(position), "{of}: {text}");
         }
     }
 }
