@@ -128,7 +128,9 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
     let adds_accumulators = facts.trains() && !facts.recording.accumulates;
     let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
         (false, _) => "",
-        (true, Accumulator::AsWeight) => ", accumulators like their weights",
+        (true, Accumulator::AsWeight) => {
+            ", accumulators in the types of their weights by --accumulator"
+        }
         (true, Accumulator::Float16) => ", 16-bit accumulators",
         (true, Accumulator::Float32) => ", 32-bit accumulators",
     };
