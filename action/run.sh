@@ -49,7 +49,7 @@ fi
 
 # Results of an earlier run would be taken for results of this one, unless this one reads them.
 for old in "$REPORT".{json,md,html,txt} "$REPORT".{examples,pipeline-splits}.yml \
-    "$REPORT".{optimum,tf-stages}.json "$REPORT".{poptorch,popart,keras}.py; do
+    "$REPORT".{optimum,tf-stages}.json "$REPORT".{poptorch,popart,keras,mmcv}.py; do
     for input in "$PROFILE" "$DEBUG_INFO" "$COMPARE"; do
         if [ -n "$input" ] && [ "$old" -ef "$input" ]; then
             echo "::error title=popliner::report $REPORT would replace $input, which is read; give another report"

@@ -32,6 +32,7 @@ Form = Literal[
     "keras",
     "tf-stages",
     "pipeline-splits",
+    "mmcv",
 ]
 
 #: Options that may be given several times: each element of a list is one of them.

@@ -175,17 +175,17 @@ fn with_head(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the lines that suggest `command` with `--emit`, in the form for the framework of
-/// `report`, and with `--export-html`. `command` is the command that finds the split.
+/// Returns the lines that suggest `command` with `--emit`, in the form for the split of `report`
+/// (or with `--export-json`, if no form is for it), and with `--export-html`. `command` is the
+/// command that finds the split.
 fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
-    let framework = report
-        .pipeline
-        .as_ref()
-        .map(|pipeline| pipeline.recording.framework);
-    let form = EmitForm::of_framework(framework).name();
     let unsolved = command.trim_end_matches(" --solve");
+    let to_paste = match EmitForm::of_report(report) {
+        Some(form) => format!("  configuration:  {unsolved} --emit {}", form.name()),
+        None => format!("  as JSON:        {unsolved} --solve --export-json split.json"),
+    };
     with_head(vec![
-        format!("  configuration:  {unsolved} --emit {form}"),
+        to_paste,
         format!("  page:           {unsolved} --solve --export-html report.html"),
     ])
 }

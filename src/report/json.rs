@@ -70,16 +70,21 @@ struct Document<'a> {
     /// The sections of the report for people: sentences and tables.
     #[cfg_attr(test, schemars(default))]
     sections: Vec<SectionData>,
-    /// The split in every form of `--emit`; empty without a split.
+    /// The split in every form of `--emit`, the form for its model first; empty without a split.
     #[cfg_attr(test, schemars(default))]
     configuration: Vec<Configuration>,
 }
 
-/// Writes the split in all forms of `--emit`; empty without a split.
+/// Writes the split in all forms of `--emit`, the one for its model first; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
-    let forms = report.split.iter().flat_map(|_| EmitForm::value_variants());
-    let configuration = |&form: &EmitForm| Configuration {
+    let own = EmitForm::of_report(report);
+    let forms = report.split.iter().flat_map(|_| {
+        let others = EmitForm::value_variants().iter().copied();
+        own.into_iter()
+            .chain(others.filter(move |&form| Some(form) != own))
+    });
+    let configuration = |form: EmitForm| Configuration {
         lines: most_stages.map_or(Vec::new(), |most| lines(form, report, most)),
         ..emit(form, report, MODEL)
     };

@@ -27,7 +27,8 @@ pub struct ResultArgs {
 
     /// Find the best split points, as --solve does, and print them as configuration: for
     /// Graphcore's examples (YAML), Optimum (JSON), PopTorch, PopART or
-    /// Keras (Python), pipeline_stages of BERT for TensorFlow (JSON), or pipeline_splits (YAML).
+    /// Keras (Python), pipeline_stages of BERT for TensorFlow (JSON), pipeline_splits (YAML), or
+    /// mmcv's split_edges (Python).
     /// May be given several times
     #[arg(
         long,

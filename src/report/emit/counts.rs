@@ -84,7 +84,41 @@ pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<S
         ));
     }
     notes.add(format!("Unused IPUs: {FREE} (see --num-ipus)."));
+    outside_blocks(source, &layers, &blocks, notes);
     items
+}
+
+/// Adds `notes` that warn of stages that begin with a layer outside blocks, or with Out apart from
+/// such layers, where no count begins a stage. Counts put layers before the first block on the first
+/// IPU, and those after the last block on the last, as `--layers-per-ipu` does. `layers` has the
+/// position and the name of each layer, and `blocks` ranges of indices in `layers`.
+fn outside_blocks(
+    source: FormSource<'_>,
+    layers: &[(u32, &str)],
+    blocks: &[Range<usize>],
+    notes: &mut Lines<'_>,
+) {
+    let after = blocks.last().map_or(0, |block| block.end);
+    let is_outside = |at: &usize| *at != after && !blocks.iter().any(|block| block.contains(at));
+    let out = source.out().map(|out| (out, "Out"));
+    let places: Vec<(u32, &str)> = layers.iter().copied().chain(out).collect();
+    for (position, name) in (0..places.len()).filter(is_outside).map(|at| places[at]) {
+        let warning = format!(
+            "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. Judge the split \
+             that they make with --layers-per-ipu, or give --emit poptorch.",
+            printable(name)
+        );
+        notes.begin(position, true, &warning);
+    }
+}
+
+/// Returns whether each stage of the split begins with a whole block (or with Out), so that counts of
+/// blocks say where it begins.
+pub fn begin_stages(source: FormSource<'_>) -> bool {
+    let layers: Vec<(u32, &str)> = source.layers().collect();
+    let blocks = blocks(layers.iter().map(|&(_, name)| name));
+    let mut inner = blocks.into_iter().flat_map(|block| &layers[block][1..]);
+    !inner.any(|&(position, _)| source.split.begins_at(position))
 }
 
 /// Adds a note on the order in which `blocks` are counted, unless their names show it, or on

@@ -1,6 +1,9 @@
 //! The forms of `--emit`, each with its template.
 
+use super::form_source::FormSource;
+use super::{MODEL, counts};
 use crate::model::Framework;
+use crate::report::Report;
 use clap::ValueEnum;
 
 /// The form in which a split is written as configuration (`--emit`).
@@ -20,6 +23,8 @@ pub enum EmitForm {
     TfStages,
     /// The modules at which the next IPU begins, as YAML for Graphcore's vision examples.
     PipelineSplits,
+    /// The module that begins each IPU, as Python for configurations of mmcv's runners.
+    Mmcv,
 }
 
 impl EmitForm {
@@ -35,15 +40,19 @@ impl EmitForm {
         format!("emit-{}", self.name())
     }
 
-    /// Returns the form for models of a framework; [`EmitForm::Examples`] if the framework is
-    /// unknown or has no form of its own.
-    pub fn of_framework(framework: Option<Framework>) -> Self {
-        match framework {
-            Some(Framework::Poptorch) => EmitForm::Poptorch,
-            Some(Framework::Popart) => EmitForm::Popart,
-            Some(Framework::Tensorflow) => EmitForm::Keras,
-            _ => EmitForm::Examples,
-        }
+    /// Returns the form to propose for the split of a report; `None` without a split, and if the
+    /// framework, such as Poplar, has no configuration. TensorFlow has Keras layers if the profile
+    /// names those that begin stages, and else blocks, if stages begin with whole ones, or scopes.
+    pub fn of_report(report: &Report) -> Option<Self> {
+        let source = FormSource::of(report, MODEL)?;
+        Some(match report.framework()? {
+            Framework::Poptorch => EmitForm::Poptorch,
+            Framework::Popart => EmitForm::Popart,
+            Framework::Tensorflow if source.has_keras_names() => EmitForm::Keras,
+            Framework::Tensorflow if counts::begin_stages(source) => EmitForm::TfStages,
+            Framework::Tensorflow => EmitForm::PipelineSplits,
+            Framework::Popxl | Framework::Poplar => return None,
+        })
     }
 
     /// Returns the text of the form's template.
@@ -56,6 +65,7 @@ impl EmitForm {
             EmitForm::Keras => include_str!("forms/keras.txt"),
             EmitForm::TfStages => include_str!("forms/tf-stages.txt"),
             EmitForm::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
+            EmitForm::Mmcv => include_str!("forms/mmcv.txt"),
         }
     }
 

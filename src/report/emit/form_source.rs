@@ -30,6 +30,16 @@ pub struct FormSource<'a> {
 }
 
 impl<'a> FormSource<'a> {
+    /// Returns the source of the split of a report; `None` if the report has no split.
+    pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
+        Some(Self {
+            report,
+            split: report.split.as_ref()?,
+            root,
+            most_stages: None,
+        })
+    }
+
     /// Returns each layer with its position in the layer order, without In and Out.
     pub fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.split

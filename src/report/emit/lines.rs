@@ -243,7 +243,7 @@ impl Split {
     }
 
     /// Returns whether a stage other than the first begins at a position of the layer order.
-    fn begins_at(&self, position: u32) -> bool {
+    pub(super) fn begins_at(&self, position: u32) -> bool {
         self.stages
             .iter()
             .skip(1)

@@ -3,10 +3,10 @@
 //! Each form is a template (`forms`, which `template` reads) and a pure function of the [`Report`],
 //! with the module names of the profile ([`ModuleCalls`](crate::model::ModuleCalls)), and of the
 //! name of the model in the user's code. A file of its own has the lines that depend on the
-//! layers. Notes for the user are comments above the configuration; a comment line has at least two
-//! words, so that it is not mistaken for the name of a section. JSON has no comments, so its notes
-//! are apart. If no module name is known, the form has a placeholder that no framework accepts, and
-//! a comment that says what to write.
+//! layers. Notes for the user are comments below the configuration, apart from a verdict against it,
+//! which is above; a comment line has at least two words, so that it is not mistaken for the name of
+//! a section. JSON has no comments, so its notes are apart. If no module name is known, the form has
+//! a placeholder that no framework accepts, and a comment that says what to write.
 //!
 //! A split that does not fit is still written, under a warning. A split that leaves layers out is
 //! not written: the result is only notes.
@@ -16,6 +16,7 @@ mod form;
 mod form_source;
 mod keras;
 mod lines;
+mod mmcv;
 mod module;
 mod pipeline_splits;
 mod popart;
@@ -57,14 +58,8 @@ pub struct Configuration {
 /// for all splits. Empty if the report has no split, and only notes if the
 /// split leaves layers out. `root` is the name of the model in the user's code.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
-    let Some(split) = &report.split else {
+    let Some(source) = FormSource::of(report, root) else {
         return Configuration::default();
-    };
-    let source = FormSource {
-        report,
-        split,
-        root,
-        most_stages: None,
     };
     let lines = written(form, source);
     let text = |is_apart: bool| {
@@ -86,20 +81,17 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
 /// Returns the lines of a form for every split into at most `most_stages` stages of the layers in
 /// the report's split, for the page, in which cuts are moved. Empty if the report has no split.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
-    let source = |split| FormSource {
-        report,
-        split,
-        root: MODEL,
+    let source = FormSource::of(report, MODEL).map(|source| FormSource {
         most_stages: Some(most_stages),
-    };
-    let split = report.split.as_ref();
-    split.map_or(Vec::new(), |split| written(form, source(split)))
+        ..source
+    });
+    source.map_or(Vec::new(), |source| written(form, source))
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
     let mut notes = Lines::new(source, Some(if form.has_comments() { "# " } else { "" }));
     let mut text = Lines::new(source, None);
     template::write(form, source, &mut notes, &mut text);
-    notes.all.append(&mut text.all);
-    notes.all
+    text.all.append(&mut notes.all);
+    text.all
 }

@@ -1,6 +1,6 @@
 //! `pipeline_splits` of Graphcore's vision examples: the modules at which the next IPU begins. IPU
 //! 0 has no entry. The CNNs for PopTorch name modules without parts, with slashes; the CNNs for
-//! TensorFlow name Keras layers.
+//! TensorFlow 2 name Keras layers, those for TensorFlow 1 name scopes, with slashes.
 
 use super::form_source::FormSource;
 use super::lines::Lines;
@@ -12,7 +12,7 @@ use crate::model::Framework;
 pub fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
     let out = source.out().map(|out| (out, "Out"));
     for (position, name) in source.layers().chain(out) {
-        let entry = match module(source, position) {
+        let entry = match module(source, position, name) {
             Some(module) => format!("- {}", quoted(&module)),
             None => format!(
                 "- {}  # write its first module",
@@ -24,11 +24,18 @@ pub fn entries(source: FormSource<'_>, text: &mut Lines<'_>) {
 }
 
 /// Returns the innermost module at which a position of the layer order begins, with slashes in its
-/// path, or for TensorFlow the first Keras layer that the position calls and no earlier one does;
-/// `None` if the profile does not show it.
-fn module(source: FormSource<'_>, position: u32) -> Option<String> {
+/// path. For TensorFlow, returns the module that begins there, below the model: the first Keras
+/// layer or a scope; if it is unknown, the layer's `name`. `None` if the profile does not show it.
+fn module(source: FormSource<'_>, position: u32, name: &str) -> Option<String> {
     if source.is_keras() {
-        return source.keras_begin(position).cloned();
+        let begin = source
+            .calls(position, Framework::Tensorflow)?
+            .begin
+            .as_ref();
+        let below = begin.and_then(|path| Some(path.split_once('.')?.1));
+        let is_layer = Some(position) != source.out();
+        let scope = below.or(is_layer.then_some(name))?;
+        return Some(scope.replace('.', "/"));
     }
     let calls = source.calls(position, Framework::Poptorch)?;
     Some(calls.leaf.as_ref()?.replace('.', "/"))

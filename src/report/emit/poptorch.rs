@@ -15,7 +15,7 @@ impl<'a> FormSource<'a> {
 
     /// Returns the modules that a position of the layer order calls; `None` unless the profile was
     /// recorded with PopTorch.
-    fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
+    pub fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
         self.calls(position, Framework::Poptorch)
     }
 }
@@ -65,7 +65,7 @@ pub fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_
 /// Adds a warning for splits in which a stage begins at `position`, if it begins there with
 /// operations that belong to no module of the stage, which a `BeginBlock` would leave on the IPU
 /// before.
-fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
+pub fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
     let Some(calls) = source.torch_calls(position) else {
         return;
     };

@@ -2,12 +2,13 @@
 //!
 //! A line after `# ` is a note. Words in brackets at the start of a line are conditions, which must
 //! all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a condition. A
-//! line with only a word after `@` stands for the lines of a function, and `@end` ends the form.
+//! line with only a word after `@` stands for the lines of a function; `@text` is where the lines to
+//! paste begin, and `@end` ends the form.
 
 use super::form::EmitForm;
 use super::form_source::{Checkpoints, FormSource};
 use super::lines::Lines;
-use super::{counts, keras, pipeline_splits, popart, poptorch};
+use super::{counts, keras, mmcv, pipeline_splits, popart, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, Sentence, Units, sentences, with_commas};
@@ -16,6 +17,10 @@ use crate::wording::grouped;
 /// The template of the notes that every form begins with, such as the warning about a split that
 /// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
+
+/// What each form says about its option for the memory that operations may take temporarily.
+const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
+                          operations that were compiled with it";
 
 /// Fills the template of the common notes and the template of `form`. Adds notes to `notes` and
 /// lines to paste to `text`, for every split that `source` stands for.
@@ -35,8 +40,11 @@ pub fn write<'a>(
         match (line.strip_prefix('@'), line.strip_prefix("# ")) {
             (Some(_), _) if !hold(source.split.stages.len()) => {}
             (Some("end"), _) => break,
+            // What was said so far is above the configuration, all later notes are below.
+            (Some("text"), _) => text.all.append(&mut notes.all),
             (Some("blocks"), _) => poptorch::blocks(source, notes, text),
             (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text),
+            (Some("edges"), _) => mmcv::edges(source, notes, text),
             (Some("layers"), _) => popart::layers(source, text),
             (Some("stages"), _) => keras::stages(source, notes, text),
             (Some("entries"), _) => pipeline_splits::entries(source, text),
@@ -110,7 +118,6 @@ impl FormSource<'_> {
             "unplaced" => !self.split.unplaced.is_empty(),
             "vit" => self.is_vit(),
             "keras" => self.is_keras(),
-            "keras-names" => self.has_keras_names(),
             _ => return None,
         })
     }
@@ -156,6 +163,7 @@ impl FormSource<'_> {
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),
+            "proportion" => PROPORTION.to_string(),
             // Other values depend on where the split is cut.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
@@ -175,13 +183,7 @@ mod tests {
     #[test]
     fn templates_have_only_conditions_and_values_that_there_are() {
         let report = report();
-        let split = report.split.as_ref().unwrap();
-        let source = FormSource {
-            report: &report,
-            split,
-            root: MODEL,
-            most_stages: None,
-        };
+        let source = FormSource::of(&report, MODEL).unwrap();
         let forms = EmitForm::value_variants()
             .iter()
             .map(|form| form.template());

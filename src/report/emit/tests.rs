@@ -2,7 +2,7 @@
 //! the goldens have In and Out in stages of their own and on one IPU.
 
 use super::*;
-use crate::model::{Layering, ModuleCalls, Positions, PseudoLayers};
+use crate::model::{Framework, Layering, ModuleCalls, Positions, PseudoLayers};
 use crate::report::testing::report;
 use crate::report::{Split, Stage};
 use clap::ValueEnum;
@@ -82,7 +82,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     for part in [
         "Layers between 0 and 3 are missing from the profile.",
         "Unused IPUs: 2",
-        "proportion of the profile on all IPUs.",
+        "Set matmul_proportion to the profile's value on each IPU",
         "belongs on IPU 0, Out (head, loss) on IPU 1:",
     ] {
         has(&text, part);
@@ -91,6 +91,30 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     assert!(
         !text.contains("missing") && !text.contains("Unused"),
         "{text}"
+    );
+}
+
+/// Layers before the first block are on the first IPU, those after the last block with Out on the
+/// last.
+#[test]
+fn counts_cannot_cut_outside_blocks() {
+    let warned = |stages: &[&[&str]]| {
+        let report = split(stages, stages.len() as u32);
+        let text = written(EmitForm::Optimum, &report);
+        let lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("WARNING: counts cannot begin "));
+        let lines = lines.filter_map(|line| line.split_once(','));
+        Vec::from_iter(lines.map(|(place, _)| place.to_string()))
+    };
+    assert_eq!(
+        warned(&[&["emb"], &["0"], &["1"], &["pool", "cls"]]),
+        [""; 0]
+    );
+    let apart = [&["emb"][..], &["norm", "0"], &["1", "pool"], &["cls"], &[]];
+    assert_eq!(
+        warned(&apart),
+        ["IPU 1 at norm", "IPU 3 at cls", "IPU 4 at Out"]
     );
 }
 
@@ -169,6 +193,17 @@ fn what_does_not_fit_says_so_first() {
 }
 
 #[test]
+fn notes_are_below_the_configuration() {
+    for report in [split(&[&["0"], &["1"]], 3), with_modules()] {
+        for &form in EmitForm::value_variants() {
+            let text = emit(form, &report, MODEL).text;
+            let mut lines = text.lines().skip_while(|line| !line.starts_with("# "));
+            assert!(lines.all(|line| line.starts_with("# ")), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_comment_is_no_name_of_a_section() {
     for split in [split(&[&["0"], &["x"]], 3), split(&[&["7"]], 1)] {
         for &form in EmitForm::value_variants() {
@@ -219,6 +254,40 @@ fn modules_of_the_profile_begin_blocks() {
     let text = written(EmitForm::PipelineSplits, &report);
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
     assert!(code(&text).starts_with(expected), "{text}");
+    let text = written(EmitForm::Mmcv, &report);
+    let expected = "    dict(layer_to_call=\"net.h.1\", ipu_id=1),\n    \
+                    dict(layer_to_call=\"<2>\", ipu_id=2),  # write its first module\n";
+    has(&text, expected);
+}
+
+/// A layer that begins a stage is named by its module below the model, also where the profile is of
+/// TensorFlow without Keras layers, and a stage without a Keras layer of its own has a placeholder.
+#[test]
+fn tensorflow_names_keras_layers_or_scopes() {
+    let mut pipeline = report().pipeline.unwrap();
+    pipeline.recording.framework = Framework::Tensorflow;
+    let mut report = with_modules();
+    report.pipeline = Some(pipeline);
+    assert_eq!(EmitForm::of_report(&report), Some(EmitForm::TfStages));
+    let modules = &mut report.split.as_mut().unwrap().modules;
+    for (at, layers) in [["a", "b"], ["b", "c"], ["b", "d"], ["e", "e"], ["f", "f"]]
+        .iter()
+        .enumerate()
+    {
+        modules[at].top = layers.map(String::from).to_vec();
+    }
+    assert_eq!(EmitForm::of_report(&report), Some(EmitForm::Keras));
+    let text = written(EmitForm::Keras, &report);
+    has(
+        &text,
+        "pipeline_stages = {\n    \"d\": 1,\n    \"e\": 2,\n}\n",
+    );
+    has(&text, "WARNING: layer b runs before stage 1, too");
+    report.split.as_mut().unwrap().modules[3].top.clear();
+    let text = written(EmitForm::Keras, &report);
+    has(&text, "    \"<2>\": 2,  # write its first Keras layer\n");
+    let text = written(EmitForm::PipelineSplits, &report);
+    has(&text, "pipeline_splits:\n- \"h/1\"\n- \"2\"\n");
 }
 
 /// Generation needs a stage that begins with the decoder, after 1, 2, 4, ... IPUs.

@@ -69,7 +69,7 @@ const ALL: &str = "
     -vv --num-ipus=3 --solve --sweep --explain --list-layers --layer-breakdown --operation-breakdown
     --memory-totals --memory-affinity --interlayer-communication --diagnose
     --emit=examples --emit=popart --emit=poptorch --emit=keras --emit=pipeline-splits
-    --export-json=- --export-markdown=- --export-html=- --format=csv";
+    --emit=mmcv --export-json=- --export-markdown=- --export-html=- --format=csv";
 
 /// Runs the tool with [`REGEX`].
 fn run(case: &Case, options: &(impl Words + ?Sized)) -> Run {
@@ -164,7 +164,7 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
     let of = |name| section(sections, name);
     let input = json!({
         "keras": of("emit-keras"),
-        "python": [of("emit-popart"), of("emit-poptorch")],
+        "python": [of("emit-popart"), of("emit-poptorch"), of("emit-mmcv")],
         "yaml": [of("emit-examples"), of("emit-pipeline-splits")],
         "html": of("export-html"),
         "markdown": of("export-markdown"),
@@ -176,7 +176,8 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
 /// Compares the values that Python read with its values for plain layer names.
 fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
     let layers = stages.concat();
-    assert_eq!(found["keras"], json!(layers));
+    let begun = stages[1..].iter().map(|stage| format!("<{}>", stage[0]));
+    assert_eq!(found["keras"], json!(Vec::from_iter(begun)));
     assert_eq!(found["python"], plain["python"]);
     // If a name cannot be typed, command lines with it are left out, and nothing is added.
     let elements = |found: &Value| BTreeSet::from_iter(strings(&found["elements"]));

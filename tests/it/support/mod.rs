@@ -35,7 +35,7 @@ pub use skipped::skip;
 pub use words::{Words, cases};
 
 /// The forms of `--emit`.
-pub const FORMS: [&str; 7] = [
+pub const FORMS: [&str; 8] = [
     "examples",
     "optimum",
     "poptorch",
@@ -43,6 +43,7 @@ pub const FORMS: [&str; 7] = [
     "keras",
     "tf-stages",
     "pipeline-splits",
+    "mmcv",
 ];
 
 /// The folders in `fixtures/` that most tests use.

@@ -31,13 +31,6 @@ const configurationOf = (form, own, isNote) => {
   return all.join('');
 };
 
-/** The forms of configuration in the report; the form of the model's framework comes first. */
-const configurations = () => {
-  const names = { poptorch: 'poptorch', popart: 'popart', tensorflow: 'keras' };
-  const own = names[/** @type {keyof typeof names} */ (report.pipeline?.recording.framework)] ?? 'examples';
-  return [...report.configuration ?? []].sort((a, b) => Number(b.form === own) - Number(a.form === own));
-};
-
 /** The text of a form to paste. @param {Json.Configuration} form */
 const shownConfiguration = (form) => known?.isMoved() && form.lines ? configurationOf(form, known, false) : form.text;
 
@@ -47,7 +40,7 @@ const notesOf = (form) => (known?.isMoved() && form.lines ? configurationOf(form
 /** Builds the view of the configuration to paste. @param {HTMLElement} parent */
 const buildConfiguration = (parent) => {
   const part = addPart(parent, 'configuration', 'Configuration');
-  const forms = configurations();
+  const forms = report.configuration ?? [];
   const moved = addAs(part, 'p', 'configuration-moved');
   const select = addSelect(add(part, 'div', '', 'controls'), 'Form', 'configuration-form', forms.map((own) => [own.form, own.form]), () => show());
   const notes = addAs(part, 'pre', 'configuration-notes');

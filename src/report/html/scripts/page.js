@@ -144,7 +144,7 @@ const addNearness = (parent, stages) => {
 
 /** Shows the configuration in the form of the model's framework, also for moved cuts. @param {HTMLElement} parent */
 const addPaste = (parent) => {
-  const form = configurations().find((one) => one.text);
+  const form = report.configuration?.find((one) => one.text);
   if (!form) return;
   const paste = add(parent, 'p', '', 'copied');
   const said = add(paste, 'span');

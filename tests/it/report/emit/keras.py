@@ -1,5 +1,5 @@
 # Runs what was emitted on a model whose Keras layers are named as the entries
-# are, and prints the stage of each of its layers and the mapping of devices.
+# are, and prints the entries, the stage of each of its layers and the mapping of devices.
 import ast
 import json
 import sys
@@ -15,10 +15,10 @@ PIPELINING = {
 
 
 class Model:
-    """Has the layers of a line '#layers' above the text, or one for each entry."""
+    """Has the layers of a line '#layers' above the text, or a first one and one for each entry."""
 
     def __init__(self, entries, source):
-        self.names = list(entries)
+        self.names = ["first", *entries]
         if source.startswith("#layers "):
             self.names = json.loads(source.splitlines()[0].removeprefix("#layers "))
         self.mapping = None
@@ -56,7 +56,7 @@ config = types.SimpleNamespace()
 ipu = types.SimpleNamespace(ops=ops)
 names = {"model": Model(stages, source), "config": config, "ipu": ipu}
 exec(compile(tree, "emitted", "exec"), names)
-assert names["pipeline_stages"] == stages
+assert names["pipeline_stages"] == {}
 model = names["model"]
 assert model.mapping in (None, names["device_mapping"])
 found = {"entries": list(stages.items()), "mapping": names["device_mapping"]}

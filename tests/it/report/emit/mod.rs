@@ -84,6 +84,7 @@ fn parsed(form: &str, text: &str) -> Option<Value> {
         "popart" => include_str!("popart.py"),
         "poptorch" => include_str!("poptorch.py"),
         "keras" => include_str!("keras.py"),
+        "mmcv" => include_str!("mmcv.py"),
         _ => include_str!("optimum.py"),
     };
     Some(read_json(&python(stub, text)?))
@@ -355,6 +356,35 @@ fn pipeline_splits_is_yaml_and_begins_each_ipu() {
             all["enable_optimizer_rts"] = json!(false);
         }
         assert_eq!(read, all, "{text}");
+    }
+}
+
+/// The list of mmcv, given as a split to judge, is the split that it was written for.
+#[test]
+fn mmcv_begins_each_ipu_and_is_read_back() {
+    for (fixture, ipus) in CASES {
+        let (stages, text) = emitted(fixture, &[ipus], "mmcv");
+        let Some(found) = parsed("mmcv", &text) else {
+            return;
+        };
+        let edges = numbered(&found["edges"]);
+        let ipus: Vec<usize> = edges.iter().map(|&(_, ipu)| ipu).collect();
+        if stage_of_out(&stages) == stages.len() {
+            assert!(edges.is_empty(), "{text}");
+            continue;
+        }
+        assert_eq!(ipus, Vec::from_iter(1..stages.len()), "{text}");
+        let steps = &found["options"]["Training"]["gradientAccumulation"];
+        let expected = trains(fixture).then(|| accumulation(fixture, &stages));
+        assert_eq!(steps, &json!(expected), "{text}");
+        let is_known = edges.iter().all(|(module, _)| !module.starts_with('<'));
+        // --splits knows the first module of Out only as Out.
+        let has_layers = named(&stages).last().is_some_and(|own| !own.is_empty());
+        if is_known && has_layers {
+            let split = format!("--splits={text}");
+            let (again, _) = emitted(fixture, &[&split], "mmcv");
+            assert_eq!(named(&again), named(&stages), "{text}");
+        }
     }
 }
 

@@ -94,6 +94,12 @@ fn check(&(graph, ipus): &(&str, usize)) {
         let is_known = known.contains(&module.replace('/', "."));
         assert!(is_known || module.starts_with('<'), "{graph}: {module}");
     }
+    let found = parsed("mmcv", printed.form("mmcv")).unwrap_or_default();
+    for (module, _) in numbered(&found["edges"]) {
+        let below = [module.clone(), format!("model.{module}")];
+        let is_known = below.iter().any(|path| known.contains(path));
+        assert!(is_known || module.starts_with('<'), "{graph}: {module}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The place of each layer in the forms that are programs, which Python runs.
 
 use super::{
-    CASES, accumulation, emitted, filled, ipu_of_out, mapping, numbered, parsed, placed,
+    CASES, accumulation, emitted, filled, ipu_of_out, mapping, named, numbered, parsed, placed,
     popart_parts, trains,
 };
 use serde_json::json;
@@ -53,7 +53,16 @@ fn keras_places_everything_as_the_split_does() {
         let Some(found) = parsed("keras", &text) else {
             return;
         };
-        assert_eq!(found["entries"], json!(placed(&stages)), "{text}");
+        let entries = numbered(&found["entries"]);
+        let begun: Vec<usize> = entries.iter().map(|&(_, stage)| stage).collect();
+        assert_eq!(begun, Vec::from_iter(1..mapping(&stages).len()), "{text}");
+        for ((entry, stage), layers) in entries.iter().zip(named(&stages).into_iter().skip(1)) {
+            let first = format!("<{}>", layers.first().unwrap_or(&"Out"));
+            assert!(
+                *entry == first || !entry.starts_with('<'),
+                "{stage} in {text}"
+            );
+        }
         assert_eq!(found["mapping"], json!(mapping(&stages)), "{text}");
     }
 }
