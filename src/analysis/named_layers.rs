@@ -135,7 +135,7 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
         let names: Vec<String> = all
             .iter()
             .take(NAMES_SHOWN)
-            .map(|&position| printable(&positions.name(position).to_string()))
+            .map(|&position| printable(positions.name(position)))
             .collect();
         names.join(", ")
     };
