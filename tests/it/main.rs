@@ -8,7 +8,7 @@
 //! - `search`: splits, against all splits tried one by one and another solver
 //! - `report`, `page`, `saved`: the forms of a report, and saved files
 //! - `hostile`: files that are unusual, damaged or made to do harm
-//! - `generator`: the synthetic profiles themselves, against plain SQL
+//! - `generator`: the synthetic profiles themselves
 
 mod cli;
 mod documents;

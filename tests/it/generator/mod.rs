@@ -1,17 +1,17 @@
-//! The generator of synthetic profiles, compared with plain SQL and a second, simpler computation
-//! of the recorded numbers.
+//! The generator of synthetic profiles: its schema, its seeds, and the planted memory of places
+//! against the recorded memory. `cli::debug_match` checks its contexts, and `numbers` and `planted`
+//! everything that the library reads of its models.
 
-mod debug_file;
-mod graphs;
-mod places;
-mod profile_tables;
-
+use std::collections::HashMap;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
+use synthesize::place_truth::PlaceTruth;
+use synthesize::places::Places;
 use tempfile::TempDir;
 
-use crate::support::{Words, each, model_in};
+use crate::support::models::generate;
+use crate::support::{Words, each, model_in, sample};
 
 /// Small models of every framework, mode and way of outlining.
 fn cases() -> Vec<String> {
@@ -66,66 +66,86 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
 /// The size of a small model.
 const SIZE: &str = "--layers 3 --tiles 9 --vars-per-layer-tile 9 --page-size 1024";
 
-/// A generated model.
-struct Made {
-    directory: TempDir,
-    profile: Connection,
-}
-
-impl Made {
-    /// Writes a small model with these options.
-    fn of(options: &str) -> Self {
-        let directory = TempDir::new().unwrap();
-        let all = [SIZE.words(), options.words()].concat();
-        synthesize::write(directory.path(), all).expect("the files are written");
-        let profile = open(&directory.path().join("profile.pop"));
-        Self { directory, profile }
-    }
-
-    fn number(&self, sql: &str) -> i64 {
-        number(&self.profile, sql)
-    }
-}
-
-/// Each model is written once for all checks.
+/// Recorded bytes of tiles, categories, steps and code are the sums of variables, vertices and
+/// programs. Only a model with such options has gaps, or is too large. The memory of a range of places
+/// grows with each place, is at most the sum of its parts, and equals the recorded memory for all
+/// places.
 #[test]
-fn models_are_sound() {
+fn models_are_sound_and_places_need_what_is_recorded() {
     each(&cases(), |case| {
-        let made = Made::of(case);
-        recorded_sums_contradict_nothing(case, &made);
-        debug_file::contexts_parse_and_come_before_their_parents(case, &made);
-        profile_tables::ids_of_variables_are_dense_and_sorted(case, &made);
-        profile_tables::programs_use_all_user_data(case, &made);
-        profile_tables::an_execution_is_that_of_the_program_tree(case, &made);
+        let folder = TempDir::new().unwrap();
+        let options = format!("{SIZE} {case}");
+        let written = synthesize::write(folder.path(), options.words()).unwrap();
+        let model = model_in(folder.path());
+        assert_eq!(model.contradictions, [], "{case}");
+        let tiles = &model.recorded.tiles;
+        for tile in tiles.iter() {
+            let has_gap = tile.total > tile.always_live + tile.not_always_live;
+            assert_eq!(has_gap, case.contains("--gaps"), "{case}");
+            let is_over = tile.total > model.target.bytes_per_tile;
+            assert_eq!(is_over, case.contains("--overflow"), "{case}");
+        }
+        let recorded: Vec<u64> = tiles.iter().map(|tile| tile.total).collect();
+        check_ranges(case, &written.places(), &recorded);
     });
 }
 
-/// Recorded bytes of tiles, categories, steps and code are the sums of variables, vertices and
-/// programs. Only a model with such options has gaps, or is too large.
-fn recorded_sums_contradict_nothing(case: &str, made: &Made) {
-    let model = model_in(made.directory.path());
-    assert_eq!(model.contradictions, [], "{case}");
-    for tile in model.recorded.tiles.iter() {
-        let has_gap = tile.total > tile.always_live + tile.not_always_live;
-        assert_eq!(has_gap, case.contains("--gaps"), "{case}");
-        let is_over = tile.total > model.target.bytes_per_tile;
-        assert_eq!(is_over, case.contains("--overflow"), "{case}");
+fn check_ranges(case: &str, truth: &PlaceTruth, recorded: &[u64]) {
+    let (layers, last) = (truth.layers, truth.layers + 1);
+    let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
+    let needs = |(from, to)| truth.bytes(Places::positions(layers, from..=to));
+    let ranges = ranges.map(|range| (range, needs(range)));
+    let ranges: HashMap<(u32, u32), Vec<u64>> = ranges.collect();
+    assert_eq!(ranges[&(0, last)], recorded, "{case}");
+    for (&(from, to), range) in ranges.iter().filter(|((from, to), _)| from < to) {
+        let (left, right) = (&ranges[&(from, to - 1)], &ranges[&(to, to)]);
+        for (part, (left, right)) in range.iter().zip(left.iter().zip(right)) {
+            // Each part's share of a gap is rounded up.
+            let parts = *left.max(right)..=left + right + 1;
+            assert!(parts.contains(part), "{case}, {from} to {to}");
+        }
     }
+    // Each of these models has one weight that several places share.
+    let tied = ["--tied", "t5.json", "bert.json"];
+    let is_tied = tied.iter().any(|tied| case.contains(tied));
+    assert_eq!(truth.ties.len(), usize::from(is_tied), "{case}");
 }
 
-fn open(path: &Path) -> Connection {
-    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
-}
-
-fn rows<T, F>(connection: &Connection, sql: &str, read: F) -> Vec<T>
-where
-    F: Fn(&rusqlite::Row) -> rusqlite::Result<T>,
-{
+/// Returns the columns of all tables: table, name, type, and whether it is `NOT NULL` and a key.
+fn columns(profile: &Path) -> Vec<(String, String, String, i64, i64)> {
+    let uri = format!("file:{}?immutable=1", profile.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri, flags).unwrap();
+    let sql = "SELECT t.name, c.name, upper(c.type), c.\"notnull\", c.pk
+               FROM sqlite_master t, pragma_table_info(t.name) c
+               WHERE t.type = 'table' ORDER BY t.rowid, c.cid";
     let mut statement = connection.prepare(sql).unwrap();
-    let rows = statement.query_map([], |row| read(row)).unwrap();
+    let rows = statement.query_map([], |row| row.try_into()).unwrap();
     rows.map(Result::unwrap).collect()
 }
 
-fn number(connection: &Connection, sql: &str) -> i64 {
-    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+#[test]
+fn the_schema_is_that_of_the_real_sample() {
+    let Some(sample) = sample("firehose.profile.pop") else {
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    synthesize::write(folder.path(), SIZE.words()).unwrap();
+    let real = columns(&sample);
+    assert!(real.len() > 300);
+    assert_eq!(columns(&folder.path().join("profile.pop")), real);
+}
+
+#[test]
+fn one_seed_gives_the_same_bytes_and_another_seed_others() {
+    for framework in ["popart", "tensorflow"] {
+        let files = |seed: u32| {
+            let folder = TempDir::new().unwrap();
+            let model = format!("--framework {framework} --mode training --outlined once");
+            generate(folder.path(), &format!("{SIZE} {model} --seed {seed}"))
+                .map(|file| std::fs::read(file).unwrap())
+        };
+        assert!(files(3) == files(3), "{framework}");
+        assert!(files(3)[0] != files(4)[0], "{framework}");
+    }
 }
