@@ -1,5 +1,5 @@
-//! Tests of the reader on generated documents; `tests/it/numbers/real_debug_file.rs` tests the real
-//! samples.
+//! Tests of the reader on generated documents; `tests/it/numbers/fixtures.rs` and
+//! `tests/it/cli/input_files.rs` read the real samples.
 
 mod damage;
 mod fields;

@@ -3,7 +3,6 @@
 mod action;
 mod ci_example;
 mod floor_tables;
-mod messages;
 mod pages;
 mod release;
 mod security;

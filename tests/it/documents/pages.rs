@@ -145,17 +145,3 @@ fn their_links_lead_to_files_and_headings() {
         }
     }
 }
-
-#[test]
-fn the_readme_is_read_in_one_go() {
-    assert!(read("README.md").lines().count() <= 140);
-}
-
-#[test]
-fn lines_are_left_out_where_it_says_so() {
-    assert!(agree(&["a", "...", "d"], &["a", "b", "c", "d"]));
-    assert!(agree(&["...", "b"], &["a", "b"]) && agree(&["a", "..."], &["a", "b"]));
-    assert!(!agree(&["a", "...", "b"], &["a", "b"]));
-    assert!(!agree(&["a"], &["a", "b"]) && !agree(&["a", "b"], &["a"]));
-    assert!(agree(&["a  b"], &["a\tb"]) && !agree(&["a  b"], &["a b"]));
-}

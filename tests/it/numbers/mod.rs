@@ -5,5 +5,4 @@ mod fixtures;
 mod generated;
 mod mutated;
 mod printed;
-mod real_debug_file;
 mod real_sample;

@@ -51,14 +51,3 @@ pub fn differences(blob: &[u8]) -> Vec<u64> {
     }
     values
 }
-
-#[test]
-fn the_bytes_of_the_format_page() {
-    assert_eq!(list(&[0x80, 0x81, 0x01, 0x96]), [0, 1, 150]);
-    // Three literals, then a run of four.
-    assert_eq!(
-        runs(&[0x87, 0x85, 0x80, 0x01, 0x96, 0x88, 0x87]),
-        [5, 0, 150, 7, 7, 7, 7]
-    );
-    assert_eq!(differences(&[0x85, 0x85, 0x82, 0x84, 0x81]), [5, 7, 8, 9]);
-}

@@ -161,10 +161,3 @@ fn runs(text: &str) -> Vec<String> {
     }
     runs
 }
-
-#[test]
-fn numbers_compare_as_numbers() {
-    let mut names = ["10", "9", "b2", "a10", "a9", ""];
-    names.sort_by(|a, b| natural(a, b));
-    assert_eq!(names, ["", "9", "10", "a9", "a10", "b2"]);
-}

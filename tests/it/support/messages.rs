@@ -7,11 +7,11 @@ use super::root;
 use regex::Regex;
 
 /// The cure of a message that ends with another one.
-pub const WRAPPED: &str = "as the message at its end says";
+const WRAPPED: &str = "as the message at its end says";
 
 /// Returns the messages of the page as they are printed, with `...` for parts that differ. The heads
 /// of the tables name the cells; the cure may also be in a line `Cure: ...` above a table.
-pub fn listed() -> Vec<String> {
+fn listed() -> Vec<String> {
     let page = std::fs::read_to_string(root().join("docs/messages.md")).expect("the page");
     let (mut head, mut shared_cure) = (Vec::new(), None);
     let mut listed = Vec::new();
@@ -44,6 +44,8 @@ fn message(line: &str, head: &[&str], shared_cure: Option<&str>) -> String {
             .map(|at| cells[at])
     };
     let text = cell("message").expect("a message");
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    assert!(letters >= 8, "too little to tell a message by: {text}");
     match cell("cure").or(shared_cure).expect("a cure") {
         WRAPPED => text.to_owned(),
         cure => format!("{text}; {cure}"),

@@ -1,6 +1,6 @@
 //! Generated models, and their truth by construction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use synthesize::place_truth::PlaceTruth;
 use synthesize::places::Places;
 use tempfile::TempDir;
 
-use super::drawn::{self, Drawn};
+use super::drawn::Drawn;
 use crate::support::model_in;
 
 /// A generated model.
@@ -131,18 +131,4 @@ fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
     });
     let names = [String::new()].into_iter().chain(blocks.iter().cloned());
     Layering::of(names.collect(), of_operation.collect())
-}
-
-/// A feature that is never drawn would not be in the distribution.
-#[test]
-fn every_feature_is_drawn_often() {
-    let mut counts = BTreeMap::new();
-    for seed in 0..320 {
-        for label in drawn::model(seed).labels() {
-            *counts.entry(label).or_insert(0) += 1;
-        }
-    }
-    for (label, count) in counts {
-        assert!(count >= 3, "{label}: {count}");
-    }
 }
