@@ -13,6 +13,7 @@ use popliner::profile::encoding::push_varint;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::support::models::{pairs, share};
 use crate::support::{self, Run, Words, contexts, each, finish, mutations, piped};
 
 pub const FIXTURE: &str = "poplar-mlp";
@@ -177,6 +178,18 @@ pub fn tables(list: &str) -> Vec<(&str, Vec<&str>)> {
         (words.next().expect("a table"), words.collect())
     });
     lines.collect()
+}
+
+/// Returns the table and the column of each column in a list of [`tables`], with each of some values:
+/// one of `part`, or all with `SEEDS`.
+pub fn cells<'a>(list: &'a str, values: &'a str, part: usize) -> Vec<(&'a str, &'a str, &'a str)> {
+    let values = values.words();
+    let of_table = |(table, columns): (&'a str, Vec<&'a str>)| {
+        let cells = pairs(&columns, &values, 1).map(|(column, value)| (table, *column, *value));
+        cells.collect::<Vec<_>>()
+    };
+    let all = tables(list).into_iter().flat_map(of_table);
+    all.step_by(share(part)).collect()
 }
 
 /// Returns SQL for a table and a change of its last row, such as `vars_info tile = 16`.

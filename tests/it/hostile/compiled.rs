@@ -1,12 +1,12 @@
 //! Profiles of several IPUs for `--fit`, damaged or contradictory.
 
-use super::cases::{Case, each_sql, in_last_row, tables};
+use super::cases::{Case, cells, each_sql, in_last_row};
 use crate::support::each;
-use crate::support::models::pairs;
 
 pub const COMPILED: &str = "training-pipelined";
 
-const DO_NOT_ADD_UP: &str = "
+/// IPUs that do not add up, and rows of IPUs and tiles that are not there.
+const REFUSED: &str = "
     UPDATE target_info SET num_tiles = 33
         `target_info`
         `num_tiles`
@@ -37,9 +37,6 @@ const DO_NOT_ADD_UP: &str = "
         `tiles_per_ipu`
     UPDATE target_info SET tiles_per_ipu = 100000, num_tiles = 400000
         `tiles_per_ipu`
-";
-
-const NOT_THERE: &str = "
     INSERT INTO memory_not_always_live_by_step_and_ipu (ipu, step_id, delta_bytes) VALUES (4, 1, 8)
         memory_not_always_live_by_step_and_ipu
         `ipu`
@@ -66,15 +63,8 @@ const NOT_THERE: &str = "
 ";
 
 #[test]
-fn ipus_that_do_not_add_up() {
-    each_sql(COMPILED, DO_NOT_ADD_UP, |case, parts| {
-        case.run("--fit").refuses(3, parts);
-    });
-}
-
-#[test]
-fn rows_of_ipus_and_tiles_that_are_not_there() {
-    each_sql(COMPILED, NOT_THERE, |case, parts| {
+fn ipus_and_rows_that_do_not_add_up() {
+    each_sql(COMPILED, REFUSED, |case, parts| {
         case.run("--fit").refuses(3, parts);
     });
 }
@@ -156,20 +146,8 @@ fn cells_of_another_type() {
         eq_class_step eq_class_id step_id_from step_id_to
         steps_by_ipu step_id ipu cycles
     ";
-    let columns: Vec<_> = tables(columns)
-        .into_iter()
-        .flat_map(|(table, columns)| columns.into_iter().map(move |column| (table, column)))
-        .collect();
-    let values = [
-        "NULL",
-        "'text'",
-        "1.5",
-        "x'00'",
-        "-1",
-        "9223372036854775807",
-    ];
-    let cells: Vec<_> = pairs(&columns, &values, 11).collect();
-    each(&cells, |((table, column), value)| {
+    let values = "NULL 'text' 1.5 x'00' -1 9223372036854775807";
+    each(&cells(columns, values, 11), |(table, column, value)| {
         let sql = in_last_row(&format!("{table} {column} = {value}"));
         let run = Case::loose_of(COMPILED).sql(&sql).run("--fit");
         assert!([0, 1, 3].contains(&run.code), "{sql}: {run:?}");

@@ -1,6 +1,5 @@
-//! Searches: best splits, plans and advice.
+//! Searches: best splits and plans.
 
-mod advice;
 mod bert_large;
 mod claims;
 mod facts;
