@@ -79,7 +79,7 @@ fn saved_sets_that_contain_each_other() {
     let run = changed(|model| {
         let mut set = NO_USERS;
         let mut sets = Vec::new();
-        for _ in 0..30_000 {
+        for _ in 0..24_000 {
             let group = add(model, "other");
             set = model.use_sets.push(set, group);
             sets.push((0, set));

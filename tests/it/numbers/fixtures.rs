@@ -5,8 +5,7 @@ use super::printed::Subject;
 use super::printed::diagnoses::diagnosis;
 use crate::oracle::layers::{LAYER_REGEX, Rules};
 use crate::support::models::{pairs, share};
-use crate::support::{FIXTURES, debug, profile, sample_pair, skip};
-use std::path::PathBuf;
+use crate::support::{FIXTURES, debug, profile, sample_pair};
 
 fn subject(fixture: &str, rules: &Rules) -> Subject {
     let name = format!("{fixture} with {}", rules.layer_regex);
@@ -118,26 +117,6 @@ fn splits_of_the_fixtures() {
     }
 }
 
-/// Limits from nothing fits to everything fits in one stage: the size of each range, and one byte
-/// below and above.
-#[test]
-fn splits_of_the_fixtures_at_other_limits() {
-    for fixture in FIXTURES.iter().step_by(share(3)) {
-        let subject = subject(fixture, &Rules::default());
-        let ranges = subject.ranges();
-        let count = subject.oracle.layer_count();
-        let whole = ranges.peak(&(0..count));
-        for range in [0..2, 1..3, 0..count] {
-            let peak = ranges.peak(&range);
-            for limit in [peak - 1, peak, 2 * peak] {
-                subject.splits(&ranges, 3, Some(limit));
-            }
-        }
-        subject.solve(&ranges, 4, Some(1));
-        subject.greedy(&ranges, count, Some(whole / 3));
-    }
-}
-
 #[test]
 fn splits_with_other_regexes() {
     let mut split = 0;
@@ -179,18 +158,4 @@ fn the_real_sample() {
     let unnamed = Subject::new("sample without layers", profile, debug, &Rules::default());
     tables(&unnamed);
     diagnosis(&unnamed);
-}
-
-/// Any model by hand, such as the case `big` of the benchmark, which takes minutes and some 10 GB of
-/// memory: `POPLINER_BIG=target/big/48-layers-10M cargo test --release a_big_model`.
-#[test]
-fn a_big_model() {
-    let Some(folder) = std::env::var_os("POPLINER_BIG").map(PathBuf::from) else {
-        return skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
-    };
-    let files = ["profile.pop", "debug.cbor"].map(|name| folder.join(name));
-    let [profile, debug] = files;
-    let subject = Subject::new("big", profile, debug, &Rules::default());
-    subject.layer_breakdown();
-    subject.memory_totals();
 }

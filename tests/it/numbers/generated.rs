@@ -13,7 +13,7 @@ use crate::support::vary;
 use tempfile::TempDir;
 
 /// Runs a check, and names the model on which it fails.
-fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
+fn with_model(seed: u64, is_varied: bool) {
     let mut random = Random(seed);
     let options = options(seed);
     let folder = TempDir::new().unwrap();
@@ -44,13 +44,10 @@ fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
     }
 }
 
-fn tables(subject: &Subject, _: &mut Random) {
+/// Checks tables, and splits at limits at, below and above the bytes of some stage.
+fn check(subject: &Subject, random: &mut Random) {
     super::fixtures::tables(subject);
     diagnosis(subject);
-}
-
-/// Checks splits at limits at, below and above the bytes of some stage.
-fn splits(subject: &Subject, random: &mut Random) {
     let count = subject.oracle.layer_count();
     if count == 1 {
         assert_eq!(subject.run(&["--solve"]).code, 2, "{}", subject.name);
@@ -68,26 +65,12 @@ fn splits(subject: &Subject, random: &mut Random) {
     subject.splits(&ranges, count, None);
 }
 
-fn with_models(is_varied: bool, check: fn(&Subject, &mut Random)) {
-    seeds(4).for_each(|seed| with_model(seed, is_varied, check));
+#[test]
+fn generated_models() {
+    seeds(4).for_each(|seed| with_model(seed, false));
 }
 
 #[test]
-fn tables_of_generated_models() {
-    with_models(false, tables);
-}
-
-#[test]
-fn splits_of_generated_models() {
-    with_models(false, splits);
-}
-
-#[test]
-fn tables_of_varied_models() {
-    with_models(true, tables);
-}
-
-#[test]
-fn splits_of_varied_models() {
-    with_models(true, splits);
+fn varied_models() {
+    seeds(4).for_each(|seed| with_model(seed, true));
 }

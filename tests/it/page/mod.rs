@@ -69,7 +69,7 @@ fn check(number: usize, page: &mut Page) {
 #[test]
 fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
     let options = [SPLIT, "", "--fit"];
-    for (number, (fixture, &options)) in pairs(&FIXTURES, &options, 2).enumerate() {
+    for (number, (fixture, &options)) in pairs(&FIXTURES, &options, 4).enumerate() {
         let mut page = or_skip!(page(fixture, options, ""));
         check(number, &mut page);
         let views = page.views();

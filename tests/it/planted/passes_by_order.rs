@@ -1,7 +1,7 @@
 //! Backward passes that no name marks: passes, layers and places are as with the names of
 //! TensorFlow.
 //!
-//! By default a third of the graphs run, with `SEEDS=0..1` all; `POPLINER_GRAPHS` names a folder of
+//! By default a quarter of the graphs run, with `SEEDS=0..1` all; `POPLINER_GRAPHS` names a folder of
 //! more, which run too.
 
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn difference(marked: &Read, other: &Read) -> Option<String> {
 #[test]
 fn passes_and_places_need_no_marks() {
     let graphs = GRAPHS.iter().map(|(name, _)| graph_file(name));
-    let mut graphs: Vec<PathBuf> = graphs.step_by(share(3)).collect();
+    let mut graphs: Vec<PathBuf> = graphs.step_by(share(4)).collect();
     let more = std::env::var_os("POPLINER_GRAPHS").map(|folder| files(folder.as_ref()));
     let more = more.into_iter().flatten();
     graphs.extend(more.filter(|path| path.extension().is_some_and(|end| end == "json")));

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{FIXTURES, Run, copy, profile, root, run_fixture, typed};
+use crate::support::{FIXTURES, Run, profile, root, run_fixture, typed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -111,76 +111,59 @@ fn a_file_that_stands_there_is_replaced_as_a_whole_or_stays() {
     assert_eq!(folder.names(), ["report"]);
 }
 
+/// Inputs, outputs and standard output that are one file.
 #[test]
-fn a_file_that_is_another_already_is_refused() {
-    let folder = Folder::new();
-    let [profile, _] = copy(FIXTURE, folder.0.path());
-    let before = fs::read(&profile).expect("a profile");
-    for (options, part) in [
-        (
-            "--export-markdown=report --export-json=./report",
-            "--export-markdown",
-        ),
-        ("--export-html=profile.pop", "PROFILE"),
-        ("--export-html=debug.cbor", "DEBUG"),
-        (
-            "--save-to-file=report --export-html=report",
-            "--save-to-file",
-        ),
-    ] {
-        let run = folder.popliner(&format!("profile.pop {options}"));
-        run.refuses(2, &[part, "the same file", "--export-"]);
-    }
-    let run = folder.popliner("profile.pop --save-to-file=profile.pop");
-    run.refuses(2, &["PROFILE and --save-to-file name the same file"]);
-    assert_eq!(fs::read(&profile).expect("a profile"), before);
-    assert_eq!(folder.names(), ["debug.cbor", "profile.pop"]);
-}
-
-#[test]
-fn two_paths_to_one_file_are_refused_before_anything_is_read() {
+fn a_file_that_is_another_already_is_refused_before_anything_is_read() {
     let folder = Folder::unread();
     fs::create_dir_all(folder.path("o/sub")).expect("folders");
     symlink("o", folder.path("linked")).expect("a link");
     symlink("linked/a", folder.path("dangling")).expect("a link");
-    let json = "profile.pop --export-json=o/a";
-    for other in ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"] {
-        let run = folder.popliner(&format!("{json} --export-markdown={other}"));
-        run.refuses(
-            2,
-            &["error: --export-json and --export-markdown name the same file, "],
-        );
+    let outputs = ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"]
+        .map(|other| format!("--export-json=o/a --export-markdown={other}"));
+    let outputs = outputs
+        .iter()
+        .map(|options| (&**options, "--export-json and --export-markdown"));
+    let inputs = [
+        ("--export-html=profile.pop", "PROFILE and --export-html"),
+        ("--export-html=debug.cbor", "DEBUG and --export-html"),
+        ("--save-to-file=profile.pop", "PROFILE and --save-to-file"),
+        (
+            "--save-to-file=a --export-html=./a",
+            "--save-to-file and --export-html",
+        ),
+        ("--export-json=app.json", "app.json and --export-json"),
+        (
+            "--export-json=framework.json",
+            "framework.json and --export-json",
+        ),
+        ("--export-json=a --compare=a", "--compare and --export-json"),
+        (
+            "--export-json=a --compare=a --fit",
+            "--compare and --export-json",
+        ),
+        (
+            "--export-json=out > out",
+            "standard output and --export-json",
+        ),
+    ];
+    for (options, names) in outputs.chain(inputs) {
+        let run = folder.popliner(&format!("profile.pop {options}"));
+        run.refuses(2, &[&format!("error: {names} name the same file, ")]);
     }
-    folder.popliner(json).refuses(3, &[]);
-}
-
-#[test]
-fn no_input_is_written_over() {
-    let folder = Folder::unread();
-    for (file, option, name) in [
-        ("framework.json", "", "framework.json"),
-        ("app.json", "", "app.json"),
-        ("input", "--compare=input", "--compare"),
-        ("input", "--fit --compare=input", "--compare"),
-    ] {
-        let run = folder.popliner(&format!("profile.pop --export-json={file} {option}"));
-        run.refuses(
-            2,
-            &[&format!(
-                "error: {name} and --export-json name the same file, "
-            )],
-        );
-    }
-    assert_eq!(folder.names(), ["debug.cbor", "profile.pop"]);
-}
-
-#[test]
-fn what_is_printed_to_a_file_is_not_lost_there() {
-    let run = Folder::unread().popliner("profile.pop --export-json=out > out");
-    run.refuses(
-        2,
-        &["error: standard output and --export-json name the same file, "],
-    );
+    folder
+        .popliner("profile.pop --export-json=o/a")
+        .refuses(3, &[]);
+    let files = [
+        "dangling",
+        "debug.cbor",
+        "linked",
+        "o",
+        "out",
+        "profile.pop",
+    ];
+    assert_eq!(folder.names(), files);
+    assert_eq!(names(&folder.path("o")), ["sub"]);
+    assert_eq!(folder.read("profile.pop"), "no profile");
 }
 
 /// `-` is standard output, and never the name of a file.

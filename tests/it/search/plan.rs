@@ -10,13 +10,6 @@ fn rows(more: &str) -> Vec<Value> {
     report["plan"]["rows"].as_array().expect("rows").clone()
 }
 
-/// Returns the report of a row's command.
-fn alone(row: &Value) -> Value {
-    let command = row["command"].as_str().expect("a command");
-    let words = command.split(' ').skip(1).chain(["--export-json=-", "-q"]);
-    popliner(words).exits(0).report()
-}
-
 #[test]
 fn rows_whose_time_is_known_in_full_come_first() {
     for (more, is_known) in [("", false), ("--streaming-bandwidth=10", true)] {
@@ -56,7 +49,9 @@ fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
     let row = &report["plan"]["rows"][0];
     let stages = row["stages"].as_array().expect("stages");
     assert_eq!((&row["ipus"], stages.len()), (&4.into(), 3), "{row}");
-    let report = alone(row);
+    let command = row["command"].as_str().expect("a command");
+    let words = command.split(' ').skip(1).chain(["--export-json=-", "-q"]);
+    let report = popliner(words).exits(0).report();
     assert_eq!(row["step"]["cycles"], report["step"]["cycles"]);
     assert_eq!(report["split"]["max_stages"], 4);
 }

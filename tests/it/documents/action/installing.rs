@@ -19,9 +19,17 @@ case "$1 $2" in
     "release download")
         [ "$3 $4 $5" = "v1.2.3 --repo o/popliner" ] || exit 1
         while [ "$1" != --dir ]; do shift; done
-        mkdir -p "$2" && cp "$RELEASE"/* "$2" ;;
+        mkdir -p "$2" && cp "$RELEASE"/*.whl "$RELEASE"/SHA256SUMS "$2" ;;
     *) exit 1 ;;
 esac
+"#;
+
+/// Makes environments of Python as copies of one, which takes less time than each by itself.
+const PYTHON: &str = r#"
+PATH=${PATH#*:}
+[ "$1 $2" = "-m venv" ] || exec python3 "$@"
+[ -d "$RELEASE/venv" ] || python3 -m venv "$RELEASE/venv"
+rm -rf "$3" && cp -R "$RELEASE/venv" "$3"
 "#;
 
 /// Writes a wheel into a folder. Its command prints its origin.
@@ -62,6 +70,7 @@ fn prepared() -> Option<Job> {
     let sums = format!("{}  other.tgz\n{}", "0".repeat(64), python(&made, "")?);
     job.write("release/SHA256SUMS", &sums);
     job.fake("gh", GH);
+    job.fake("python3", PYTHON);
     let venv = try_finish(piped("python3").args(["-c", "import ensurepip, venv"]))?;
     if venv.code != 0 {
         skip("python3 has no venv");

@@ -61,7 +61,7 @@ fn its_workflow_runs() {
     job.copy("popart-bert-inference", "report/training");
     let check = &step(&workflow, "Check that the model fits")["with"];
     let given = filled_in(check, |expression| panic!("{expression}"));
-    job.run(&given).exits(1);
+    job.run(&given).exits(0);
     let outputs = |expression: &str| {
         let name = expression.strip_prefix("steps.popliner.outputs.");
         let name = name.filter(|name| names(&action["outputs"]).contains(name));
@@ -70,7 +70,7 @@ fn its_workflow_runs() {
     let say = step(&workflow, "Say what was found");
     let script = say["run"].as_str().expect("a script");
     let run = job.bash(script, &filled_in(&say["env"], outputs));
-    run.exits(0).prints("fits: false\n");
+    run.exits(0).prints("fits: true\n");
     run.prints("\nlayers_per_ipu: [");
     let page = &filled_in(&steps(&workflow).last().expect("a step")["with"], outputs)["path"];
     assert!(job.read(page).starts_with("<!DOCTYPE html>"));

@@ -6,7 +6,7 @@
 
 use synthesize::pipeline::Recompute;
 
-use super::super::places::{drawn, graphs::MOST_UNDER};
+use super::super::places::{MOST_UNDER, drawn};
 use super::errors::{Errors, StageError, stages};
 
 /// Number of models to draw.
