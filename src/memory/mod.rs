@@ -12,6 +12,7 @@ mod costs;
 mod coverage;
 mod curve;
 mod entering;
+mod kinds;
 mod lanes;
 mod layer_spans;
 mod live_steps;
@@ -33,6 +34,7 @@ pub use breakdown::Reducible;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
+pub use kinds::VariableKinds;
 pub use layer_spans::LayerSpan;
 pub use overhead::Overhead;
 pub use pipeline::{

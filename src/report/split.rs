@@ -1,7 +1,7 @@
 //! The split: stages, how full they are, and the bytes that flow between them.
 
 use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, StageUpdate, TileParts};
-use crate::memory::Parts;
+use crate::memory::{Parts, VariableKinds};
 use crate::model::ModuleCalls;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -94,6 +94,8 @@ pub struct FullestTile {
     pub free: i64,
     /// The predicted bytes on the tile by what they hold, such as variables or code.
     pub parts: Parts,
+    /// The variables of `parts` by kind, which add up to it.
+    pub variable_kinds: VariableKinds,
     /// The code and vertex state that every stage needs, whatever its layers are, by kind, as far
     /// as they are part of the tile's overhead; other kinds of contents are 0. `null` for the
     /// classic memory model.

@@ -115,6 +115,13 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
+    /// Does an update have all bytes of the use with this number in
+    /// [`CountedUses`](crate::memory::live_steps::CountedUses), though it is not live at every step?
+    pub fn fills_holes(&self, number: u32) -> bool {
+        self.of(number)
+            .is_some_and(|own| own.has_holes && !own.is_away())
+    }
+
     /// Returns the role in updates of the variables of the use with this number in
     /// [`CountedUses`](crate::memory::live_steps::CountedUses); `None` for a use of code.
     fn of(&self, number: u32) -> Option<&InUpdate> {

@@ -115,7 +115,7 @@ impl<const N: usize> TileUpdates<N> {
             };
             let set = memory.uses.known(number).counted;
             let wide = bytes.map(u64::from);
-            if in_update.has_holes && !in_update.is_away() {
+            if phase.fills_holes(number) {
                 self.holes.push((set, wide));
             }
             let Some(role) = in_update.role else {

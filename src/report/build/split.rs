@@ -2,7 +2,7 @@
 
 use super::Inputs;
 use super::named::NamedVariables;
-use crate::memory::{PlacedStage, StageMemory};
+use crate::memory::{PlacedStage, StageMemory, VariableKinds};
 use crate::report::{
     Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
     TileParts, histogram,
@@ -15,18 +15,14 @@ impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
         let (request, shown) = (&search.costs.request(), &search.shown);
         let placed = shown.stages.last().map_or(0, |last| last.end);
+        let kinds = self.memory.variable_kinds(&shown.stages, &shown.memory);
         let stages = PlacedStage::of_split(&shown.stages)
             .into_iter()
-            .zip(&shown.memory)
+            .zip(shown.memory.iter().zip(kinds))
             .enumerate()
-            .map(|(number, (placed, memory))| {
-                self.stage(
-                    number,
-                    &placed,
-                    memory,
-                    search.costs.limit_of(number),
-                    named,
-                )
+            .map(|(number, (placed, (memory, kinds)))| {
+                let limit = search.costs.limit_of(number);
+                self.stage(number, &placed, (memory, kinds), limit, named)
             });
         Split {
             fits: shown.fits,
@@ -57,7 +53,7 @@ impl Inputs<'_> {
         &self,
         number: usize,
         placed: &PlacedStage,
-        memory: &StageMemory,
+        (memory, kinds): (&StageMemory, VariableKinds),
         limit: u64,
         named: &NamedVariables,
     ) -> Stage {
@@ -78,7 +74,10 @@ impl Inputs<'_> {
             },
             total: parts.total(),
             parts,
-            fullest_tile: self.fullest_tile(memory, limit),
+            fullest_tile: FullestTile {
+                variable_kinds: kinds,
+                ..self.fullest_tile(memory, limit)
+            },
             tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
             all_tiles_curve,
             fullest_tile_curve,
@@ -123,6 +122,7 @@ impl Inputs<'_> {
             parts: memory.tiles.get(tile).copied().unwrap_or_default(),
             overhead_code: self.overhead_code(tile),
             peak_step: memory.peak_step(),
+            ..FullestTile::default()
         }
     }
 

@@ -37,12 +37,6 @@ pub fn explain(report: &Report) -> Vec<String> {
 
 fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let full = &stage.fullest_tile;
-    let parts = full
-        .parts
-        .named()
-        .into_iter()
-        .filter(|&(_, bytes)| bytes > 0)
-        .map(|(part, bytes)| format!("{part} {}", Bytes(bytes)));
     let mut lines = vec![
         format!(
             "stage {}, layer{} {}: tile {}{} is fullest with {}, {} of the limit",
@@ -54,8 +48,12 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
             Amount(full.bytes),
             share(full.bytes, full.limit)
         ),
-        format!("  there: {}", with_commas(parts)),
+        format!("  there: {}", with_bytes(&full.parts.named())),
     ];
+    if full.parts.variables > 0 {
+        let kinds = with_bytes(&full.variable_kinds.named());
+        lines.push(format!("  of the variables: {kinds}"));
+    }
     lines.extend(of_copies(stage, pseudo_layers));
     lines.extend(of_update(stage));
     if let Some(live) = &stage.peak_variables {
@@ -67,6 +65,12 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
         Amount(stage.tiles.percentile_95)
     ));
     lines
+}
+
+/// Lists the contents of memory that have any bytes, each with its name.
+fn with_bytes(named: &[(&str, u64)]) -> String {
+    let present = named.iter().filter(|(_, bytes)| *bytes > 0);
+    with_commas(present.map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))))
 }
 
 /// Says how many bytes a stage needs in the weight update, and in the passes; `None` if optimizer

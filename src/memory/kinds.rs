@@ -1,0 +1,267 @@
+//! The variables of a stage by kind (docs/model.md, "Kinds of variables").
+
+use super::{MemoryModel, StageMemory};
+use crate::model::{EVERYWHERE, Framework, Model, NO_USERS, Pass, TensorKind};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Bytes of the variables of a stage on one tile, by kind (docs/model.md, "Kinds of variables").
+/// Their sum is [`Parts::variables`](super::Parts::variables).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VariableKinds {
+    /// Bytes of weights: parameters that the forward pass uses.
+    pub weights: u64,
+    /// Bytes of gradients of weights, and of the accumulators that the profile has.
+    pub gradients: u64,
+    /// Bytes of optimizer state: parameters that only updates use.
+    pub optimizer_state: u64,
+    /// Bytes of all other tensors that the passes make: activations, their gradients, and
+    /// temporaries.
+    pub activations: u64,
+    /// Bytes of constants, of temporaries of updates, and of variables whose kind is unknown.
+    pub other: u64,
+}
+
+impl VariableKinds {
+    /// Returns the bytes of each kind, with the name for people.
+    pub fn named(&self) -> [(&'static str, u64); 5] {
+        [
+            ("weights", self.weights),
+            ("gradients", self.gradients),
+            ("optimizer state", self.optimizer_state),
+            ("activations", self.activations),
+            ("other", self.other),
+        ]
+    }
+}
+
+/// What the users of variables say about their kind. Lists are by use set.
+struct KindRules<'a> {
+    model: &'a Model,
+    /// Whether every weight has a label that says so.
+    has_labels: bool,
+    /// Whether the forward pass uses the variables.
+    forward: Vec<bool>,
+    /// Whether an update or an operation after both passes, such as a norm, uses the variables.
+    late: Vec<bool>,
+    /// Whether updates use the variables, and nothing else does but copies from and to the host.
+    of_updates: Vec<bool>,
+}
+
+impl<'a> KindRules<'a> {
+    /// Finds the users of the variables of `model`. `end` is the first step after both passes.
+    fn new(model: &'a Model, end: u32) -> Self {
+        let is_update = model.groups_with(|operation| operation.is_update);
+        let is_forward =
+            model.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
+        let is_after =
+            model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
+        let streams = |group: usize| model.operation_groups[group].only_streams();
+        let any = |counts: &dyn Fn(usize) -> bool| -> Vec<bool> {
+            let users = model.users_by_set(|group| counts(group) && !streams(group));
+            users.into_iter().map(|users| users > 0).collect()
+        };
+        let only_updates = model.sets_of_only(|group| is_update[group] || streams(group));
+        let updated = any(&|group| is_update[group]);
+        Self {
+            model,
+            has_labels: model.recording.framework != Framework::Tensorflow
+                && model.has_weight_labels(),
+            forward: any(&|group| is_forward[group]),
+            late: any(&|group| is_update[group] || is_after[group]),
+            of_updates: (only_updates.into_iter().zip(updated))
+                .map(|(only, updated)| only && updated)
+                .collect(),
+        }
+    }
+
+    /// Returns the bytes in `kinds` of the kind of variables with this class and use set.
+    fn of<'k>(&self, kinds: &'k mut VariableKinds, class: u32, set: u32) -> &'k mut u64 {
+        let (model, index) = (self.model, set as usize);
+        let label = model.label_of(set);
+        let is_parameter = model.is_parameter(class, set);
+        let is_known = match is_parameter && self.has_labels {
+            true => label.kind == TensorKind::Variable,
+            false => label.kind != TensorKind::Constant && set != NO_USERS,
+        };
+        let begin = model.classes.ranges(class).first().map(|range| range.0);
+        let is_of_backward = model.backward_start.is_some() && begin >= model.backward_start;
+        match (is_parameter, self.of_updates[index]) {
+            _ if !is_known => &mut kinds.other,
+            (true, _) if label.is_accumulator() => &mut kinds.gradients,
+            (true, _) if self.forward[index] => &mut kinds.weights,
+            (true, true) => &mut kinds.optimizer_state,
+            (false, true) => &mut kinds.other,
+            (..) if self.late[index] && (is_parameter || is_of_backward) => &mut kinds.gradients,
+            (true, false) => &mut kinds.other,
+            (false, false) => &mut kinds.activations,
+        }
+    }
+}
+
+impl MemoryModel<'_> {
+    /// Divides, for each of `stages` (ranges of positions, end exclusive), the variables on its
+    /// fullest tile at its peak by kind. `memory` has the memory of each stage.
+    pub fn variable_kinds(
+        &self,
+        stages: &[Range<usize>],
+        memory: &[StageMemory],
+    ) -> Vec<VariableKinds> {
+        let [.., after] = &self.phases;
+        let rules = KindRules::new(self.model, after.start);
+        let all = self.uses.data.uses();
+        stages
+            .iter()
+            .zip(memory)
+            .map(|(stage, memory)| {
+                let mut kinds = VariableKinds::default();
+                self.each_at_peak(stage, memory, |number, bytes| {
+                    // Uses with higher numbers are code, which the classic memory model counts.
+                    *match all.get(number as usize) {
+                        Some(own) => rules.of(&mut kinds, own.class, own.set),
+                        None => &mut kinds.other,
+                    } += bytes;
+                });
+                kinds
+            })
+            .collect()
+    }
+
+    /// Calls `visit` with the number and the bytes of each use that [`Parts::variables`] counts on
+    /// the fullest tile of `stage` (positions, end exclusive), which has this `memory`.
+    ///
+    /// [`Parts::variables`]: super::Parts::variables
+    fn each_at_peak(
+        &self,
+        stage: &Range<usize>,
+        memory: &StageMemory,
+        mut visit: impl FnMut(u32, u64),
+    ) {
+        let Some(step) = memory.peak_step() else {
+            return;
+        };
+        let tile = memory.max_tile();
+        let update = self.update.as_ref().filter(|_| {
+            let update = memory.updates.get(tile);
+            update.is_some_and(|update| update.bytes > update.in_passes)
+        });
+        let has = |set| set != EVERYWHERE && self.counts_in(set, stage);
+        for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
+            // An update has all parameters that are on the chip, and its own tensors are no part of
+            // the variables.
+            if update.is_some_and(|update| update.fills_holes(number))
+                && has(self.uses.known(number).counted)
+            {
+                visit(number, bytes);
+            }
+            self.each_life(number, |(counted, with), live| {
+                let is_live = live.is_none_or(|live| {
+                    let mut ranges = live.iter();
+                    update.is_none() && ranges.any(|&(from, to)| (from..to).contains(&step))
+                });
+                if is_live
+                    && has(counted)
+                    && with.is_none_or(|position| stage.contains(&(position as usize)))
+                {
+                    visit(number, bytes);
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Analysis, Request};
+    use crate::memory::testing::{placed, random_training, seeds};
+    use crate::memory::tests::reference_model::{full, memory};
+    use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
+    use crate::search::IpuCount;
+    use std::path::Path;
+
+    fn total(kinds: &VariableKinds) -> u64 {
+        kinds.named().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    fn pipelines() -> impl Iterator<Item = Pipeline> {
+        let recomputes = [Recompute::None, Recompute::Layer];
+        let elsewhere = [
+            StatePlace::OnChip,
+            StatePlace::OffChip,
+            StatePlace::ShardedOffChip,
+        ];
+        let all = elsewhere
+            .into_iter()
+            .flat_map(move |state| recomputes.map(|recompute| (state, recompute)));
+        let pipelines = all.map(|(state, recompute)| Pipeline {
+            schedule: Schedule::Popart,
+            recompute,
+            state,
+            replicas: 2,
+            ..Pipeline::default()
+        });
+        pipelines.chain([Pipeline::default()])
+    }
+
+    #[test]
+    fn kinds_add_up_to_the_variables() {
+        for seed in seeds(40) {
+            let (model, layering) = random_training(seed);
+            let placement = full(&model, &layering);
+            for pipeline in pipelines() {
+                let memory = memory(&model, &placement).in_pipeline(pipeline);
+                let memory = memory.expect("few places");
+                let stages = placed(memory.layers());
+                let computed = memory.placed_stages(&stages);
+                let ranges: Vec<_> = stages.into_iter().map(|stage| stage.positions).collect();
+                let kinds = memory.variable_kinds(&ranges, &computed);
+                for ((kinds, computed), range) in kinds.iter().zip(&computed).zip(ranges) {
+                    let parts = &computed.tiles[computed.max_tile()];
+                    let case = format!("seed {seed}, {pipeline:?}, {range:?}");
+                    assert_eq!(total(kinds), parts.variables, "{case}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fixtures_have_the_kinds_that_they_were_made_with() {
+        let of = |name: &str| {
+            let folder = Path::new("fixtures").join(name);
+            let files = ["profile.pop", "debug.cbor"].map(|file| folder.join(file));
+            let analysis = Analysis::read(&files[0], &files[1]).expect(name);
+            let request = Request {
+                ipus: Some(IpuCount::Exactly(4)),
+                ..Request::default()
+            };
+            let report = analysis.split(&request).expect(name);
+            let stages = report.split.expect(name).stages;
+            let kinds = stages.iter().map(|stage| {
+                let tile = &stage.fullest_tile;
+                assert_eq!(total(&tile.variable_kinds), tile.parts.variables, "{name}");
+                println!("{name} {:?}", tile.variable_kinds);
+                tile.variable_kinds
+            });
+            kinds.collect::<Vec<_>>()
+        };
+        for kinds in of("popart-bert-inference") {
+            assert!(kinds.weights > 0 && kinds.activations > 0, "{kinds:?}");
+            assert_eq!((kinds.gradients, kinds.optimizer_state), (0, 0));
+        }
+        for name in [
+            "training-pipeline",
+            "poptorch-bert-training",
+            "tensorflow-cnn",
+        ] {
+            let kinds = of(name);
+            assert!(kinds.iter().all(|kinds| kinds.weights > 0), "{name}");
+            assert!(kinds.iter().any(|kinds| kinds.gradients > 0), "{name}");
+            assert!(
+                kinds.iter().any(|kinds| kinds.optimizer_state > 0),
+                "{name}"
+            );
+        }
+    }
+}
