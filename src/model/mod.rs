@@ -46,8 +46,8 @@ pub use layer_lookup::Named;
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};
 pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};
 pub use layers_by_ipu::LayersByIpu;
-pub(crate) use modules::ModuleLayers;
 pub use modules::{ModuleCalls, Repeat};
+pub(crate) use modules::{ModuleLayers, without_numbers};
 pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
 pub(crate) use placement::meets;
 pub use placement::{

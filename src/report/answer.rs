@@ -2,7 +2,7 @@
 //! the best one.
 
 use super::build::{Inputs, NamedVariables};
-use super::{BestSplit, LayerNames, LiveVariable};
+use super::{BestSplit, LayerNames, VariableSum};
 use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
 use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use serde::{Deserialize, Serialize};
@@ -74,9 +74,9 @@ pub struct Refusal {
     /// Changes of the model that would free memory in `most_over`. No profile can show whether
     /// they are enough.
     pub advice: Vec<Advice>,
-    /// At most 3 variables that are live on the fullest tile of `most_over`, at its peak, the
-    /// largest first; empty if names of variables are unavailable, such as in a saved model.
-    pub largest_variables: Vec<LiveVariable>,
+    /// At most 3 sums of variables that are live on the fullest tile of `most_over`, at its peak,
+    /// the largest first; empty if names of variables are unavailable, such as in a saved model.
+    pub largest_variables: Vec<VariableSum>,
 }
 
 /// An answer that fits after some constraints are dropped or some tied weights are untied.

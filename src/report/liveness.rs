@@ -88,8 +88,22 @@ pub struct PeakVariables {
     pub bytes: u64,
     /// Bytes of the live variables by category, most bytes first; empty for a saved model.
     pub categories: Vec<CategorySum>,
-    /// At most 20 of the live variables, the largest first.
-    pub largest: Vec<LiveVariable>,
+    /// At most 20 sums of live variables, the largest first. Only the 5,000 largest variables are
+    /// in sums.
+    pub largest: Vec<VariableSum>,
+}
+
+/// All lowered variables of one category whose names differ only in numbers, or one with a name of
+/// its own. Its name is that of the one variable, or the names of all with `#` for each number; its
+/// bytes are the sum, and its layers those of all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VariableSum {
+    /// The name, the category, the bytes and the layers of all variables of the sum.
+    #[serde(flatten)]
+    pub variable: LiveVariable,
+    /// Number of variables in the sum, at least 1.
+    pub count: u64,
 }
 
 /// One lowered variable with its name.

@@ -26,6 +26,7 @@ use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
 use evidence::{Evidence, RunSums, forward};
+pub(crate) use names::without_numbers;
 pub(crate) use outline::ModuleRow;
 use paths::{Lookup, components, full_paths, scope_and_type};
 pub use runs::Repeat;

@@ -31,7 +31,7 @@ pub(super) fn whole(paths: &[String]) -> Vec<String> {
 }
 
 /// Returns the text with each sequence of digits replaced by `mark`.
-pub(super) fn without_numbers(text: &str, mark: &str) -> String {
+pub(crate) fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
     for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
         if number > 0 && !marked.ends_with(mark) {

@@ -7,16 +7,25 @@ use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
 use crate::message::FileError;
-use crate::model::{LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable};
+use crate::model::{
+    LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable, without_numbers,
+};
 use crate::profile::CodeKind;
-use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
+use crate::report::{
+    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,
+};
 use crate::search::Outcome;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Upper bound on variables that are listed for the peak of the model or of a stage.
+/// Upper bound on sums of variables that are listed for the peak of the model or of a stage.
 const MAX_VARIABLES: usize = 20;
-/// If nothing fits, upper bound on variables that are listed for the tile that exceeds its limit
+/// Upper bound on variables whose names are read for these sums, the largest first.
+const MAX_SUMMED: usize = 5000;
+/// If nothing fits, upper bound on sums of variables that are listed for the tile that exceeds its limit
 /// most.
 const MAX_LACKING: usize = 3;
 /// Upper bound on variables that are listed for the stash of a stage.
@@ -33,9 +42,9 @@ pub struct NamedVariables {
     pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
     /// For each stage, the largest variables that it stashes on its fullest tile.
     pub stashed: Vec<Vec<LiveVariable>>,
-    /// The largest variables on the tile that exceeds its limit most, at its peak; empty if a split
-    /// fits.
-    pub lacking: Vec<LiveVariable>,
+    /// The largest sums of variables on the tile that exceeds its limit most, at its peak; empty if
+    /// a split fits.
+    pub lacking: Vec<VariableSum>,
     /// The variables that are live at the steps that a page draws; `None` if no page was requested,
     /// or if the profile has no steps.
     pub live_steps: Option<LiveSteps>,
@@ -88,7 +97,7 @@ impl Inputs<'_> {
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
         let live = live.into_iter().map(|(live, listed)| PeakVariables {
-            largest: named(&listed),
+            largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live
         });
         let found = NamedVariables {
@@ -128,13 +137,13 @@ impl Inputs<'_> {
     fn saved_variables(&self) -> NamedVariables {
         let found = self.model.memory_peak.as_ref();
         let at_peak = found.filter(|_| self.is_full()).map(|found| {
-            let largest = found.variables.iter().take(MAX_VARIABLES);
+            let largest = found.variables.iter().take(MAX_SUMMED).cloned();
             PeakVariables {
                 tile: found.tile,
                 step: found.step,
                 count: found.variables.len() as u64,
                 bytes: found.bytes,
-                largest: largest.map(|own| self.live_variable(own)).collect(),
+                largest: self.sums(largest),
                 ..PeakVariables::default()
             }
         });
@@ -174,7 +183,7 @@ impl Inputs<'_> {
     }
 
     /// Returns the variables that are live at the tile and step of `place`, in the stage with the
-    /// positions `range`: first their sums, then the largest ones, at most [`MAX_VARIABLES`], whose
+    /// positions `range`: first their sums, then the largest ones, at most [`MAX_SUMMED`], whose
     /// names are still to be looked up. `lists` has all variables of the tile.
     fn live(
         &self,
@@ -204,7 +213,7 @@ impl Inputs<'_> {
             categories: categories(&live, lookup.category_names()),
             largest: Vec::new(),
         };
-        live.truncate(MAX_VARIABLES);
+        live.truncate(MAX_SUMMED);
         (sums, live)
     }
 
@@ -228,6 +237,34 @@ impl Inputs<'_> {
                     .collect()
             })
             .collect()
+    }
+
+    /// Sums up `variables` of one category whose names differ only in numbers. Returns at most
+    /// [`MAX_VARIABLES`] sums, the largest first.
+    fn sums(&self, variables: impl Iterator<Item = NamedVariable>) -> Vec<VariableSum> {
+        let mut sums: Vec<(VariableSum, BTreeSet<u32>)> = Vec::new();
+        let mut places = FxHashMap::default();
+        for own in variables {
+            let pattern = without_numbers(&own.name, "#");
+            let key = (pattern.clone(), own.category.clone());
+            let layers = self.memory.layers_of(own.set).iter().copied();
+            let place = *places.entry(key).or_insert(sums.len());
+            let Some((sum, all)) = sums.get_mut(place) else {
+                let variable = self.live_variable(&own);
+                sums.push((VariableSum { variable, count: 1 }, layers.collect()));
+                continue;
+            };
+            sum.count += 1;
+            sum.variable.bytes += u64::from(own.bytes);
+            sum.variable.name = pattern;
+            all.extend(layers);
+        }
+        sums.sort_by_key(|(sum, _)| Reverse(sum.variable.bytes));
+        sums.truncate(MAX_VARIABLES);
+        for (sum, layers) in &mut sums {
+            sum.variable.layers = self.names(layers.iter().map(|&layer| layer as usize));
+        }
+        sums.into_iter().map(|(sum, _)| sum).collect()
     }
 
     pub(super) fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {

@@ -74,10 +74,7 @@ impl Inputs<'_> {
             },
             total: parts.total(),
             parts,
-            fullest_tile: FullestTile {
-                variable_kinds: kinds,
-                ..self.fullest_tile(memory, limit)
-            },
+            fullest_tile: self.fullest_tile((memory, kinds), limit),
             tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
             all_tiles_curve,
             fullest_tile_curve,
@@ -112,7 +109,11 @@ impl Inputs<'_> {
         })
     }
 
-    fn fullest_tile(&self, memory: &StageMemory, limit: u64) -> FullestTile {
+    fn fullest_tile(
+        &self,
+        (memory, variable_kinds): (&StageMemory, VariableKinds),
+        limit: u64,
+    ) -> FullestTile {
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
         FullestTile {
             tile: tile as u32,
@@ -120,9 +121,9 @@ impl Inputs<'_> {
             limit,
             free: free_bytes(limit, bytes),
             parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+            variable_kinds,
             overhead_code: self.overhead_code(tile),
             peak_step: memory.peak_step(),
-            ..FullestTile::default()
         }
     }
 

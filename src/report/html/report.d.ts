@@ -28,7 +28,7 @@ declare namespace Json {
   type Fit = { comparison?: FitComparison | null; fits: boolean; has_names: boolean; ipus: IpuFit[]; limit: number; limits?: number[] | null; listed_replicas: number; replicas: number; steps?: number | null; tiles_per_ipu: number; variables?: number | null; };
   type FitComparison = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageComparison[]; };
   type Framework = "popart" | "poptorch" | "popxl" | "tensorflow" | "poplar";
-  type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: TileParts | null; parts: Parts; peak_step?: number | null; tile: number; };
+  type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: TileParts | null; parts: Parts; peak_step?: number | null; tile: number; variable_kinds: VariableKinds; };
   type Fullness = { histogram: Bucket[]; median: number; percentile_95: number; };
   type GivenSplit = { best: BestSplit; broken_constraints: string[]; };
   type IpuFit = { categories: CategoryBytes[]; curve?: Curve | null; cycles?: number | null; fits: boolean; fullest_tile: RecordedTileFacts; ipu: number; layers?: (string | null)[] | null; named?: NamedBytes | null; overflowed: number; tiles: Fullness; tiles_over: number; total: number; };
@@ -49,7 +49,7 @@ declare namespace Json {
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
   type PassCycles = { backward: number; forward: number; recomputed: number; update: number; };
   type Peak = { bytes: number; step: number; };
-  type PeakVariables = { bytes: number; categories: CategorySum[]; count: number; largest: LiveVariable[]; step: number; tile: number; };
+  type PeakVariables = { bytes: number; categories: CategorySum[]; count: number; largest: VariableSum[]; step: number; tile: number; };
   type Phrase = { text: string; } | { amount: number; } | { bytes: number; } | { count: number; } | { name: string; } | { list: string; } | { code: string; } | { layers: (string | null)[]; } | { stages: ((string | null)[])[]; };
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
   type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; gradient_bytes?: number | null; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recording: Recording; replicas: number; runs: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_by_default: boolean; state_bytes?: number | null; with_replicas?: BestSplit | null; without_recomputation?: number | null; };
@@ -65,7 +65,7 @@ declare namespace Json {
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
   type Recording = { accumulates: boolean; framework: Framework; gathers_state: boolean; has_checkpoints: boolean; loads_state: boolean; recomputes: boolean; };
-  type Refusal = { advice: Advice[]; cuts_before: (string | null)[]; fewest_ipus?: number | null; ipus_tried?: number | null; kept_together: string[]; largest_variables: LiveVariable[]; limit: number; most_over?: OverLimit | null; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; with_memory?: BestSplit | null; };
+  type Refusal = { advice: Advice[]; cuts_before: (string | null)[]; fewest_ipus?: number | null; ipus_tried?: number | null; kept_together: string[]; largest_variables: VariableSum[]; limit: number; most_over?: OverLimit | null; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; with_memory?: BestSplit | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline";
   type RelaxationFacts = { answer: BestSplit; constraints: string[]; weights: string[]; };
   type Row = { at: string; cells: Cell[]; };
@@ -94,6 +94,8 @@ declare namespace Json {
   type TileVariables = { kinds: VariableKind[]; largest: (([number, number])[])[]; most: number; tiles: number[]; };
   type VariableAtSteps = { bytes: number; category: string; is_always_live: boolean; layers: (string | null)[]; live: ([number, number])[]; name: string; };
   type VariableKind = { always_live: boolean; category: string; name: string; };
+  type VariableKinds = { activations: number; gradients: number; optimizer_state: number; other: number; weights: number; };
+  type VariableSum = { bytes: number; category: string; count: number; layers: (string | null)[]; name: string; };
   type WeightTie = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
   type WhatIf = { arguments: string[]; best: SplitCuts[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
   type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts" | "passes";

@@ -11,7 +11,7 @@ use crate::report::{
 };
 use crate::wording::{counted, displayed, listed, share};
 
-/// Upper bound on variables that are listed for the peak of a stage.
+/// Upper bound on sums of variables that are listed for the peak of a stage.
 const VARIABLES: usize = 5;
 /// Upper bound on listed groups of layers that share variables.
 const GROUPS: usize = 5;
@@ -153,13 +153,18 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
         );
         lines.push(format!("  live then by category: {categories}"));
     }
-    lines.extend(live.largest.iter().take(VARIABLES).map(|variable| {
+    lines.extend(live.largest.iter().take(VARIABLES).map(|sum| {
+        let variable = &sum.variable;
+        let count = (sum.count > 1).then(|| counted(sum.count, "variable"));
+        let facts = count.into_iter().chain([
+            name(&variable.category).to_string(),
+            users(variable, pseudo_layers).unwrap_or("no layer".to_string()),
+        ]);
         format!(
-            "    {} {} ({}, {})",
+            "    {} {} ({})",
             Amount(variable.bytes),
             name(&variable.name),
-            name(&variable.category),
-            users(variable, pseudo_layers).unwrap_or("no layer".to_string())
+            with_commas(facts)
         )
     }));
     lines

@@ -153,10 +153,17 @@ pub fn advice(report: &Report) -> Vec<String> {
 /// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
 /// says how to see them.
 fn largest(report: &Report, refusal: &Refusal) -> String {
-    let all = refusal
-        .largest_variables
-        .iter()
-        .map(|own| format!("{} {}", name(&own.name), Amount(own.bytes)));
+    let all = refusal.largest_variables.iter().map(|sum| {
+        let (own, name) = (&sum.variable, name(&sum.variable.name));
+        match sum.count {
+            1 => format!("{name} {}", Amount(own.bytes)),
+            count => format!(
+                "{name} ({}) {}",
+                counted(count, "variable"),
+                Amount(own.bytes)
+            ),
+        }
+    });
     match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),

@@ -7,7 +7,7 @@ mod stages;
 pub(crate) use compiled::compiled;
 
 use super::*;
-use crate::memory::{Parts, Pipeline, Recompute, Schedule};
+use crate::memory::{Parts, Pipeline, Recompute, Schedule, VariableKinds};
 use crate::model::{Framework, PassCycles, PseudoLayers, Recording};
 use answers::*;
 use stages::*;

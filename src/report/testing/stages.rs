@@ -49,6 +49,10 @@ pub(super) fn stage(
             bytes: bytes + 24,
             free: limit as i64 - bytes as i64 - 24,
             parts: parts(bytes),
+            variable_kinds: VariableKinds {
+                weights: bytes,
+                ..VariableKinds::default()
+            },
             peak_step: Some(3),
             ..FullestTile::default()
         },
@@ -83,13 +87,16 @@ pub(super) fn variables(tile: u32, bytes: u64) -> PeakVariables {
         }],
         tile,
         step: 3,
-        count: 2,
+        count: 3,
         bytes,
-        largest: vec![LiveVariable {
-            name: "weights#0".into(),
-            category: "variable".into(),
-            bytes: bytes - 1,
-            layers: vec![Some("0".into())],
+        largest: vec![VariableSum {
+            variable: LiveVariable {
+                name: "weights#".into(),
+                category: "variable".into(),
+                bytes: bytes - 1,
+                layers: vec![Some("0".into())],
+            },
+            count: 2,
         }],
     }
 }

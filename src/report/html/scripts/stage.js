@@ -85,6 +85,9 @@ const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
   addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes'], ['Share of all', 'percent']]),
     parts.map((part, place) => ({ at: part.look, cells: [part.name, part.bytes, percent[place]] })),
     { look: (column, _, row) => column.name === 'Part' ? row.at : '' });
+  const kinds = Object.entries(stage?.fullest_tile.variable_kinds ?? {}).filter(([, bytes]) => bytes);
+  if (kinds.length) addLine(box, 'p', ['Variables: ', ...kinds.flatMap(([kind, bytes], place) => /** @type {Pieces} */ ([
+    `${place ? ', ' : ''}${kind.replace('_', ' ')} `, [bytes, `${root}/fullest_tile/variable_kinds/${kind}`]])), ' bytes.'], 'soft');
 };
 
 /** Draws the number of tiles in each range of bytes. @param {Element} parent @param {Json.Fullness | undefined} tiles
@@ -118,8 +121,8 @@ const addPeakVariables = (parent, live, pointer) => {
   addLine(parent, 'p', ['On tile ', [live.tile, `${pointer}/tile`], ' at step ', [live.step, `${pointer}/step`], ': ',
     [live.count, `${pointer}/count`], ' variables are live with ', [live.bytes, `${pointer}/bytes`], ' bytes.'], 'soft');
   addTableAt(parent, 'Largest live variables', `${pointer}/largest`,
-    [['Variable', 'name', '/name'], ['Bytes', 'bytes', '/bytes'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers']],
-    { most: 10, choose: (row) => choose({ variable: row.cells[0], view: 'memory' }), look: lookOfCategory });
+    [['Variable', 'name', '/name'], ['Number', 'count', '/count'], ['Bytes', 'bytes', '/bytes'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers']],
+    { most: 10, choose: ({ cells: [name, count] }) => choose({ variable: count > 1 ? null : name, view: 'memory' }), look: lookOfCategory });
   if (live.categories?.length) addFolded(parent, 'By category', (inner) => addTableAt(inner, 'Live bytes by category', `${pointer}/categories`,
     [['Category', 'text', '/name'], ['Bytes', 'bytes', '/bytes']], { look: lookOfCategory }));
 };
