@@ -41,6 +41,7 @@ const buildPlan = (parent) => {
     const plan = addPart(parent, 'plan', 'Configurations that fit');
     add(plan, 'p', 'The best configuration comes first; the text above is about it. The other views show the split of this run.', 'soft');
     addSentences(plan, 'recommendation');
+    addSentences(plan, 'bottlenecks');
     addSentences(plan, 'plan');
     addSentences(plan, 'tried');
     addTablesOf(plan, 'plan', FIRST, { drawn: drawStages });
