@@ -156,7 +156,7 @@ fn the_real_file_that_was_cut_off_has_no_verdict() {
     refused(
         &profile,
         &cut,
-        &["is damaged: ", message, "--allow-incomplete"],
+        &["cannot be trusted: ", message, "--allow-incomplete"],
     );
     popliner([&profile, &cut, Path::new(TABLE)]).refuses(3, &[message]);
     warned_of_everywhere(&profile, &cut, "cut off at byte 8193");

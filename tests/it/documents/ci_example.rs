@@ -95,7 +95,7 @@ fn the_job_passes_when_the_model_fits_and_posts_the_report() {
     assert_eq!(ci.check(), 0);
     ci.has("summary.md", "|");
     assert_eq!(ci.job.read("summary.md"), ci.job.read("prediction.md"));
-    ci.has("prediction.examples.yml", "\nlayers_per_ipu: [");
+    ci.has("prediction.examples.yml", "layers_per_ipu: [");
     // The next run compares with this one.
     assert_eq!(ci.run("Keep the report of the main branch"), 0);
     assert_eq!(ci.check(), 0);
@@ -121,7 +121,7 @@ fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
     assert_eq!(ci.check(), 0);
     std::fs::remove_file(ci.job.path("summary.md")).expect("a summary");
     let configuration = "prediction.examples.yml";
-    ci.has(configuration, "\nlayers_per_ipu: [");
+    ci.has(configuration, "layers_per_ipu: [");
     let compile = step(&ci.workflow, "Compile the pipeline and record the profile");
     let compile = compile["run"].as_str().expect("a script");
     assert!(compile.contains(&format!("prediction/{configuration}")));

@@ -208,7 +208,13 @@ fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
 
 #[test]
 fn each_claim_is_what_its_command_gives() {
-    let seeds: Vec<u64> = seeds(12).collect();
+    // These twelve meet nearly every kind of claim.
+    let first = if std::env::var("SEEDS").is_ok() {
+        0
+    } else {
+        12
+    };
+    let seeds: Vec<u64> = seeds(12).map(|seed| first + seed).collect();
     let met = each(&seeds, |&seed| {
         let folder = tempfile::tempdir().expect("a folder");
         let case = drawn(seed, folder.path());

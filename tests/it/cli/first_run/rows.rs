@@ -138,7 +138,7 @@ const CONTEXTS: &str = r"
             copy debug.cbor again
             --allow-incomplete
         warning of profile.pop --solve --num-ipus=4 --allow-incomplete
-            is damaged: contexts that programs
+            cannot be trusted: contexts that programs
     no contexts at all, as in two files of public repositories
         copy poplar-mlp
         $ printf '\242\150contexts\237\377\153stringTable\200' > debug.cbor
