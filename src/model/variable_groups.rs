@@ -13,7 +13,7 @@ pub struct VariableGroup {
     /// an index into the profile's classes.
     pub class: u32,
     /// The operation groups that use the variables, as an index into [`UseSets`](super::UseSets);
-    /// [`NO_USERS`] if none does.
+    /// [`NO_USERS`](super::NO_USERS) if none does.
     pub set: u32,
     /// Bytes of all variables of the group on the tile.
     pub bytes: u32,

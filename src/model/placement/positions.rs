@@ -161,7 +161,7 @@ impl Positions {
 
     /// Returns the position that `name` stands for: the name of a layer, then `In`, `Out` or `None`,
     /// then an end of a module's path or another text that stands for a layer
-    /// ([`Layering::with_named`](super::Layering::with_named)).
+    /// (`Layering::with_named`).
     pub fn find(&self, name: &str) -> Named {
         let paths = self
             .modules
