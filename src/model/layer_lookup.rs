@@ -1,7 +1,7 @@
 //! Finds the layer that a name stands for, in the forms in which frameworks print modules and people
 //! write them: `bert.encoder.layer.3`, `model.encoder.layer[3]`, `encoder/3`, `layer.3`.
 
-/// What a name stands for in a list of layers.
+/// The layer that a name given by the user stands for, if there is exactly one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// The layer with this index.
@@ -22,24 +22,18 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for. `layers` has the name and the module path of each; a path
-/// is empty if it is unknown. Of several layers, those count that agree best: by name, by the end of
+/// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its module
+/// path: an empty one, or none at the end of the list, if it is unknown. Of several layers, those count that agree best: by name, by the end of
 /// the path or the path with a root before it, or by a scope, which lacks modules of the path that
 /// are never called, such as a list of blocks.
-pub(crate) fn lookup<'a>(
-    text: &str,
-    layers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-) -> Named {
-    if let Some(layer) = layers.clone().position(|(name, _)| name == text) {
+pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
+    if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
     }
     let wanted = modules(text);
     for agrees in [has_end, has_scope] {
-        let found: Vec<usize> = layers
-            .clone()
-            .enumerate()
-            .filter(|(_, (_, path))| agrees(&modules(path), &wanted))
-            .map(|(layer, _)| layer)
+        let found: Vec<usize> = (0..names.len().min(paths.len()))
+            .filter(|&layer| agrees(&modules(&paths[layer]), &wanted))
             .collect();
         match found.as_slice() {
             [] => {}
@@ -97,7 +91,11 @@ mod tests {
     ];
 
     fn found(text: &str) -> Named {
-        lookup(text, LAYERS.into_iter())
+        let (names, paths): (Vec<_>, Vec<_>) = LAYERS
+            .map(|(name, path)| (name.into(), path.into()))
+            .into_iter()
+            .unzip();
+        lookup(text, &names, &paths)
     }
 
     #[test]

@@ -9,8 +9,7 @@ use super::recording::Framework;
 use super::{Label, Model, Operation};
 use regex::Regex;
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
-use std::iter;
+use std::sync::OnceLock;
 
 /// The layers of a model, and the layer of each operation.
 #[derive(Debug, Clone)]
@@ -25,9 +24,9 @@ pub struct Layering {
     /// By layer, without index 0 of `names`: the full path of the layer's module, such as
     /// `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The layers that modules would be, which the regex was compared with. `None` if the layers
-    /// are modules themselves, or were not compared with modules.
-    tree: Option<Box<ModuleLayers>>,
+    /// The layers that modules would be, if a regex found the layers. Computed when it is first
+    /// needed ([`tree`](Self::tree)).
+    tree: OnceLock<ModuleLayers>,
     /// Texts that stand for layers beside names and paths, each with the layer's index in `names`.
     pub(crate) named: Vec<(String, u32)>,
     finder: Finder,
@@ -82,7 +81,7 @@ impl Layering {
                 let layers = by_regex.layers_by_name();
                 if !by_regex.is_empty() && modules.are_matched_by(&layers) {
                     by_regex.modules = modules.modules_of(&layers, by_regex.len() - 1);
-                    by_regex.tree = Some(Box::new(modules));
+                    by_regex.tree = modules.into();
                     by_regex
                 } else {
                     Self::by_modules(operations, modules)
@@ -150,7 +149,7 @@ impl Layering {
             names,
             layers,
             modules: Vec::new(),
-            tree: None,
+            tree: OnceLock::new(),
             named: Vec::new(),
             finder: Finder::default(),
         }
@@ -226,12 +225,7 @@ impl Layering {
 
     /// Returns the layer that `name` stands for, as an index into `names` less 1.
     fn named_by(&self, name: &str) -> Named {
-        let paths = self
-            .modules
-            .iter()
-            .map(String::as_str)
-            .chain(iter::repeat(""));
-        lookup(name, self.names[1..].iter().map(String::as_str).zip(paths))
+        lookup(name, &self.names[1..], &self.modules)
     }
 
     /// Returns whether `name` stands for one of the layers.
@@ -260,14 +254,13 @@ impl Layering {
     /// Divides layers until one begins with the module or operation that `name` stands for, and
     /// notes that `name` stands for this layer. Changes nothing if none can begin there.
     fn beginning_with(self, model: &Model, name: &str) -> Self {
-        let tree = self.tree(model);
-        let Some(operation) = tree.first_operation(name, &model.operations) else {
+        let first = self.tree(model).first_operation(name, &model.operations);
+        let Some(operation) = first else {
             return self;
         };
         let divided = self
             .modules()
             .and_then(|modules| modules.beginning_at(operation));
-        drop(tree);
         let mut layers = match divided {
             Some(divided) => self.with_modules(&model.operations, divided),
             None => self,
@@ -293,11 +286,9 @@ impl Layering {
     }
 
     /// Returns the modules of the model, whether they or a regex found the layers.
-    pub(crate) fn tree(&self, model: &Model) -> Cow<'_, ModuleLayers> {
-        match self.modules().or(self.tree.as_deref()) {
-            Some(modules) => Cow::Borrowed(modules),
-            None => Cow::Owned(ModuleLayers::new(model)),
-        }
+    pub(crate) fn tree(&self, model: &Model) -> &ModuleLayers {
+        self.modules()
+            .unwrap_or_else(|| self.tree.get_or_init(|| ModuleLayers::new(model)))
     }
 
     /// Returns the modules that are the layers; `None` if a regex found the layers.

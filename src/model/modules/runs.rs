@@ -1,5 +1,5 @@
 //! Joins the runs of a module that runs several times, such as for a prompt and for each token after
-//! it, into one layer (docs/model.md, "Layers with several runs").
+//! it, into one layer (docs/model.md, "Layers from modules").
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
 use crate::model::operations::NUMBER_BYTES;
@@ -89,6 +89,9 @@ impl ModuleLayers {
     /// `position` says of an operation of the model at which position (In, a layer, Out) it runs;
     /// `None` if at no single one. The layers of the positions need not be these modules.
     pub(crate) fn repeats(&self, position: impl Fn(u32) -> Option<usize>) -> Vec<Repeat> {
+        if !self.run_several_times() {
+            return Vec::new();
+        }
         let positions: Vec<Option<usize>> = self
             .modules
             .forward
@@ -110,8 +113,7 @@ impl ModuleLayers {
                 }
             }
         }
-        // What runs before the layers may also depend on their output, such as the embedding of the
-        // next token.
+        // Operations of In, such as the embedding of the next token, may use the output of layers.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
                 repeats.push(Repeat {

@@ -3,7 +3,6 @@
 use crate::model::Layering;
 use crate::model::layer_lookup::{Named, lookup};
 use serde::{Deserialize, Serialize};
-use std::iter;
 
 /// The positions: indices into the list of In, all layers and Out. Stages are ranges of positions.
 ///
@@ -163,12 +162,6 @@ impl Positions {
     /// then an end of a module's path or another text that stands for a layer
     /// (`Layering::with_named`).
     pub fn find(&self, name: &str) -> Named {
-        let paths = self
-            .modules
-            .iter()
-            .map(String::as_str)
-            .chain(iter::repeat(""));
-        let layers = self.layers.iter().map(String::as_str).zip(paths);
         let known = self.named.iter().find(|(text, _)| text == name);
         let pseudo_layer = match (name, self.pseudo_layers) {
             _ if self.layers.iter().any(|layer| layer == name) => None,
@@ -181,7 +174,7 @@ impl Positions {
         if let Some(position) = pseudo_layer {
             return Named::Layer(position);
         }
-        match (lookup(name, layers), known) {
+        match (lookup(name, &self.layers, &self.modules), known) {
             (Named::Layer(layer), _) => Named::Layer(layer + 1),
             (_, Some(&(_, position))) => Named::Layer(position as usize),
             (Named::Ambiguous(layers), None) => {
