@@ -24,8 +24,8 @@ pub enum JudgedSplit {
 
 impl JudgedSplit {
     /// Reads the value of `--splits`: the first layers of all stages but stage 0, separated by
-    /// commas, or as configurations have them: a list of texts in brackets, or a list of mmcv's
-    /// `layer_to_call` with an `ipu_id`, of which those of IPU 0 do not count.
+    /// commas, or as configurations have them: a list of texts in brackets, or mmcv's list of a
+    /// `layer_to_call` and an `ipu_id` for each stage, whose entry for IPU 0 is ignored.
     ///
     /// # Errors
     /// If a name between two commas is empty, or if numbers of IPUs do not count up from 0 or 1.
@@ -92,11 +92,10 @@ impl JudgedSplit {
         let Self::LayersPerIpu(list) = self else {
             return (None, false);
         };
-        let ipus: Vec<usize> = list.iter().copied().map_while(|ipu| ipu).collect();
+        let ipus: Vec<usize> = list.iter().copied().flatten().collect();
         let names = positions.layers();
         let sizes = [names.len(), blocks(names.iter().map(String::as_str)).len()];
-        let is_mapping =
-            self.may_list_ipus() && ipus.len() == list.len() && sizes.contains(&ipus.len());
+        let is_mapping = self.may_list_ipus() && sizes.contains(&ipus.len());
         let sum = ipus
             .iter()
             .fold(0usize, |sum, &ipu| sum.saturating_add(ipu));
