@@ -36,7 +36,7 @@ impl VariableKinds {
     }
 }
 
-/// What the users of variables say about their kind. Lists are by use set.
+/// The users of all variables, from which the kind of a variable follows. Lists are by use set.
 struct KindRules<'a> {
     model: &'a Model,
     /// Whether every weight has a label that says so.

@@ -312,8 +312,8 @@ impl CycleSums {
         self.add(by, kind, cycles, later);
     }
 
-    /// Adds the cycles `all` of a program of this kind, of which `later` run in the backward pass,
-    /// to the operation and the cluster `by`.
+    /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,
+    /// `by`. `all` are its cycles in both passes, `later` those in the backward pass.
     fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
         let exchange = match kind {
             ProgramKind::DoExchange(_) => all,

@@ -241,8 +241,8 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// Returns the entries of `others` (sorted) on `tile` with as many elements as a variable of
-/// `bytes` bytes, if one element of the variable has `times / parts` the bytes of one of theirs.
+/// Returns those of the variables `others` (sorted) that are on `tile` and have as many elements as a
+/// variable of `bytes` bytes whose elements are `times / parts` as wide as theirs.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

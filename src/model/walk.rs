@@ -155,7 +155,7 @@ fn below(program: &Program) -> &[u32] {
     }
 }
 
-/// What the walk does next.
+/// A step of the walk over the program tree that is still to be taken.
 enum Next {
     /// Visit this program on this call path.
     Begin(Path, u32),

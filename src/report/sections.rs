@@ -34,7 +34,8 @@ pub enum ScreenPart {
     Proof,
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
-    /// What limits the configuration that `--plan` recommends, which is also said of a split.
+    /// The sentences about the fullest and the slowest stage of the configuration that `--plan`
+    /// recommends. `--solve` has them among those of the split.
     Bottlenecks,
     /// The sentences about all configurations of `--plan`.
     Plan,

@@ -30,8 +30,8 @@ pub struct Question {
     pub request: SearchRequest,
     /// Constraints of the request, and one for each weight that several positions use.
     pub(super) constraints: Vec<Constraint>,
-    /// The same, and one for each stretch of positions that runs several times: for pipelines whose
-    /// stages work side by side.
+    /// The constraints of pipelines whose stages work side by side: `constraints`, and one for each
+    /// stretch of positions that runs several times.
     side_by_side: Vec<Constraint>,
     /// By position without the last: bytes of the variables that flow across a cut after it, in
     /// either direction.

@@ -18,7 +18,8 @@ use crate::wording::grouped;
 /// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// What each form says about its option for the memory that operations may take temporarily.
+/// The value of a form's option for the available memory proportion, with the reason, as each form
+/// writes it after the option's name.
 const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
                           operations that were compiled with it";
 
@@ -40,7 +41,7 @@ pub fn write<'a>(
         match (line.strip_prefix('@'), line.strip_prefix("# ")) {
             (Some(_), _) if !hold(source.split.stages.len()) => {}
             (Some("end"), _) => break,
-            // What was said so far is above the configuration, all later notes are below.
+            // Notes of the template before `@text` stand above the configuration, all others below.
             (Some("text"), _) => text.all.append(&mut notes.all),
             (Some("blocks"), _) => poptorch::blocks(source, notes, text),
             (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text),
