@@ -91,12 +91,19 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the answer to `request` if it fits, otherwise `None`.
     pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        for pipelines in self.pipelines(request)? {
+        self.fitting_in(request, &self.pipelines(request)?)
+    }
+
+    /// Returns the best split of `request` in the first of `groups` of pipelines in which one fits.
+    pub fn fitting_in(
+        &self,
+        request: &Request,
+        groups: &[Vec<Pipeline>],
+    ) -> Result<Option<Answer<'_, 's>>> {
+        for pipelines in groups {
             for level in self.levels(request) {
-                if let Some(answer) = level?.best(request, &pipelines, self.progress)? {
-                    return self
-                        .with_whole_layers(request, answer, &pipelines)
-                        .map(Some);
+                if let Some(answer) = level?.best(request, pipelines, self.progress)? {
+                    return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
             }
         }
@@ -289,10 +296,10 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges on all
     /// tiles, at least as far as `reach`.
     pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
-        let (best, space) = (&answer.best, &answer.level.space);
+        let (best, tables) = (&answer.best, &answer.level.space.tables);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..space.costs(&answer.question, (best.pipeline, reach), self.progress)?
+            ..tables.on_all_tiles(&answer.question, (best.pipeline, reach), self.progress)?
         })
     }
 
@@ -310,7 +317,7 @@ impl<'s> Level<'s> {
     /// Translates `request` into a request about these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
-        let has_cycles = self.space.cycles().is_some();
+        let has_cycles = self.space.tables.cycles().is_some();
         let positions = &self.layers.placement.positions;
         let request = request.search(positions, bytes_per_tile, has_cycles)?;
         Ok(self.space.question(request))
@@ -359,7 +366,8 @@ impl<'s> Answer<'_, 's> {
             ..self
                 .level
                 .space
-                .known_costs(&self.question, self.best.pipeline)?
+                .tables
+                .known(&self.question, self.best.pipeline)?
         })
     }
 

@@ -84,7 +84,7 @@ impl<'s> Answers<'s, '_> {
         if !request.has_search() {
             return Ok(SearchedLayers {
                 layers: whole.layers,
-                memory: whole.space.memory().clone(),
+                memory: whole.space.tables.memory().clone(),
                 result: None,
             });
         }
@@ -139,9 +139,8 @@ impl<'s> Answers<'s, '_> {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let costs = level
-            .space
-            .costs(&question, (pipeline, reach), self.progress)?;
+        let tables = &level.space.tables;
+        let costs = tables.on_all_tiles(&question, (pipeline, reach), self.progress)?;
         Ok((level.layers, costs))
     }
 
@@ -156,9 +155,7 @@ impl<'s> Answers<'s, '_> {
         drop(task);
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
-            None if answer.best.fits => {
-                Outcome::Best(Box::new(answer.level.space.prove(&costs, &answer.best)?))
-            }
+            None if answer.best.fits => Outcome::Best(Box::new(costs.prove(&answer.best)?)),
             None => Outcome::Refused(Box::new(costs.refused(&shown)?)),
         };
         let result = SearchResult {

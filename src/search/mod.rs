@@ -1,8 +1,8 @@
 //! Finds the best split of one choice of layers.
 //!
 //! [`SearchRequest`] is a request about one model and one choice of its layers. A [`Space`] has
-//! such a choice, and the costs of its ranges in each pipeline ([`PipelineCosts`]), which it
-//! computes once for all requests. It finds a [`Candidate`]: the best split of a pipeline on a
+//! such a choice, and [`CostTables`] with the costs of its ranges in each pipeline
+//! ([`PipelineCosts`]), which are computed once for all requests. It finds a [`Candidate`]: the best split of a pipeline on a
 //! number of IPUs, or the one with the lowest peak if none fits.
 //!
 //! Which layers, which place of optimizer state and which number of IPUs are tried, one after the
@@ -12,6 +12,7 @@
 
 mod advice;
 mod candidate;
+mod cost_tables;
 mod error;
 mod pipeline_costs;
 mod request;
@@ -23,13 +24,14 @@ mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
 pub use candidate::{Candidate, free_bytes, lacks_time};
+pub use cost_tables::{CostTables, Reach};
 pub use error::SearchError;
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
 pub use result::{Claim, Claims, Front, Outcome, Refused, Relaxed, SearchResult, Word};
 pub use shown_split::ShownSplit;
-pub use space::{Reach, Space};
+pub use space::Space;
 
 use crate::memory::RangeCosts;
 use crate::progress::Progress;

@@ -1,13 +1,14 @@
 //! A request in one pipeline, with the bytes of the ranges of positions (In, layers, Out).
 
 use super::candidate::Candidate;
+use super::cost_tables::Reach;
 use super::error::SearchError;
 use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
-use super::space::Reach;
+
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Limits, Plan, Problem, Score, SolveError};
+use crate::solve::{self, Constraint, Limits, Plan, Problem, Score, Solution, SolveError};
 use crate::time::StageTimes;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -246,6 +247,16 @@ impl<'a> PipelineCosts<'a> {
         let Some(ipus) = ipus else { return Ok(None) };
         let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
+    }
+
+    /// Proves that `best`, which fits, is the best split of this pipeline on its IPUs.
+    ///
+    /// # Errors
+    /// If the integer program and the dynamic program differ.
+    pub fn prove(&self, best: &Candidate) -> Result<Solution, SearchError> {
+        solve::solve(&self.problem_on(best.ipus))?.ok_or_else(|| {
+            SolveError::Internal("a second search missed the split of the first".to_owned()).into()
+        })
     }
 
     /// Finds the split with the lowest peak among the computed ranges, whatever the limits.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::memory::testing::seeds;
-use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::memory::{RangeCosts, Recompute, Schedule, StatePlace};
 use crate::search::SearchOptions;
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
 use crate::solve::{Constraint, Goal, Limits, Problem, Rule, Score};
@@ -399,7 +399,10 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
             };
             for (tried, &pipeline) in model.tried.iter().zip(&pipelines) {
                 let asked = (pipeline, reach);
-                let costs = model.space.costs(&question, asked, &Progress::new());
+                let costs = model
+                    .space
+                    .tables
+                    .on_all_tiles(&question, asked, &Progress::new());
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
                 for ((range, after), &peak) in &tried.peaks {
