@@ -349,6 +349,7 @@ impl<'s> Answers<'s, '_> {
         let question = level.question(&largest)?;
         level
             .space
+            .tables
             .prepare(&question, &front.pipelines, self.progress)?;
         let mut rows = Vec::new();
         for &ipus in &front.ipus {
@@ -383,7 +384,10 @@ impl<'s> Answers<'s, '_> {
         if pipeline.state.is_sharded() {
             changed = changed.with_replicas(pipeline.replicas as usize);
         }
-        let row = self.fitting(&changed.request)?;
+        // Later groups keep optimizer state in other places, which have rows of their own.
+        let groups = self.pipelines(&changed.request)?;
+        let own = &groups[..groups.len().min(1)];
+        let row = self.fitting_in(&changed.request, own)?;
         row.filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus)
             .map(|row| self.claim(&row, changed.change))
             .transpose()
