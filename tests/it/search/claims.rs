@@ -29,6 +29,8 @@ struct Case {
     of: String,
     model: Vec<String>,
     options: Vec<String>,
+    /// Bytes that the profile records on the fullest tile.
+    recorded: u64,
 }
 
 impl Case {
@@ -86,6 +88,7 @@ fn drawn(seed: u64, folder: &std::path::Path) -> Case {
         of: format!("SEEDS={seed}..{}: {model} {}", seed + 1, options.join(" ")),
         model: vec![model],
         options,
+        recorded: 500_000,
     };
     let recorded = case.run(&["--mem-per-tile=100000000".to_owned()]);
     if recorded.code > 1 {
@@ -94,7 +97,8 @@ fn drawn(seed: u64, folder: &std::path::Path) -> Case {
     let report = recorded.report();
     let tiles = report["memory"]["tiles"]["total"].as_array();
     let most = tiles.into_iter().flatten().filter_map(Value::as_u64).max();
-    let limit = (most.unwrap_or(500_000) as f64 * random.one_of(&SHARES)) as u64;
+    let recorded = most.unwrap_or(case.recorded);
+    let limit = (recorded as f64 * random.one_of(&SHARES)) as u64;
     let list = random
         .once_in(6)
         .then(|| format!("{limit},{},{limit}", limit * 9 / 10));
@@ -109,6 +113,7 @@ fn drawn(seed: u64, folder: &std::path::Path) -> Case {
     Case {
         of: format!("{} {}", case.of, options.last().expect("one")),
         options,
+        recorded,
         ..case
     }
 }
@@ -234,4 +239,45 @@ fn each_claim_is_what_its_command_gives() {
         kinds.len() >= 10 || std::env::var("SEEDS").is_ok(),
         "{kinds:?}"
     );
+}
+
+/// Returns whether the model of `case` fits on each number of IPUs of a sweep up to 8, with `limit`
+/// bytes on each tile; `None` if its options contradict each other on 8 IPUs.
+fn fits_by_ipus(case: &Case, limit: u64) -> Option<Vec<bool>> {
+    let memory = format!("--mem-per-tile={limit}");
+    let run = case.run(&[memory, "--num-ipus=8".to_owned(), "--sweep".to_owned()]);
+    let report = (run.code <= 1).then(|| run.report())?;
+    let rows = report["sweep"]["rows"].as_array().cloned();
+    Some(
+        rows.expect("a sweep")
+            .iter()
+            .map(|row| row["fits"] == true)
+            .collect(),
+    )
+}
+
+/// `SEEDS=0..300 cargo test --test it search::claims::more` draws other models.
+#[test]
+fn more_ipus_or_more_memory_never_turn_a_fit_into_a_failure() {
+    let seeds: Vec<u64> = seeds(6).collect();
+    let steps = each(&seeds, |&seed| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let case = drawn(seed, folder.path());
+        let (mut before, mut steps): (Option<Vec<bool>>, _) = (None, 0);
+        for share in SHARES {
+            let limit = (case.recorded as f64 * share) as u64;
+            let Some(fits) = fits_by_ipus(&case, limit) else {
+                return 0;
+            };
+            assert!(fits.is_sorted(), "{}: {limit}: {fits:?}", case.of);
+            for (ipus, fitted) in before.iter().flatten().enumerate() {
+                assert!(*fitted <= fits[ipus], "{}: {limit}: {fits:?}", case.of);
+            }
+            steps += usize::from(before.is_some_and(|before| before != fits));
+            before = Some(fits);
+        }
+        steps
+    });
+    // Where limits change nothing, nothing is tested.
+    assert!(steps.iter().sum::<usize>() >= seeds.len(), "{steps:?}");
 }
