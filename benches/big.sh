@@ -328,6 +328,23 @@ measure_many_ipus() {
     done
 }
 
+# A real BERT of 12 layers on all tiles of a Mk2 IPU, which is searched in all pipelines, places of
+# optimizer state and numbers of IPUs.
+measure_bert() {
+    local folder=$FOLDER/bert memory=(--mem-per-tile 624000) ipus=(--num-ipus 8) one
+    synthesize "$folder" --graph crates/synthesize/graphs/tf_bert.json.gz --framework tensorflow \
+        --mode training --overflow --optimiser adam-each --accumulation --bytes-per-tile 262144
+    one=$(processor_seconds "$folder" --solve "${ipus[@]}" "${memory[@]}" --schedule tf-grouped \
+        --recompute layer --optimizer-state on-chip)
+    line "processor time of BERT, one pipeline" "$one" 2 s
+    line "BERT: bare / one pipeline" "$(calculate \
+        "$(processor_seconds "$folder" "${ipus[@]}" "${memory[@]}") / $one")" 3 x
+    line "BERT: --plan / one pipeline" "$(calculate \
+        "$(processor_seconds "$folder" --plan "${ipus[@]}" "${memory[@]}") / $one")" 3 x
+    line "BERT, which does not fit on 4 IPUs: bare / one pipeline" "$(calculate \
+        "$(processor_seconds "$folder" --num-ipus 4) / $one")" 3 x
+}
+
 variables() { sed -n 's/^read \([0-9]*\) variables.*/\1/p' "$RESULTS/$1.log"; }
 
 # more_variables SMALL LARGE: time may grow as much as the number of variables
@@ -377,6 +394,7 @@ if [ "$ONLY_FIT" = no ]; then
     measure_thousand 4 3
     measure_thousand 64 5
     measure_many_ipus
+    measure_bert
 fi
 measure_fit
 if [ "$GROWTH" = yes ]; then measure_growth; fi
