@@ -37,10 +37,11 @@ use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task};
 use pipelines::{InPipeline, PipelineRanges, PipelineScratch};
+use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tiles::{Entered, OnTiles, examine};
 use variables::EnteringVariables;
 
@@ -145,18 +146,20 @@ impl MemoryModel<'_> {
                 .map(|own| own.model)
                 .find(|model| model.flows.is_some())
                 .unwrap_or(pipelines[0].model),
-            order,
-            next: AtomicUsize::new(0),
             are_apart: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
             alike: alike(&pipelines),
             updates: number_updates(&mut pipelines),
             pipelines,
         };
-        rayon::broadcast(|_| pass.work(task));
-        if pass.failed.load(Relaxed) {
-            return Err(TooManyPlaces);
-        }
+        // Threads take one group after the other in this order.
+        order.into_iter().par_bridge().try_for_each_init(
+            RangeScratches::default,
+            |scratches, tiles| {
+                pass.neighbours(tiles.clone(), scratches)?;
+                task.add(tiles.len() as u64);
+                Ok(())
+            },
+        )?;
         Ok(pass
             .pipelines
             .into_iter()
@@ -181,16 +184,9 @@ struct RangePass<'a> {
     /// The model in one of the pipelines, without one only if all are. Only that part of it is used
     /// which is the same in all of them.
     model: &'a MemoryModel<'a>,
-    /// The tiles to examine, in groups of neighbours; a thread takes one group at a time, in this
-    /// order.
-    order: Vec<Range<u32>>,
-    /// The number of groups that threads have taken so far, which is the index of the next one.
-    next: AtomicUsize,
     /// Whether a group of tiles was too large to be examined side by side. Then all tiles are
     /// examined one by one, since most other groups are probably too large as well.
     are_apart: AtomicBool,
-    /// Whether a tile had too many variables or too much code, so that all threads stop.
-    failed: AtomicBool,
     /// The ranges of each pipeline, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
     /// Sets of pipelines in which the same variables count, so that each set is examined at once:
@@ -255,21 +251,6 @@ struct RangeScratch<B, const N: usize> {
 }
 
 impl RangePass<'_> {
-    /// Takes groups of tiles and examines them, until there are no more or one of them failed,
-    /// whichever thread examined it. Each tile that is done advances `task` by one.
-    fn work(&self, task: &Task) {
-        let mut scratches = RangeScratches::default();
-        while let Some(tiles) = self.order.get(self.next.fetch_add(1, Relaxed)) {
-            if self.neighbours(tiles.clone(), &mut scratches).is_err() {
-                self.failed.store(true, Relaxed);
-            }
-            if self.failed.load(Relaxed) {
-                return;
-            }
-            task.add(u64::from(tiles.end - tiles.start));
-        }
-    }
-
     /// Examines a group of neighbouring tiles side by side, or one by one if that is not possible.
     ///
     /// # Errors
