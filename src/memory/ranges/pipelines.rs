@@ -10,6 +10,10 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+/// The number of ranges with the same start whose peaks are allocated together, when one of them is
+/// first needed. Peaks of most ranges of large models are never needed.
+const AT_ONCE: usize = 16;
+
 /// The ranges of positions in one pipeline, with the highest bytes of any tile so far. All threads
 /// share it.
 pub(super) struct PipelineRanges<'a> {
@@ -28,8 +32,13 @@ pub(super) struct PipelineRanges<'a> {
     /// The ranges in which the tensors of each flow (tensors with the same users) take bytes;
     /// `None` without a pipeline.
     patterns: Option<Patterns>,
-    /// For each range: the highest bytes of any tile so far.
-    peaks: RangePeakTable,
+    /// The number of columns of peaks of each range: its lower bound and, in a pipeline, its bytes
+    /// with 0, 1, ... stages after it.
+    columns: usize,
+    /// The highest bytes of any tile so far, in columns, of [`AT_ONCE`] ranges each, with the same
+    /// start and neighbouring last positions; ordered by start and then by last position. Allocated
+    /// when one of the ranges is first needed.
+    peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
 /// The bytes that one pipeline adds to the current range on up to `N` tiles, by lane (tile).
@@ -63,6 +72,7 @@ impl<'a> PipelineRanges<'a> {
         let stages = stages.min(layers).min(model.most_stages()).max(1);
         let columns = model.flows.as_ref().map_or(0, |_| stages);
         let patterns = |flows| Patterns::new(flows, layers as u32);
+        let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             model,
             limit,
@@ -70,7 +80,8 @@ impl<'a> PipelineRanges<'a> {
             stages,
             update: None,
             patterns: model.flows.as_ref().map(patterns),
-            peaks: RangePeakTable::new(layers, columns + 1),
+            columns: columns + 1,
+            peaks: (0..parts).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -102,6 +113,15 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
+    /// Returns the highest bytes of any tile so far, in columns, of the range of positions from
+    /// `start` to `last` (inclusive).
+    fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
+        let part = start * self.model.layers().div_ceil(AT_ONCE) + last / AT_ONCE;
+        let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
+        let part = self.peaks[part].get_or_init(|| zeros().collect());
+        &part[last % AT_ONCE * self.columns..][..self.columns]
+    }
+
     /// Returns for how many numbers of stages after it (0, 1, ...) a range that ends before the
     /// position `end` has bytes: each of these stages needs at least one position.
     fn depths(&self, end: usize) -> usize {
@@ -112,7 +132,7 @@ impl<'a> PipelineRanges<'a> {
     pub fn into_costs(self) -> RangeCosts {
         let least = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
-                .map(|last| self.peaks.of(start, last).get(0))
+                .map(|last| self.peaks(start, last)[0].load(Relaxed))
                 .collect()
         });
         if self.patterns.is_none() {
@@ -120,7 +140,7 @@ impl<'a> PipelineRanges<'a> {
         }
         RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
             if after < self.depths(range.end) {
-                self.peaks.of(range.start, range.end - 1).get(after + 1)
+                self.peaks(range.start, range.end - 1)[after + 1].load(Relaxed)
             } else {
                 u64::MAX
             }
@@ -181,31 +201,40 @@ impl<const N: usize> InPipeline<'_, N> {
             lanes::raise(&mut added, bytes);
         }
         let lowest = self.lowest_column(&added);
-        let (first, least) = (self.peaks().get(0), &self.scratch.least);
+        let first = self.peaks()[0].load(Relaxed);
         Some(from_fn(|lane| {
-            lowest[lane].min(first.saturating_sub(least[lane]))
+            lowest[lane].min(first.saturating_sub(self.scratch.least[lane]))
         }))
     }
 
-    /// Returns the peaks of the current range.
-    fn peaks(&self) -> RangePeaks<'_> {
+    /// Returns the peaks of the current range, in columns.
+    fn peaks(&self) -> &[AtomicU64] {
         let (start, last) = self.scratch.range;
-        self.ranges.peaks.of(start, last)
+        self.ranges.peaks(start, last)
     }
 
     /// Returns for each lane (tile) the bytes above which a tile raises the peak of the current
     /// range for any number of stages after it, if the pipeline adds `beside` to them in addition to
     /// what it adds in every phase.
     fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
-        self.peaks()
-            .lowest_column(&plus(&self.scratch.least, beside), &self.scratch.copies)
+        let least = plus(&self.scratch.least, beside);
+        let mut lowest = [u64::MAX; N];
+        for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
+            let peak = peak.load(Relaxed);
+            for lane in 0..N {
+                lowest[lane] = lowest[lane].min(peak.saturating_sub(least[lane] + copies[lane]));
+            }
+        }
+        lowest
     }
 
     /// Raises the peaks of the current range, for each number of stages after it, to `bytes`, by
     /// lane (tile), plus what the pipeline adds in every phase.
     fn raise_columns(&self, bytes: &[u64; N]) {
-        self.peaks()
-            .raise_columns(&plus(&self.scratch.least, bytes), &self.scratch.copies);
+        let least = plus(&self.scratch.least, bytes);
+        for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
+            raise(peak, &plus(&least, copies));
+        }
     }
 
     /// Raises the lower bound of the current range to `bytes`, by lane (tile), plus the least that
@@ -215,7 +244,7 @@ impl<const N: usize> InPipeline<'_, N> {
             return;
         }
         let least = plus(&self.scratch.least, bytes);
-        raise(&self.peaks().0[0], &least);
+        raise(&self.peaks()[0], &least);
         if lanes::highest(&least) > self.ranges.limit {
             let (start, last) = self.scratch.range;
             self.ranges.ends[start].fetch_min(last, Relaxed);
@@ -255,75 +284,6 @@ impl<const N: usize> InPipeline<'_, N> {
     pub fn raise_in_phase(&self, phase: usize, bytes: &[u64; N]) {
         if self.scratch.is_on {
             self.raise_columns(&plus(bytes, &self.scratch.phases[phase]));
-        }
-    }
-}
-
-/// The number of ranges with the same start whose peaks are allocated together, when one of them is
-/// first needed. Peaks of most ranges of large models are never needed.
-const AT_ONCE: usize = 16;
-
-/// The highest bytes of any tile so far for each range, in columns. Column 0 is the lower bound of
-/// the range; in a pipeline, columns 1, 2, ... are its bytes with 0, 1, ... stages after it.
-struct RangePeakTable {
-    layers: usize,
-    columns: usize,
-    /// The columns of [`AT_ONCE`] ranges each, with the same start and neighbouring last positions;
-    /// ordered by start and then by last position. Allocated when one of the ranges is first
-    /// needed.
-    parts: Vec<OnceLock<Box<[AtomicU64]>>>,
-}
-
-/// The columns of one range, as in [`RangePeakTable`].
-#[derive(Clone, Copy)]
-struct RangePeaks<'a>(&'a [AtomicU64]);
-
-impl RangePeakTable {
-    /// Makes a table of zeros for all ranges of `layers` positions, with `columns` columns each.
-    pub fn new(layers: usize, columns: usize) -> Self {
-        let parts = layers * layers.div_ceil(AT_ONCE);
-        Self {
-            layers,
-            columns,
-            parts: (0..parts).map(|_| OnceLock::new()).collect(),
-        }
-    }
-
-    /// Returns the columns of the range of positions from `start` to `last` (inclusive).
-    pub fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
-        let part = start * self.layers.div_ceil(AT_ONCE) + last / AT_ONCE;
-        let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
-        let part = self.parts[part].get_or_init(|| zeros().collect());
-        RangePeaks(&part[last % AT_ONCE * self.columns..][..self.columns])
-    }
-}
-
-impl RangePeaks<'_> {
-    /// Returns the highest bytes of any tile so far in `column`; column 0 is the lower bound of the
-    /// range.
-    pub fn get(self, column: usize) -> u64 {
-        self.0[column].load(Relaxed)
-    }
-
-    /// Returns for each lane (tile) the bytes above which a tile raises any of the columns 1, 2,
-    /// ..., if `least` (by lane) and the column's entry in `columns` (column 1 first) are added to
-    /// them.
-    pub fn lowest_column<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) -> [u64; N] {
-        let mut lowest = [u64::MAX; N];
-        for (peak, added) in self.0[1..].iter().zip(columns) {
-            let peak = peak.load(Relaxed);
-            for lane in 0..N {
-                lowest[lane] = lowest[lane].min(peak.saturating_sub(least[lane] + added[lane]));
-            }
-        }
-        lowest
-    }
-
-    /// Raises each of the columns 1, 2, ... to the highest lane of the sum of `least` and the
-    /// column's entry in `columns` (column 1 first), if that is more.
-    pub fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
-        for (peak, added) in self.0[1..].iter().zip(columns) {
-            raise(peak, &lanes::plus(least, added));
         }
     }
 }
