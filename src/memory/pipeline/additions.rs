@@ -4,9 +4,9 @@
 use super::flows::{BackwardPass, Flows, Quantity, StageRole};
 use super::transfer_buffers::{PHASES, Transfers};
 use super::{PlacedStage, Schedule};
-use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
+use crate::memory::{MemoryModel, Parts};
 use crate::model::PlaceSet;
 use std::ops::Range;
 
@@ -81,40 +81,19 @@ impl<const N: usize> TileFlows<N> {
     }
 }
 
-/// The bytes on one tile that a pipeline adds to a stage, besides the variables, code and overhead
-/// that the one-IPU compilation has too.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Additions {
-    /// Bytes of the additional copies of stashed tensors for the micro-batches in flight.
-    pub stash: u64,
-    /// Bytes of the accumulators of gradients that the pipeline needs and the profile lacks.
-    pub accumulators: u64,
-    /// Bytes of a replica's shares of the optimizer state that is sharded on the chip.
-    pub state: u64,
-    /// For each phase (see [`PHASES`]): bytes of the buffers for tensors that the stage receives or
-    /// sends.
-    pub transfer_buffers: [u64; PHASES],
-    /// For each phase (see [`PHASES`]): bytes of the tensors that the stage forwards to another
-    /// stage without using them.
-    pub forwarded: [u64; PHASES],
-}
-
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
 /// flow, and how it runs backward.
-#[derive(Default)]
 pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// What the stage does with the tensors of each flow, by the number of the flow in [`Flows`];
-    /// empty if the number of stages after the stage is open.
+    /// What the stage does with the tensors of each flow, by the number of the flow in [`Flows`].
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.
     waits: bool,
 }
 
-/// A stage, with what it does with the tensors of each flow (tensors with the same users).
+/// What a stage does with the tensors of each flow (tensors with the same users).
 pub(crate) struct StageFlows {
-    stage: PlacedStage,
     own: StageRoles,
     /// What Out does with the tensors of each flow, if it is a pipeline stage of its own on the IPU
     /// of this stage; otherwise `None`.
@@ -123,67 +102,59 @@ pub(crate) struct StageFlows {
 
 impl StageFlows {
     /// Does the stage keep the tensors of the flow with the number `flow` from its forward to its
-    /// backward pass? No if the number of stages after it is open.
+    /// backward pass?
     pub fn keeps(&self, flow: u32) -> bool {
-        let role = self.own.by_flow.get(flow as usize);
-        role.is_some_and(|role| role.kept)
+        self.own.by_flow[flow as usize].kept
     }
 }
 
 impl Flows {
-    /// Returns for each lane (tile) of `tiles` the bytes that the pipeline adds to `stage`, except
-    /// optimizer state. If the number of stages after the stage is open, these are only the
-    /// accumulators. `memory` has the positions of the sets in `tiles`.
+    /// Returns for each lane (tile) of `tiles`, and then for each phase (see [`PHASES`]), the bytes
+    /// that the pipeline adds to `stage`, except optimizer state. `roles` is what [`Flows::in_stage`]
+    /// returns for the stage; if it is `None`, these are only the accumulators. `memory` has the
+    /// positions of the sets in `tiles`.
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
-        stage: &StageFlows,
+        (stage, roles): (&PlacedStage, Option<&StageFlows>),
         tiles: &TileFlows<N>,
-    ) -> [Additions; N] {
-        let PlacedStage { positions, after } = &stage.stage;
+    ) -> [[Parts; PHASES]; N] {
+        let PlacedStage { positions, after } = stage;
         let accumulators = tiles.accumulators.iter();
         let accumulators = accumulators.filter(|(set, _)| memory.counts_in(*set, positions));
         let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
-        let least = |lane: usize| Additions {
+        let least = |lane: usize| Parts {
             accumulators: accumulators[lane],
-            ..Additions::default()
+            ..Parts::default()
         };
-        let Some(after) = *after else {
-            return std::array::from_fn(least);
+        let Some((after, roles)) = after.zip(roles) else {
+            return std::array::from_fn(|lane| [least(lane); PHASES]);
         };
-        let own = self.transfers(&stage.own, tiles);
-        let out = stage.out_beside.as_ref();
+        let own = self.transfers(&roles.own, tiles);
+        let out = roles.out_beside.as_ref();
         let out = out.map(|out| self.transfers(out, tiles));
         let stash = self.stash(self.depth(positions, after), &own);
         std::array::from_fn(|lane| {
-            let [transfer_buffers, forwarded] = self.in_phases(&own, out.as_ref(), lane);
-            Additions {
+            let [waiting, passing] = self.in_phases(&own, out.as_ref(), lane);
+            std::array::from_fn(|phase| Parts {
                 stash: stash[lane],
-                transfer_buffers,
-                forwarded,
+                waiting: waiting[phase],
+                passing: passing[phase],
                 ..least(lane)
-            }
+            })
         })
     }
 
-    /// Determines what `stage` does with the tensors of each flow. Needed only if the number of
-    /// stages after it is fixed; otherwise the result has no roles.
-    pub fn in_stage(&self, stage: PlacedStage) -> StageFlows {
-        // If the number of stages after the stage is open, only the least bytes are computed, for
-        // which no roles are needed.
-        let roles = |places| {
-            stage
-                .after
-                .map(|_| self.stage_roles(places))
-                .unwrap_or_default()
-        };
+    /// Determines what `stage` does with the tensors of each flow; `None` if the number of stages
+    /// after it is open, since no roles are needed for the least bytes.
+    pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageFlows> {
+        stage.after?;
         let places = self.places_of(&stage.positions);
-        let out_beside = self.is_beside_out(&places).then(|| roles(self.out()));
-        StageFlows {
-            own: roles(places),
-            out_beside,
-            stage,
-        }
+        let is_beside_out = self.is_beside_out(&places);
+        Some(StageFlows {
+            own: self.stage_roles(places),
+            out_beside: is_beside_out.then(|| self.stage_roles(self.out())),
+        })
     }
 
     /// Returns the places (In, layers, Out, by number) that a stage with the positions `positions`

@@ -18,7 +18,7 @@ mod warnings;
 
 pub use settings::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, StatePlace};
 
-pub(super) use additions::{Additions, StageFlows, TileFlows};
+pub(super) use additions::{StageFlows, TileFlows};
 pub(super) use flows::Flows;
 pub(super) use patterns::Patterns;
 pub(super) use ranges::RangeAdditions;

@@ -231,8 +231,9 @@ fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
         .collect();
     let stages = PlacedStage::of_split(&stages);
     let stash = |stage| {
-        let [additions] = flows.additions(&memory, &flows.in_stage(stage), &tile);
-        additions.stash
+        let roles = flows.in_stage(&stage);
+        let [[first, ..]] = flows.additions(&memory, (&stage, roles.as_ref()), &tile);
+        first.stash
     };
     stages.into_iter().map(stash).collect()
 }

@@ -210,8 +210,8 @@ impl MemoryModel<'_> {
             updates.extend(update);
         }
         let transfers = |peaks: &Vec<StagePeak>| {
-            let additions = &peaks[stage].additions;
-            lanes::plus(&additions.transfer_buffers, &additions.forwarded)
+            let phases = &peaks[stage].phases;
+            phases.map(|(parts, _)| parts.waiting + parts.passing)
         };
         StageMemory {
             late_restores: None,
@@ -231,33 +231,26 @@ impl MemoryModel<'_> {
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
     ) -> (Parts, u32, Option<UpdateOnTile>) {
-        let additions = &peak.additions;
         let shares = peak.update.map_or(0, |update| update.shares);
         let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
-        let as_overhead = |bytes| if plan.with_overhead { bytes } else { 0 };
-        // Fragmentation is in proportion to the code and `bytes`; an update adds `state`.
-        let parts = |phase: usize, (variables, overhead), bytes: u64, state: u64| Parts {
-            variables,
-            overhead: code.overhead + as_overhead(overhead),
-            gaps: as_overhead(self.overhead.fragmentation(tile, code.total() + bytes) + of_shares),
-            stash: additions.stash,
-            accumulators: additions.accumulators,
-            state: additions.state + state,
-            waiting: additions.transfer_buffers[phase],
-            passing: additions.forwarded[phase],
-            ..code
+        // Fragmentation is in proportion to the code and `bytes`.
+        let with_code = |mut parts: Parts, bytes: u64| {
+            parts.add(&code);
+            if plan.with_overhead {
+                parts.gaps = self.overhead.fragmentation(tile, code.total() + bytes) + of_shares;
+            }
+            parts
         };
-        let live = peak.phases.iter().map(|top| top.variables + top.overhead);
-        let most_live = live.max().unwrap_or(0);
+        let live = peak
+            .phases
+            .map(|(parts, _)| parts.variables + parts.overhead);
+        let most_live = live.into_iter().max().unwrap_or(0);
         let (in_passes, step) = peak
             .phases
-            .iter()
+            .into_iter()
             .enumerate()
             .filter(|(phase, _)| plan.has(*phase))
-            .map(|(phase, top)| {
-                let live = (top.variables, top.overhead);
-                (parts(phase, live, most_live, 0), top.step)
-            })
+            .map(|(_, (parts, step))| (with_code(parts, most_live), step))
             .rev()
             .max_by_key(|(parts, _)| parts.total())
             .unwrap_or_default();
@@ -266,9 +259,15 @@ impl MemoryModel<'_> {
         };
         let always = update.variables + update.overhead;
         // After both passes, transfer buffers are empty.
+        let [.., (after, _)] = peak.phases;
         let with = |taken: u64| {
-            let live = (update.variables, update.overhead);
-            parts(PHASES - 1, live, always + taken, taken)
+            let parts = Parts {
+                variables: update.variables,
+                overhead: update.overhead,
+                state: after.state + taken,
+                ..after
+            };
+            with_code(parts, always + taken)
         };
         let in_update = with(update.taken);
         let on_tile = UpdateOnTile {

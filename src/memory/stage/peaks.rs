@@ -3,34 +3,23 @@
 
 use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};
-use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES};
 use crate::memory::neighbours::{self, NeighbourUses};
-use crate::memory::pipeline::{Additions, PHASES, TileFlows};
+use crate::memory::pipeline::{PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
+use crate::memory::{MemoryModel, Parts};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The highest bytes of one stage on one tile in each phase, before they are divided into parts.
+/// The highest bytes of one stage on one tile in each phase.
 #[derive(Clone, Copy, Default)]
 pub(super) struct StagePeak {
-    /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables.
-    pub phases: [PhasePeak; PHASES],
-    /// The bytes that the pipeline adds to the stage.
-    pub additions: Additions,
+    /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables (those that
+    /// every stage has are overhead) and the bytes that the pipeline adds, without code and
+    /// fragmentation; and the first step that has them.
+    pub phases: [(Parts, u32); PHASES],
     /// The bytes of the stage in the weight update, if that is a phase of its own.
     pub update: Option<Updating>,
-}
-
-/// The highest bytes of a stage's live variables on one tile in one phase, and the first step that
-/// has them.
-#[derive(Clone, Copy, Default)]
-pub(super) struct PhasePeak {
-    /// Bytes of the variables that the stage has because of its positions.
-    pub variables: u64,
-    /// Bytes of the variables that every stage has whatever its positions.
-    pub overhead: u64,
-    pub step: u32,
 }
 
 /// The buffers of one thread: for neighbouring tiles side by side with sums of 32 bits, and for a
@@ -114,22 +103,26 @@ impl MemoryModel<'_> {
         scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let additions = plan.flows.as_ref();
-        let additions = additions
-            .map(|(flows, of_stages)| flows.additions(self, &of_stages[stage], &scratch.flows));
-        let positions = &plan.stages[stage].positions;
-        let updating = |phase| scratch.updates.in_stage(self, phase, positions);
+        let placed = &plan.stages[stage];
+        let additions = plan.flows.as_ref().map(|(flows, of_stages)| {
+            let of_stage = (placed, of_stages[stage].as_ref());
+            flows.additions(self, of_stage, &scratch.flows)
+        });
+        let updating = |phase| scratch.updates.in_stage(self, phase, &placed.positions);
         let updating = plan.update.map(updating);
         for (lane, peaks) in peaks.iter_mut().enumerate() {
             let peak = &mut peaks[stage];
+            let additions = additions.map_or_else(Default::default, |of_lanes| of_lanes[lane]);
+            peak.phases = additions.map(|added| (added, 0));
             if plan.has_steps(stage) {
-                peak.phases = std::array::from_fn(|phase| scratch.in_phase(stage, phase, lane));
-            }
-            if let Some(additions) = additions {
-                peak.additions = additions[lane];
+                for (phase, peak) in peak.phases.iter_mut().enumerate() {
+                    scratch.take_phase((stage, phase, lane), peak);
+                }
             }
             if let Some(updating) = updating.map(|updating| updating[lane]) {
-                peak.additions.state += updating.shares;
+                for (parts, _) in &mut peak.phases {
+                    parts.state = updating.shares;
+                }
                 peak.update = Some(Updating {
                     variables: scratch.always[stage][lane] + updating.variables,
                     overhead: scratch.always_common[lane] + updating.overhead,
@@ -234,15 +227,17 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         }
     }
 
-    /// Returns the highest live bytes of the stage with the number `stage` in the phase with the
-    /// number `phase`, on the tile in `lane`.
-    fn in_phase(&self, stage: usize, phase: usize, lane: usize) -> PhasePeak {
+    /// Writes the highest live bytes of the stage with the number `stage` in the phase with the
+    /// number `phase`, on the tile in `lane`, and their step into `parts` and `step`.
+    fn take_phase(
+        &self,
+        (stage, phase, lane): (usize, usize, usize),
+        (parts, step): &mut (Parts, u32),
+    ) {
         let highest = &self.sums.highest[stage][phase];
         let common = highest.common[lane].sum();
-        PhasePeak {
-            variables: highest.bytes[lane].sum() - common + self.always[stage][lane],
-            overhead: common + self.always_common[lane],
-            step: highest.step[lane],
-        }
+        parts.variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
+        parts.overhead = common + self.always_common[lane];
+        *step = highest.step[lane];
     }
 }

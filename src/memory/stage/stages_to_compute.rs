@@ -38,8 +38,8 @@ pub(super) struct StagesToCompute<'a> {
     /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
     /// If a pipeline adds bytes: the flows (tensors with the same users), and what each stage does
-    /// with them; otherwise `None`.
-    pub flows: Option<(&'a Flows, Vec<StageFlows>)>,
+    /// with them (`None` if the number of stages after it is open); otherwise `None`.
+    pub flows: Option<(&'a Flows, Vec<Option<StageFlows>>)>,
     /// The weight update, if it is a phase of its own; otherwise `None`.
     pub update: Option<&'a UpdatePhase>,
 }
@@ -89,14 +89,8 @@ impl<'a> StagesToCompute<'a> {
             windows,
             starts,
             flows: flows.map(|flows| {
-                (
-                    flows,
-                    stages
-                        .iter()
-                        .cloned()
-                        .map(|stage| flows.in_stage(stage))
-                        .collect(),
-                )
+                let of_stages = stages.iter().map(|stage| flows.in_stage(stage));
+                (flows, of_stages.collect())
             }),
             update: memory.update.as_deref().filter(|_| is_whole),
             with_overhead: is_whole && memory.rules == Rules::Full,
@@ -131,7 +125,8 @@ impl<'a> StagesToCompute<'a> {
             let keeps = |flow| {
                 self.flows
                     .as_ref()
-                    .is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
+                    .and_then(|(_, of_stages)| of_stages[stage].as_ref())
+                    .is_some_and(|roles| roles.keeps(flow))
             };
             if !row.kept_late.is_some_and(keeps)
                 && row.with.is_none_or(|position| {
