@@ -112,6 +112,7 @@ fn prove(
     found: Option<&Solution>,
 ) -> Result<Vec<ObjectiveProof>, SolveError> {
     let order: Vec<Objective> = checked.order().collect();
+    let rank = |found: Option<&Solution>| Some(found?.score.rank(checked.problem.goal));
     let (mut sums, mut caps) = (Vec::new(), Vec::new());
     for (n, &objective) in order.iter().enumerate() {
         if !objective.is_bottleneck() {
@@ -131,14 +132,8 @@ fn prove(
         if let Some(below) = value.checked_sub(1) {
             caps.push((objective, below));
             let other = by_integer_program(checked, &sums, &caps)?;
-            let until = &order[..=n];
-            let rank = |found| {
-                until
-                    .iter()
-                    .map(move |&objective| value_of(found, objective))
-            };
-            if other.is_some() && rank(other.as_ref()).lt(rank(found)) {
-                agree(until, other.as_ref(), found)?;
+            if other.is_some() && rank(other.as_ref()) < rank(found) {
+                agree(&order, other.as_ref(), found)?;
             }
             caps.pop();
         }
@@ -166,18 +161,15 @@ fn by_integer_program(
     sums: &[Objective],
     caps: &[(Objective, u128)],
 ) -> Result<Option<Solution>, SolveError> {
-    let main = checked.problem.goal.main();
-    let Some(stages) = integer_program::solve(&StagePass::new(checked, sums, caps))
-        .map_err(|reason| SolveError::unproven(main, reason))?
-    else {
-        return Ok(None);
+    let unproven = |reason: String| SolveError::unproven(checked.problem.goal.main(), reason);
+    let stages = integer_program::solve(&StagePass::new(checked, sums, caps)).map_err(unproven)?;
+    let plan = |stages| {
+        Plan::new(stages, checked.layers())
+            .ok_or_else(|| unproven("the chosen ranges do not form a split".to_owned()))
     };
-    let reason = "the chosen ranges do not form a split";
-    scored(
-        checked,
-        Plan::new(stages, checked.layers()).ok_or_else(|| SolveError::unproven(main, reason))?,
-    )
-    .map(Some)
+    stages
+        .map(|stages| scored(checked, plan(stages)?))
+        .transpose()
 }
 
 /// Returns the solution without proofs that has this `plan`.
