@@ -27,9 +27,6 @@ struct BoundsTable {
     /// For each first stage and start: the bounds; `None` if the stages from there on cannot have
     /// all remaining positions. One more stage number stands for no remaining stage.
     rests: Vec<Option<RestBounds>>,
-    /// For each first stage and start, the end (exclusive) of the first stage: in the split of the
-    /// remaining positions whose slowest stage takes the fewest cycles.
-    ends: Vec<usize>,
 }
 
 /// Lower bounds on the cycles of the stages at the end of a split, from one stage and one position
@@ -42,6 +39,9 @@ pub(super) struct RestBounds {
     /// For each combination of passes: a lower bound on the cycles of the first of these stages, if
     /// it runs these passes.
     first: CyclesByPasses,
+    /// The end (exclusive) of the first of these stages in the split whose slowest stage takes the
+    /// fewest cycles.
+    end: usize,
 }
 
 /// Returns the bytes on the fullest tile of `range` as the stage with number `stage` (from 0) of
@@ -65,7 +65,6 @@ impl BoundsTable {
             stages,
             positions,
             rests: vec![None; (stages + 1) * (positions + 1)],
-            ends: vec![0; (stages + 1) * (positions + 1)],
         };
         let end = table.place(stages, positions);
         table.rests[end] = Some(RestBounds::default());
@@ -106,9 +105,13 @@ impl BoundsTable {
             let kinds = [0, 1, 2, 3];
             let first = kinds.map(|kind| parts.active(kind & 1 > 0, kind & 2 > 0));
             let busiest = kinds.map(|kind| first[kind].max(rest.busiest[kind]));
-            let best = found.get_or_insert(RestBounds { busiest, first });
-            if busiest[3] < best.busiest[3] || self.ends[place] == 0 {
-                self.ends[place] = end;
+            let best = found.get_or_insert(RestBounds {
+                busiest,
+                first,
+                end,
+            });
+            if busiest[3] < best.busiest[3] {
+                best.end = end;
             }
             for kind in kinds {
                 best.busiest[kind] = best.busiest[kind].min(busiest[kind]);
@@ -161,8 +164,7 @@ impl Bounds {
         let mut start = 0;
         (0..self.stages)
             .map(|stage| {
-                self.rest(stage, start)?;
-                let end = self.table.ends[self.place(stage, start)];
+                let end = self.rest(stage, start)?.end;
                 Some(std::mem::replace(&mut start, end)..end)
             })
             .collect()
