@@ -36,19 +36,14 @@ impl StageTimes {
     /// Returns the order of passes that the schedule of the pipeline has.
     pub(crate) fn order(&self) -> Order {
         let (passes, every) = match self.pipeline.schedule {
+            Schedule::Sequential if !self.is_training => (PassOrder::Forward, None),
+            _ if !self.is_training => (PassOrder::Forward, Some(1)),
             Schedule::Popart => (PassOrder::Together, Some(1)),
             Schedule::TfGrouped => (PassOrder::Apart, Some(1)),
             Schedule::TfInterleaved => (PassOrder::Apart, Some(2)),
-            Schedule::None if !self.is_training => (PassOrder::Apart, Some(1)),
             Schedule::None | Schedule::Sequential => (PassOrder::Apart, None),
         };
-        if self.is_training {
-            return Order { passes, every };
-        }
-        Order {
-            passes: PassOrder::Forward,
-            every: every.map(|_| 1),
-        }
+        Order { passes, every }
     }
 }
 
