@@ -3,7 +3,7 @@
 use super::reruns::{Held, Segments};
 use super::{Flow, Flows};
 use crate::limits;
-use crate::memory::steps::{Steps, StepsOfPosition, StepsOfPositions, by_positions, merged};
+use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
@@ -53,11 +53,15 @@ impl StageLives {
         flows: &Flows,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
+        let none = Segments::default();
         let mut loading = Loading {
             model,
             placement,
             flows,
-            again: flows.recomputes_layers().then_some(&*flows.segments),
+            again: match flows.recomputes_layers() {
+                true => &flows.segments,
+                false => &none,
+            },
             sets,
             known: FxHashMap::default(),
             lives: vec![Box::default()],
@@ -92,9 +96,8 @@ struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The segments of layers that are recomputed, if the pipeline recomputes layers; otherwise
-    /// `None`.
-    again: Option<&'l Segments>,
+    /// The segments of layers that are recomputed; none unless the pipeline recomputes layers.
+    again: &'l Segments,
     sets: &'l mut PlaceSets,
     /// The index in `lives` of each result so far whose positions all need the variables at the
     /// same steps. The key is the class, the number of the flow, [`Flow::is_layered`], and the step
@@ -121,7 +124,7 @@ impl Loading<'_> {
         let recorded = self.model.classes.ranges(variable.class);
         let end = flows.summed.until(own_flow, variable.set, recorded);
         let own = flows.own_steps.get(&number);
-        if own.is_none() && self.again.is_none() && end.is_none() {
+        if own.is_none() && end.is_none() && !flows.recomputes_layers() {
             return Ok(AS_RECORDED);
         }
         let is_layered = own_flow.is_layered(self.placement, variable.set);
@@ -131,7 +134,7 @@ impl Loading<'_> {
         }
         let parts = match own {
             Some(own) => self.of_positions((own_flow, is_layered), own, end),
-            None => self.of_all((own_flow, is_layered), until(end, recorded)),
+            None => self.of_all((own_flow, is_layered), &until(end, recorded)),
         };
         let is_recorded = |part: &PartOfLife| {
             part.places.is_none() && part.with.is_none() && part.steps[..] == *recorded
@@ -150,15 +153,8 @@ impl Loading<'_> {
     /// Returns the liveness in stages of variables that would be live at `steps` in all stages if
     /// no layer were recomputed. `flow` is the flow of the variables, `is_layered` its
     /// [`Flow::is_layered`].
-    fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: Steps) -> Vec<PartOfLife> {
-        let Some(again) = self.again else {
-            return vec![PartOfLife {
-                places: None,
-                with: None,
-                steps,
-            }];
-        };
-        let found = again.lives(flow, is_layered, &steps);
+    fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: &Steps) -> Vec<PartOfLife> {
+        let found = self.again.lives(flow, is_layered, steps);
         let others = self.flows.positions_of(found.others);
         found
             .everywhere
@@ -178,20 +174,28 @@ impl Loading<'_> {
     /// says, but not from the step `end` on.
     fn of_positions(
         &mut self,
-        of_flow: (&Flow, bool),
+        (flow, is_layered): (&Flow, bool),
         own: &[StepsOfPosition],
         end: Option<u32>,
     ) -> Vec<PartOfLife> {
-        let own: Vec<_> = own
-            .iter()
-            .map(|(position, steps)| (*position, until(end, steps)))
-            .collect();
-        let parts = match self.again {
-            None => by_positions(&own),
-            Some(again) => self.flows.own_again(again, of_flow, &own),
-        };
-        parts
+        let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, steps) in own {
+            let needed = (*position, until(end, steps));
+            let needed = self.again.until_rerun(flow, &needed);
+            let found = self.again.lives(flow, is_layered, &needed);
+            always.push((*position, all_steps(found.everywhere)));
+            more.push((*position, all_steps(found.beside)));
+            others = found.others;
+        }
+        let others = self.flows.positions_of(others);
+        // Additional steps count only in stages with a user of the tensor besides its maker.
+        let more = by_positions(&more).into_iter().map(|(places, steps)| {
+            let is_known = places.iter().all(|place| others.contains(place));
+            (if is_known { places } else { others.clone() }, steps)
+        });
+        by_positions(&always)
             .into_iter()
+            .chain(more)
             .map(|(places, steps)| PartOfLife {
                 places: Some(self.sets.intern(&places)),
                 with: None,
@@ -214,34 +218,6 @@ impl Loading<'_> {
         }
         self.lives.push(parts.into());
         Ok(self.lives.len() as u32 - 1)
-    }
-}
-
-impl Flows {
-    /// Returns the sets of positions that need variables, with the steps at which they do, if the
-    /// layers of `segments` are recomputed. Without recomputation, each position would need them at
-    /// its steps in `own`. `is_layered` is [`Flow::is_layered`].
-    fn own_again(
-        &self,
-        segments: &Segments,
-        (flow, is_layered): (&Flow, bool),
-        own: &[StepsOfPosition],
-    ) -> Vec<StepsOfPositions> {
-        let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for of_position in own {
-            let found = segments.lives(flow, is_layered, &segments.until_rerun(flow, of_position));
-            always.push((of_position.0, all_steps(found.everywhere)));
-            more.push((of_position.0, all_steps(found.beside)));
-            others = found.others;
-        }
-        let others = self.positions_of(others);
-        let mut parts = by_positions(&always);
-        // Additional steps count only in stages with a user of the tensor besides its maker.
-        parts.extend(by_positions(&more).into_iter().map(|(places, steps)| {
-            let is_known = places.iter().all(|place| others.contains(place));
-            (if is_known { places } else { others.clone() }, steps)
-        }));
-        parts
     }
 }
 
