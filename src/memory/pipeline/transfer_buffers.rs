@@ -28,22 +28,9 @@ pub(super) struct Transfers<const N: usize> {
 }
 
 impl<const N: usize> Transfers<N> {
-    /// Returns the bytes on the one tile that has the lane `lane`.
-    pub fn on(&self, lane: usize) -> Transfers<1> {
-        Transfers {
-            sums: self.sums.map(|sums| ByLane([sums[lane]])),
-            kept: Kept {
-                backward: self.kept.backward,
-                bytes: ByLane([self.kept.bytes[lane]]),
-            },
-        }
-    }
-}
-
-impl Transfers<1> {
-    /// Returns the sum of bytes for `quantity`, on the only tile.
-    fn of(&self, quantity: Quantity) -> u64 {
-        self.sums[quantity as usize][0]
+    /// Returns the sum of bytes for `quantity` on the tile that has the lane `lane`.
+    fn of(&self, quantity: Quantity, lane: usize) -> u64 {
+        self.sums[quantity as usize][lane]
     }
 }
 
@@ -59,14 +46,18 @@ pub(super) struct Kept<const N: usize> {
 
 impl Flows {
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
-    /// `moves`. Tensors that are live at the steps of the stage anyway are not counted again. The
+    /// `moves`, on the tile that has the lane `lane`. Tensors that are live at the steps of the stage anyway are not counted again. The
     /// steps of the forward pass also stand for its second run if it is recomputed.
-    fn transfer_buffers(&self, moves: &Transfers<1>) -> [u64; PHASES] {
-        let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
-        let gradient_in = moves.of(Quantity::GradientIn);
-        let gradient_out = moves.of(Quantity::GradientOut);
+    fn transfer_buffers<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
+        let [enters, leaves, gradient_in, gradient_out] = [
+            Quantity::Enters,
+            Quantity::Leaves,
+            Quantity::GradientIn,
+            Quantity::GradientOut,
+        ]
+        .map(|quantity| moves.of(quantity, lane));
         let Kept { backward, bytes } = moves.kept;
-        let [kept] = *bytes;
+        let kept = bytes[lane];
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.has_phases() => (0, 0, 0),
@@ -103,7 +94,7 @@ impl Flows {
             };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
         if backward.goes_back && backward.is_in_functions {
-            self.in_any_phase(moves, phases)
+            self.in_any_phase(moves, lane, phases)
         } else {
             phases
         }
@@ -112,9 +103,9 @@ impl Flows {
     /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums `moves`
     /// forwards without using them. In schedules in which a stage runs one pass at a time, these
     /// tensors leave it at the end of that pass.
-    fn forwarded(&self, moves: &Transfers<1>) -> [u64; PHASES] {
-        let forward = moves.of(Quantity::PassesForward);
-        let backward = moves.of(Quantity::PassesBackward);
+    fn forwarded<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
+        let forward = moves.of(Quantity::PassesForward, lane);
+        let backward = moves.of(Quantity::PassesBackward, lane);
         let one_at_a_time = [TfInterleaved, Sequential];
         if !one_at_a_time.contains(&self.pipeline.schedule) {
             return in_passes(forward + backward);
@@ -133,16 +124,22 @@ impl Flows {
     /// `moves`, if it cannot be told in which pass a step is. So all three phases of the passes get
     /// the highest bytes of any pass; the phase after them gets 0. `phases` are the bytes if it
     /// could be told.
-    fn in_any_phase(&self, moves: &Transfers<1>, phases: [u64; PHASES]) -> [u64; PHASES] {
-        let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
-        let gradient_in = moves.of(Quantity::GradientIn);
+    fn in_any_phase<const N: usize>(
+        &self,
+        moves: &Transfers<N>,
+        lane: usize,
+        phases: [u64; PHASES],
+    ) -> [u64; PHASES] {
+        let of = |quantity| moves.of(quantity, lane);
+        let (enters, leaves) = (of(Quantity::Enters), of(Quantity::Leaves));
+        let gradient_in = of(Quantity::GradientIn);
         let buffers = match (self.pipeline.schedule, self.pipeline.recompute) {
             _ if !self.has_phases() => 0,
             (Sequential, Stage) => gradient_in,
             (Schedule::None | Sequential, _) => 0,
             (Popart, _) => leaves.max(gradient_in),
             (TfGrouped | TfInterleaved, _) => {
-                moves.of(Quantity::GradientOut) + moves.kept.bytes[0].max(enters + leaves)
+                of(Quantity::GradientOut) + moves.kept.bytes[lane].max(enters + leaves)
             }
         };
         in_passes(phases.into_iter().fold(buffers, u64::max))
@@ -158,14 +155,13 @@ impl Flows {
         out: Option<&Transfers<N>>,
         lane: usize,
     ) -> [[u64; PHASES]; 2] {
-        let moves = &stage.on(lane);
-        let mut buffers = self.transfer_buffers(moves);
+        let mut buffers = self.transfer_buffers(stage, lane);
         if let Some(out) = out {
             buffers = lanes::plus(
-                &self.in_any_phase(moves, buffers),
-                &self.in_any_phase(&out.on(lane), [0; PHASES]),
+                &self.in_any_phase(stage, lane, buffers),
+                &self.in_any_phase(out, lane, [0; PHASES]),
             );
         }
-        [buffers, self.forwarded(moves)]
+        [buffers, self.forwarded(stage, lane)]
     }
 }
