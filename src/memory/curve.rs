@@ -2,9 +2,8 @@
 
 use super::lanes;
 use super::pipeline::PHASES;
-use super::steps::StepSums;
+use super::steps::{StepSums, has_step};
 use super::{MemoryModel, Parts, Rules, StageMemory};
-use crate::model::EVERYWHERE;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -53,12 +52,9 @@ impl MemoryModel<'_> {
     /// [`LiveCurves::on_tile`]. On the fullest tile, the curve peaks at the bytes of this tile in
     /// the memory.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
-        let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
-        let stages_of = self.stages_of_sets(&ranges);
-        (0..stages.len())
-            .into_par_iter()
-            .map(|stage| {
-                let (range, memory, tile) = &stages[stage];
+        stages
+            .par_iter()
+            .map(|(range, memory, tile)| {
                 let window = self.window(range.clone())?;
                 let fixed = self.fixed(range, memory);
                 let mut sums = CurveSums::new(window);
@@ -69,10 +65,8 @@ impl MemoryModel<'_> {
                     sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
                 }
                 let mut add = |number, bytes| {
-                    self.each_life(number, |(counted, with), live| {
-                        let counts = counted == EVERYWHERE
-                            || stages_of[counted.index()].contains(&(stage as u32));
-                        if counts && with.is_none_or(|with| range.contains(&(with as usize))) {
+                    self.each_life(number, |part, live| {
+                        if self.has_part(part, range) {
                             sums.add(live, bytes);
                         }
                     });
@@ -133,11 +127,8 @@ impl MemoryModel<'_> {
                 && self.model.classes.is_live(class, step);
         };
         let mut is_live = false;
-        self.each_life(number, |(counted, with), live| {
-            is_live |= with.is_none_or(|with| stage.contains(&(with as usize)))
-                && self.counts_in(counted, stage)
-                && live
-                    .is_none_or(|live| live.iter().any(|&(from, to)| (from..to).contains(&step)));
+        self.each_life(number, |part, live| {
+            is_live |= self.has_part(part, stage) && live.is_none_or(|live| has_step(live, step));
         });
         is_live
     }

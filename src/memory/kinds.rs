@@ -1,5 +1,6 @@
 //! The variables of a stage by kind (docs/model.md, "Kinds of variables").
 
+use super::steps::has_step;
 use super::{MemoryModel, StageMemory};
 use crate::model::{EVERYWHERE, Framework, Model, NO_USERS, Pass, TensorKind};
 use serde::{Deserialize, Serialize};
@@ -139,24 +140,19 @@ impl MemoryModel<'_> {
             let update = memory.updates.get(tile);
             update.is_some_and(|update| update.bytes > update.in_passes)
         });
-        let has = |set| set != EVERYWHERE && self.counts_in(set, stage);
         for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
             // An update has all parameters that are on the chip, and its own tensors are no part of
             // the variables.
+            let counted = self.uses.known(number).counted;
             if update.is_some_and(|update| update.fills_holes(number))
-                && has(self.uses.known(number).counted)
+                && counted != EVERYWHERE
+                && self.counts_in(counted, stage)
             {
                 visit(number, bytes);
             }
-            self.each_life(number, |(counted, with), live| {
-                let is_live = live.is_none_or(|live| {
-                    let mut ranges = live.iter();
-                    update.is_none() && ranges.any(|&(from, to)| (from..to).contains(&step))
-                });
-                if is_live
-                    && has(counted)
-                    && with.is_none_or(|position| stage.contains(&(position as usize)))
-                {
+            self.each_life(number, |part, live| {
+                let is_live = live.is_none_or(|live| update.is_none() && has_step(live, step));
+                if is_live && part.0 != EVERYWHERE && self.has_part(part, stage) {
                     visit(number, bytes);
                 }
             });

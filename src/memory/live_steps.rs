@@ -8,6 +8,7 @@ use super::{MemoryModel, Rules};
 use crate::model::{
     EVERYWHERE, Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 /// All variables that count in stages, grouped by equivalence class and use set. Such a group is a
@@ -127,6 +128,18 @@ impl<'a> MemoryModel<'a> {
                 Some(&part.steps),
             );
         }
+    }
+
+    /// Does a stage with the positions `stage` (end exclusive) have the variables of a part that
+    /// [`MemoryModel::each_life`] visits? The part counts at any position of `counted` and needs
+    /// the position `with`, too.
+    pub(super) fn has_part(
+        &self,
+        (counted, with): (PlaceSet, Option<u32>),
+        stage: &Range<usize>,
+    ) -> bool {
+        self.counts_in(counted, stage)
+            && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
     /// Returns the half-open step ranges at which variables with this class are live in the

@@ -89,6 +89,11 @@ pub(super) type StepsOfPosition = (u32, Steps);
 /// A set of positions (ascending), and the steps at which exactly these positions need a variable.
 pub(super) type StepsOfPositions = (Vec<u32>, Steps);
 
+/// Is `step` in any of the half-open `ranges`?
+pub(super) fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
+    ranges.iter().any(|&(from, to)| (from..to).contains(&step))
+}
+
 /// Sorts half-open ranges of steps and merges those that overlap or touch.
 pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
