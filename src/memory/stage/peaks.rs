@@ -185,27 +185,25 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             ..
         } = self;
         sums.restart(plan.windows.iter().map(|window| window.start));
-        let mut starting = &plan.starts[..];
         let mut phases = plan.phases.iter().skip(1).peekable();
         for step in 0..plan.steps {
-            let mut begins_phase = false;
+            let mut raises_all = plan.starts.contains(&step);
             while phases.next_if(|next| next.start == step).is_some() {
                 sums.begin_phase(step);
-                begins_phase = true;
+                raises_all = true;
             }
             for &row in changes.ends(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use).map(B::change);
                 plan.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
             }
-            let mut is_common = begins_phase;
             for &row in changes.begins(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use).map(B::change);
                 plan.each_stage(row, |stage| {
                     lanes::add(sums.of(stage), &bytes);
                     match stage {
-                        None => is_common = true,
+                        None => raises_all = true,
                         Some(stage) if plan.is_examined(stage, step) => {
                             sums.raise_highest(stage, step)
                         }
@@ -213,13 +211,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
                     }
                 });
             }
-            while let Some((&(first, sum), rest)) = starting.split_first()
-                && first == step
-            {
-                sums.raise_highest(sum, step);
-                starting = rest;
-            }
-            if is_common {
+            if raises_all {
                 (0..plan.stages.len())
                     .filter(|&sum| plan.is_examined(sum, step))
                     .for_each(|sum| sums.raise_highest(sum, step));

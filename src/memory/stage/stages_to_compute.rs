@@ -4,6 +4,7 @@ use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageFlows};
 use crate::memory::update::UpdatePhase;
 use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Which bytes of stages are computed.
@@ -24,7 +25,7 @@ pub(super) struct StagesToCompute<'a> {
     pub stages: &'a [PlacedStage],
     pub wanted: Wanted,
     /// For each set of positions, by its index: the numbers (in `stages`) of the stages that have
-    /// any of these positions.
+    /// any of these positions. The list of [`EVERYWHERE`] is empty.
     pub stages_of: Vec<Vec<u32>>,
     /// The number of liveness steps of the profile.
     pub steps: u32,
@@ -32,9 +33,8 @@ pub(super) struct StagesToCompute<'a> {
     pub phases: [Range<u32>; PHASES],
     /// For each stage: the half-open steps at which its bytes count; from 0 to 0 if there are none.
     pub windows: Vec<Range<u32>>,
-    /// For each stage that has steps: the first of them and the number of the stage, in ascending
-    /// order of steps.
-    pub starts: Vec<(u32, usize)>,
+    /// The first step of each stage that has steps.
+    pub starts: BTreeSet<u32>,
     /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
     /// If a pipeline adds bytes: the flows (tensors with the same users), and what each stage does
@@ -61,20 +61,20 @@ pub(super) struct StageRow {
 
 impl<'a> StagesToCompute<'a> {
     pub fn new(memory: &'a MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
-        let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
-        let window = |positions: &Range<usize>| {
+        let window = |stage: &PlacedStage| {
             memory
-                .window(positions.clone())
+                .window(stage.positions.clone())
                 .map_or(0..0, |(first, last)| first..last + 1)
         };
-        let windows: Vec<_> = ranges.iter().map(window).collect();
-        let mut starts: Vec<_> = windows
-            .iter()
-            .enumerate()
-            .filter(|(_, window)| !window.is_empty())
-            .map(|(stage, window)| (window.start, stage))
-            .collect();
-        starts.sort_unstable();
+        let windows: Vec<_> = stages.iter().map(window).collect();
+        let starts = windows.iter().filter(|window| !window.is_empty());
+        let stages_of = |places: &[u32]| {
+            (0u32..)
+                .zip(stages)
+                .filter(|(_, stage)| meets(places, &stage.positions))
+                .map(|(number, _)| number)
+                .collect()
+        };
         let is_whole = wanted != Wanted::Layers;
         let flows = memory
             .flows
@@ -83,11 +83,11 @@ impl<'a> StagesToCompute<'a> {
         Self {
             stages,
             wanted,
-            stages_of: memory.stages_of_sets(&ranges),
+            stages_of: memory.sets.iter().map(stages_of).collect(),
             steps: memory.model.steps(),
             phases: memory.phases.clone(),
+            starts: starts.map(|window| window.start).collect(),
             windows,
-            starts,
             flows: flows.map(|flows| {
                 let of_stages = stages.iter().map(|stage| flows.in_stage(stage));
                 (flows, of_stages.collect())
@@ -171,23 +171,5 @@ impl<'a> StagesToCompute<'a> {
             }
             _ => memory.each_life(number, row),
         }
-    }
-}
-
-impl MemoryModel<'_> {
-    /// Returns for each set of positions, by its index, the numbers of those `stages` (ranges of
-    /// positions, end exclusive) that have any of these positions. The list of [`EVERYWHERE`] is
-    /// empty.
-    pub(crate) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
-        self.sets
-            .iter()
-            .map(|places| {
-                (0u32..)
-                    .zip(stages)
-                    .filter(|(_, stage)| meets(places, stage))
-                    .map(|(number, _)| number)
-                    .collect()
-            })
-            .collect()
     }
 }
