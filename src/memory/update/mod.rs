@@ -80,7 +80,7 @@ impl UpdatePhase {
         let mut of_uses = Vec::new();
         let mut is_shared_out = vec![false; found.steps.len()];
         for variable in model.variables.uses() {
-            let role = found.role_of(model, variable);
+            let role = found.role_of(variable);
             let is_parameter = model.is_parameter(variable.class, variable.set);
             let updates = role.map_or(Vec::new(), |_| found.updates_of(variable.set));
             if role == Some(UpdateRole::SHARED_STATE) {

@@ -47,11 +47,15 @@ impl UpdateRole {
 
 /// All updates of a model, numbered from 0. The operation groups that update one weight, or that
 /// use the same optimizer state, form one update.
-pub(super) struct Updates {
+pub(super) struct Updates<'a> {
+    model: &'a Model,
     pipeline: Pipeline,
-    /// For each use set: whether its variables, if they are parameters, are state, weights or
-    /// accumulators.
-    kinds: Vec<SetKind>,
+    /// For each use set: the role of its parameters ([`Model::is_parameter`]). The role of state
+    /// stands for any state; its size is not considered.
+    of_parameters: Vec<Option<UpdateRole>>,
+    /// For each use set: whether all operations that use its variables belong to updates, and there
+    /// is one.
+    is_of_updates: Vec<bool>,
     /// For each use set: the bytes, over all tiles, of the whole tensor that its parameters are a
     /// part of.
     tensor_bytes: Vec<u64>,
@@ -64,61 +68,55 @@ pub(super) struct Updates {
     pub steps: Vec<(u32, u32)>,
 }
 
-/// What the variables of a use set are in the update of a weight, if they are parameters
-/// ([`Model::is_parameter`]).
-#[derive(Clone, Copy)]
-struct SetKind {
-    is_state: bool,
-    is_weight: bool,
-    is_accumulator: bool,
-    /// Whether all operations that use the variables belong to updates.
-    is_of_updates: bool,
-}
-
-impl Updates {
+impl<'a> Updates<'a> {
     pub fn new(
-        model: &Model,
+        model: &'a Model,
         by_pass: &PassPlaces,
         pipeline: Pipeline,
     ) -> Result<Self, TooManyPlaces> {
         let is_update = model.groups_with(|operation| operation.is_update);
         let groups = groups_of_updates(model, &is_update)?;
+        // An operation that only copies to the host does not change the role of a variable.
+        let mut is_of_updates = model
+            .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
+        for (set, is_of_updates) in is_of_updates.iter_mut().enumerate() {
+            *is_of_updates &= set != NO_USERS as usize && !groups[set].is_empty();
+        }
         let mut found = Self {
+            model,
             pipeline,
             tensor_bytes: tensor_bytes(model),
             of_group: vec![0; is_update.len()],
-            kinds: kinds(model, by_pass, (&is_update, &groups)),
+            of_parameters: of_parameters(model, by_pass, (&is_of_updates, &groups)),
+            is_of_updates,
             groups,
             steps: Vec::new(),
         };
-        found.number_updates(model, &is_update);
+        found.number_updates(&is_update);
         Ok(found)
     }
 
     /// Returns the role of `variable` (the variables of one class and use set) in updates; `None`
     /// if they have none, or are optimizer state that stays on the chip.
-    pub fn role_of(&self, model: &Model, variable: &VariableUse) -> Option<UpdateRole> {
-        let kind = self.kinds[variable.set as usize];
-        if !model.is_parameter(variable.class, variable.set) {
-            kind.is_of_updates.then_some(UpdateRole::Temporary)
-        } else if kind.is_state {
-            self.state(model, variable.set)
-        } else if kind.is_accumulator {
-            Some(UpdateRole::Gradient)
-        } else {
-            kind.is_weight.then_some(UpdateRole::Weight)
+    pub fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
+        if !self.model.is_parameter(class, set) {
+            return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
+        }
+        match self.of_parameters[set as usize] {
+            Some(UpdateRole::State { .. }) => self.state(set),
+            role => role,
         }
     }
 
     /// Returns the role of the optimizer state with the use set `set`, by its size and the settings
     /// of the pipeline; `None` if it stays whole on the chip between updates.
-    fn state(&self, model: &Model, set: u32) -> Option<UpdateRole> {
+    fn state(&self, set: u32) -> Option<UpdateRole> {
         let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
-        let has = |elements| match model.recording.framework {
+        let has = |elements| match self.model.recording.framework {
             Framework::Tensorflow => {
                 self.tensor_bytes[set as usize] >= FEWEST_BYTES.saturating_mul(replicas)
             }
-            _ => self.elements(model, set) >= elements,
+            _ => self.elements(set) >= elements,
         };
         let is_shared_out = has(FEWEST_SHARED_ELEMENTS) && place.is_sharded() && replicas > 1;
         let is_off = has(FEWEST_ELEMENTS) && place.is_off_chip();
@@ -127,8 +125,9 @@ impl Updates {
 
     /// Returns the number of elements of the whole tensor that the parameters with the use set
     /// `set` are a part of.
-    fn elements(&self, model: &Model, set: u32) -> u64 {
-        let element = model.label_of(set).element_bytes.map_or(ELEMENT, u64::from);
+    fn elements(&self, set: u32) -> u64 {
+        let label = self.model.label_of(set);
+        let element = label.element_bytes.map_or(ELEMENT, u64::from);
         self.tensor_bytes[set as usize] / element.max(1)
     }
 
@@ -144,21 +143,21 @@ impl Updates {
 
     /// Forms updates of the operation groups that update one weight or use the same state, and
     /// numbers them. `is_update` says for each operation group whether it belongs to updates.
-    fn number_updates(&mut self, model: &Model, is_update: &[bool]) {
+    fn number_updates(&mut self, is_update: &[bool]) {
         let mut sets_of_groups = GroupSets::new(is_update.len());
         let mut has_weight = vec![false; is_update.len()];
         // Scalars belong to no weight, and neither do sets without variables.
-        let is_large = |set: &usize| self.elements(model, *set as u32) >= FEWEST_ELEMENTS;
-        let sets = || {
-            (0..self.groups.len())
-                .filter(is_large)
-                .map(|set| (&self.groups[set], &self.kinds[set]))
-        };
-        for (groups, _) in sets().filter(|(_, kind)| kind.is_weight) {
+        let is_large = |set: &usize| self.elements(*set as u32) >= FEWEST_ELEMENTS;
+        let (weights, state): (Vec<_>, Vec<_>) = (0..self.groups.len())
+            .filter(is_large)
+            .filter_map(|set| Some((&self.groups[set], self.of_parameters[set]?)))
+            .filter(|(_, role)| *role != UpdateRole::Gradient)
+            .partition(|(_, role)| *role == UpdateRole::Weight);
+        for (groups, _) in weights {
             sets_of_groups.merge_all(groups);
             has_weight[sets_of_groups.first(groups[0]) as usize] = true;
         }
-        for (groups, _) in sets().filter(|(_, kind)| kind.is_state) {
+        for (groups, _) in state {
             let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
             let weights = distinct(firsts.filter(|&first| has_weight[first as usize]));
             // A tensor that several weights use, such as a learning rate, belongs to none of them.
@@ -176,7 +175,7 @@ impl Updates {
             }
             self.of_group[group] = self.of_group[first];
             let window = &mut windows[self.of_group[group] as usize];
-            *window = covering(&[*window, model.operation_groups[group].window]);
+            *window = covering(&[*window, self.model.operation_groups[group].window]);
         }
         self.steps = windows
             .into_iter()
@@ -202,17 +201,12 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     Ok(groups)
 }
 
-/// Determines for each use set whether its variables are state, weights or accumulators, if they
-/// are parameters. `is_update` says for each operation group whether it belongs to updates;
-/// `groups` has these groups for each use set.
-fn kinds(
+/// Determines [`Updates::of_parameters`] from the fields with the same names as the last arguments.
+fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
-    (is_update, groups): (&[bool], &[Box<[u32]>]),
-) -> Vec<SetKind> {
-    // An operation that only copies to the host does not change the role of a variable.
-    let of_updates = model
-        .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
+    (is_of_updates, groups): (&[bool], &[Box<[u32]>]),
+) -> Vec<Option<UpdateRole>> {
     let has_names = matches!(
         model.recording.framework,
         Framework::Popart | Framework::Poptorch | Framework::Popxl
@@ -221,7 +215,6 @@ fn kinds(
         .map(|set| {
             let label = model.label_of(set);
             let is_updated = !groups[set as usize].is_empty();
-            let is_of_updates = set != NO_USERS && is_updated && of_updates[set as usize];
             let is_accumulator = label.is_accumulator();
             let (forward, _) = by_pass.places(set);
             let name = label.weight_name();
@@ -230,13 +223,13 @@ fn kinds(
             let is_state = if has_names {
                 is_updated && has_mark
             } else {
+                let is_of_updates = is_of_updates[set as usize];
                 is_of_updates && !is_accumulator && label.kind != TensorKind::Constant
             };
-            SetKind {
-                is_state,
-                is_accumulator,
-                is_weight: is_updated && !is_state && !is_accumulator && !forward.is_empty(),
-                is_of_updates,
+            match (is_state, is_accumulator) {
+                (true, _) => Some(UpdateRole::SHARED_STATE),
+                (false, true) => Some(UpdateRole::Gradient),
+                _ => (is_updated && !forward.is_empty()).then_some(UpdateRole::Weight),
             }
         })
         .collect()
