@@ -8,7 +8,6 @@
 
 mod additions;
 mod flows;
-mod patterns;
 mod ranges;
 mod settings;
 #[cfg(test)]
@@ -20,8 +19,7 @@ pub use settings::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, 
 
 pub(super) use additions::{StageFlows, TileFlows};
 pub(super) use flows::Flows;
-pub(super) use patterns::Patterns;
-pub(super) use ranges::RangeAdditions;
+pub(super) use ranges::{Patterns, RangeAdditions};
 pub(super) use transfer_buffers::PHASES;
 
 use std::ops::Range;

@@ -4,7 +4,7 @@
 mod reruns;
 
 use super::flows::Flow;
-use super::patterns::FlowStretch;
+use super::ranges::FlowStretch;
 use super::*;
 use crate::memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges};
 use crate::memory::{MemoryModel, Parts, StageMemory};

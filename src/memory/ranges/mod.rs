@@ -23,11 +23,11 @@
 //!   tile. The heaviest tiles come first, so that ranges end early and peaks are high early.
 
 mod blocks;
-mod code;
 mod pipelines;
 mod tiles;
 mod variables;
 
+use super::code;
 use super::lanes::{Bytes, LANES};
 use super::neighbours::{self, NeighbourUses};
 use super::pipeline::TileFlows;

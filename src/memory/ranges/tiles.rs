@@ -1,9 +1,9 @@
 //! Examines all ranges of layers on some tiles, in all pipelines in which the same variables count.
 
 use super::blocks::Blocks;
-use super::code::EnteringCode;
 use super::pipelines::InPipeline;
 use super::variables::EnteringVariables;
+use crate::memory::code::EnteringCode;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
 use crate::memory::neighbours::NeighbourUses;
