@@ -30,7 +30,6 @@ mod plan;
 mod problem;
 #[cfg(test)]
 mod properties;
-mod solution;
 #[cfg(test)]
 mod testing;
 
@@ -39,9 +38,8 @@ pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{Cause, Certificate, Needed, Refusal, certificate, explain, fewest_stages};
 pub use objectives::{Goal, Objective};
-pub use plan::{Plan, Score, broken};
+pub use plan::{ObjectiveProof, Plan, Score, Solution, broken};
 pub use problem::{Limits, Problem, SolveError};
-pub use solution::{ObjectiveProof, Solution};
 
 use checked_problem::CheckedProblem;
 use dynamic_program::StagePass;

@@ -1,12 +1,14 @@
-//! A plan, which says which positions are in which stage, and its score.
+//! A plan, which says which positions are in which stage, its score, and the proof that no other
+//! plan is better.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::constraints::Constraint;
-use super::objectives::{Goal, Objective};
+use super::objectives::{Goal, Objective, decimal};
 use super::problem::{Problem, SolveError};
 use crate::time::StepTime;
+use serde::{Deserialize, Serialize};
 
 /// A split of all positions into stages, in order and without a gap from position 0 to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +144,55 @@ impl Score {
             .map(|&objective| self.value(objective))
             .collect()
     }
+}
+
+/// The best plan, with the proof that no other plan is better.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Solution {
+    /// The stages of the best plan.
+    pub plan: Plan,
+    /// The values of the plan in all objectives, computed again from its stages in integers.
+    pub score: Score,
+    /// For each objective, in the order of the goal, the optimum of the integer program and that of
+    /// the dynamic program. Empty if only one of them was run.
+    pub proofs: Vec<ObjectiveProof>,
+    /// Whether the search for the shortest step tried every split that could be faster; `None` if
+    /// the goal is not the shortest step, or if the profile has no cycles. The proofs are then only
+    /// about the cycles of the slowest stage.
+    pub is_shortest: Option<bool>,
+}
+
+impl Solution {
+    /// Makes a solution without a proof that `plan` is the best.
+    pub fn unproven(plan: Plan, score: Score) -> Self {
+        Self {
+            plan,
+            score,
+            proofs: Vec::new(),
+            is_shortest: None,
+        }
+    }
+}
+
+/// The optimum of one objective, computed by the integer program and by the dynamic program.
+/// Numbers are decimal text, since they can exceed 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "ProvenObjective")
+)]
+pub struct ObjectiveProof {
+    /// The objective that the two optima are of.
+    pub objective: Objective,
+    /// The optimum that the integer program computed, as decimal text in JSON.
+    #[serde(with = "decimal")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub integer_program: u128,
+    /// The optimum that the dynamic program computed, as decimal text in JSON.
+    #[serde(with = "decimal")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub dynamic_program: u128,
 }
 
 /// Returns the constraints of `problem` that `plan` breaks, in their order.

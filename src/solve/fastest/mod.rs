@@ -11,8 +11,7 @@ mod bounds;
 
 use super::checked_problem::CheckedProblem;
 use super::objectives::Goal;
-use super::plan::{Plan, Score};
-use super::solution::Solution;
+use super::plan::{Plan, Score, Solution};
 use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 use std::cmp::Ordering;
