@@ -5,7 +5,7 @@
 //! several tiles, whose bytes are added up in lanes (one for each tile).
 
 use super::MemoryModel;
-use super::lanes::{self, LANES};
+use super::lanes::LANES;
 use crate::model::TileUse;
 use std::ops::Range;
 
@@ -77,13 +77,6 @@ impl<const N: usize> NeighbourUses<N> {
     #[inline]
     pub fn bytes(&self, row: u32) -> &[u32; N] {
         &self.rows[row as usize].1
-    }
-
-    /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
-    pub fn most(&self) -> u64 {
-        lanes::highest(&lanes::sum(
-            self.rows.iter().map(|(_, bytes)| bytes.map(u64::from)),
-        ))
     }
 }
 

@@ -166,8 +166,11 @@ impl<'a> StagesToCompute<'a> {
         match self.wanted {
             // A single layer has its optimizer state, and everything that it keeps.
             Wanted::Layers => {
-                let known = memory.uses.known(number);
-                row((known.counted, None), memory.live_ranges(known.class));
+                let own = memory.uses.of(number);
+                row(
+                    (memory.counted(own.set), None),
+                    memory.live_ranges(own.class),
+                );
             }
             _ => memory.each_life(number, row),
         }
