@@ -1,7 +1,7 @@
 //! The memory of weight updates on some tiles, for every range of layers.
 
 use super::UpdatePhase;
-use super::tile::{Amounts, PlacedAmounts, TileUpdates};
+use super::tile::{Amounts, TileUpdates};
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::{MemoryModel, Overhead};
@@ -15,16 +15,12 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// Bytes of two kinds: (0) a replica's shares of optimizer state that is sharded on the chip;
     /// (1) parameters that are not live at some steps.
     lasting: GrowingSums<N, 2>,
-    /// For each position: the highest bytes that an update takes (see [`UpdatePhase::taken`]) of
-    /// those updates whose variables all have one set of counting positions, which includes this
-    /// position.
-    of_one_set: Vec<[u64; N]>,
-    /// For each position: bytes that ranges gain there of updates whose variables have several sets
-    /// of counting positions. An entry has the first start to which it applies (ranges from earlier
-    /// starts have the bytes already), the index of the update in `common`, and the bytes.
-    of_several_sets: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// For each update whose variables have several sets of counting positions: its number in
-    /// [`UpdatePhase`], and the bytes of its variables that every stage has.
+    /// For each position: bytes of updates that ranges gain there. An entry has the first start to
+    /// which it applies (ranges from earlier starts have the bytes already), the index of the
+    /// update in `common`, and the bytes.
+    gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
+    /// For each update: its number in [`UpdatePhase`], and the bytes of its variables that every
+    /// stage has.
     common: Vec<(u32, Amounts<N>)>,
     /// The same updates as in `common`, in the same order: the number, and the bytes of the
     /// variables that the current range has.
@@ -54,52 +50,28 @@ impl<const N: usize> RangeUpdates<N> {
                 self.lasting.enter(memory, set, kind, bytes);
             }
         }
-        self.of_one_set.clear();
-        self.of_one_set.resize(positions, [0; N]);
-        self.of_several_sets.resize_with(positions, Vec::new);
-        self.of_several_sets.iter_mut().for_each(Vec::clear);
+        self.gained.resize_with(positions, Vec::new);
+        self.gained.iter_mut().for_each(Vec::clear);
         self.common.clear();
         self.everywhere = Default::default();
         for same in tiles.entries.chunk_by(|a, b| a.update == b.update) {
-            match same {
-                [one] => {
-                    let (taken, _) = phase.taken(one.update, &one.amounts);
-                    if one.set == EVERYWHERE {
-                        lanes::raise(&mut self.everywhere, &taken);
-                    }
-                    for &place in memory.sets.places(one.set) {
-                        lanes::raise(&mut self.of_one_set[place as usize], &taken);
-                    }
+            let number = self.common.len() as u32;
+            let mut common = Amounts::default();
+            for entry in same {
+                if entry.set == EVERYWHERE {
+                    common.add(&entry.amounts);
                 }
-                _ => self.load_several_sets(memory, phase, same),
+                let mut from = 0;
+                for &place in memory.sets.places(entry.set) {
+                    self.gained[place as usize].push((from, number, entry.amounts));
+                    from = place + 1;
+                }
             }
+            let update = same[0].update;
+            lanes::raise(&mut self.everywhere, &phase.taken(update, &common).0);
+            self.common.push((update, common));
         }
         self.lasting.entries.check()
-    }
-
-    /// Loads one update whose variables have several sets of counting positions. `same` has its
-    /// bytes for each of these sets.
-    fn load_several_sets(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        phase: &UpdatePhase,
-        same: &[PlacedAmounts<N>],
-    ) {
-        let number = self.common.len() as u32;
-        let mut common = Amounts::default();
-        for entry in same {
-            if entry.set == EVERYWHERE {
-                common.add(&entry.amounts);
-            }
-            let mut from = 0;
-            for &place in memory.sets.places(entry.set) {
-                self.of_several_sets[place as usize].push((from, number, entry.amounts));
-                from = place + 1;
-            }
-        }
-        let update = same[0].update;
-        lanes::raise(&mut self.everywhere, &phase.taken(update, &common).0);
-        self.common.push((update, common));
     }
 
     /// Starts an empty range before the position `start`. Starts must come one after the other,
@@ -115,8 +87,7 @@ impl<const N: usize> RangeUpdates<N> {
     /// range. `phase` is the update phase that the bytes were loaded from.
     pub fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.lasting.add(last);
-        lanes::raise(&mut self.taken, &self.of_one_set[last]);
-        for (from, number, amounts) in &self.of_several_sets[last] {
+        for (from, number, amounts) in &self.gained[last] {
             if *from as usize <= self.start {
                 let (update, sums) = &mut self.sums[*number as usize];
                 sums.add(amounts);
