@@ -18,6 +18,18 @@ pub(super) struct Stretch {
     pub row: u32,
 }
 
+/// A live range of the variables of one row, in the stages that count them there.
+struct LiveRange {
+    /// The half-open steps at which the variables are live.
+    steps: (u32, u32),
+    /// The row of the variables in [`NeighbourUses`].
+    row: u32,
+    /// The positions that count the variables.
+    counted: PlaceSet,
+    /// A position that a stage must have too; `None` for no such condition.
+    with: Option<u32>,
+}
+
 /// The bit of [`EnteringVariables::marks`] for a step at which variables begin to be live.
 const BEGINS: u8 = 1;
 /// The bit of [`EnteringVariables::marks`] for a step before which variables cease to be live.
@@ -31,14 +43,8 @@ const EDGE: u8 = 4;
 /// tiles.
 #[derive(Default)]
 pub(super) struct EnteringVariables<const N: usize> {
-    /// The half-open live ranges, one list after the other, of variables that are not live at every
-    /// step. `counted` says what each list is of.
-    live: Vec<(u32, u32)>,
-    /// For each list in `live`: the row of the variables in [`NeighbourUses`], the number of live
-    /// ranges in the list, the positions that count the variables, and a position that a stage must
-    /// have too (`None` for no such condition). A row has several lists if its variables are live
-    /// at different steps in different stages.
-    counted: Vec<(u32, usize, PlaceSet, Option<u32>)>,
+    /// The live ranges of variables that are not live at every step.
+    live: Vec<LiveRange>,
     /// The number of places: steps at which a peak is possible.
     pub places: usize,
     /// For each step: the sum of the bits [`BEGINS`], [`ENDS`] and [`EDGE`] that hold for it; 0 for
@@ -72,16 +78,17 @@ impl<const N: usize> EnteringVariables<N> {
         always: &mut GrowingSums<N, 1>,
     ) -> Result<(), TooManyPlaces> {
         always.restart(model.layers());
-        self.counted.clear();
         self.live.clear();
         for (row, &(number, bytes)) in (0u32..).zip(&uses.rows) {
-            model.each_life(number, |(set, with), live| match live {
-                None => always.enter(model, set, 0, bytes.map(u64::from)),
-                Some(_) if set != EVERYWHERE && model.sets.places(set).is_empty() => {}
-                Some(live) => {
-                    self.counted.push((row, live.len(), set, with));
-                    self.live.extend_from_slice(live);
-                }
+            model.each_life(number, |(counted, with), live| match live {
+                None => always.enter(model, counted, 0, bytes.map(u64::from)),
+                Some(_) if counted != EVERYWHERE && model.sets.places(counted).is_empty() => {}
+                Some(live) => self.live.extend(live.iter().map(|&steps| LiveRange {
+                    steps,
+                    row,
+                    counted,
+                    with,
+                })),
             });
         }
         self.find_places(model);
@@ -99,7 +106,10 @@ impl<const N: usize> EnteringVariables<N> {
         let steps = model.model.classes.steps() as usize + 1;
         self.marks.clear();
         self.marks.resize(steps, 0);
-        for &(from, to) in &self.live {
+        for &LiveRange {
+            steps: (from, to), ..
+        } in &self.live
+        {
             self.marks[from as usize] |= BEGINS;
             self.marks[to as usize] |= ENDS;
         }
@@ -130,15 +140,10 @@ impl<const N: usize> EnteringVariables<N> {
         }
         self.places = places as usize;
         let place = |step: u32| self.rank[step as usize] as usize;
-        self.phases = [(0, 0); PHASES];
-        for (ends, steps) in self
-            .phases
-            .iter_mut()
-            .zip(phases)
-            .filter(|(_, steps)| !steps.is_empty())
-        {
-            *ends = (place(steps.start), place(steps.end - 1) + 1);
-        }
+        self.phases = phases.each_ref().map(|steps| match steps.is_empty() {
+            true => (0, 0),
+            false => (place(steps.start), place(steps.end - 1) + 1),
+        });
     }
 
     /// Adds the variables in `live` to `moving`, and those that every stage has also to
@@ -154,28 +159,30 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.restart(model.layers());
         self.everywhere.clear();
         let mut sums = [0; N];
-        let mut live = self.live.iter();
-        for &(row, count, counted, with) in &self.counted {
-            let bytes = uses.bytes(row).map(u64::from);
+        for &LiveRange {
+            steps,
+            row,
+            counted,
+            with,
+        } in &self.live
+        {
+            let [from, to] = [steps.0, steps.1].map(|step| self.rank[step as usize]);
+            if from == to {
+                continue;
+            }
             let layers = model.sets.places(counted);
-            for &(from, to) in live.by_ref().take(count) {
-                let (from, to) = (self.rank[from as usize], self.rank[to as usize]);
-                if from == to {
-                    continue;
-                }
-                let stretch = Stretch { from, to, row };
-                if counted == EVERYWHERE {
-                    self.everywhere.push(stretch);
-                }
-                lanes::add(&mut sums, &bytes);
-                match with {
-                    None => self.moving.enter(layers, stretch),
-                    Some(with) => {
-                        // A stretch with swapped ends cancels the stretch.
-                        let (from, to) = (to, from);
-                        let undo = Stretch { from, to, row };
-                        self.moving.enter_with(layers, with, stretch, undo);
-                    }
+            let stretch = Stretch { from, to, row };
+            if counted == EVERYWHERE {
+                self.everywhere.push(stretch);
+            }
+            lanes::add(&mut sums, &uses.bytes(row).map(u64::from));
+            match with {
+                None => self.moving.enter(layers, stretch),
+                Some(with) => {
+                    // A stretch with swapped ends cancels the stretch.
+                    let (from, to) = (to, from);
+                    let undo = Stretch { from, to, row };
+                    self.moving.enter_with(layers, with, stretch, undo);
                 }
             }
         }
