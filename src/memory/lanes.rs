@@ -119,6 +119,11 @@ pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: 
     change_lanes(highest, bytes, |a, b| if a > b { a } else { b });
 }
 
+/// Lowers each lane of `lowest` to the same lane of `bytes` if that is less.
+pub(super) fn lower<const N: usize>(lowest: &mut [u64; N], bytes: &[u64; N]) {
+    change_lanes(lowest, bytes, u64::min);
+}
+
 /// Is any lane of `bytes` more than the same lane of `known`?
 #[inline]
 pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {

@@ -167,20 +167,20 @@ impl<const N: usize> InPipeline<'_, N> {
 
     /// Adds the last position of `range` to the current range, which must be the rest of `range`.
     /// `updates` has the bytes of weight updates in `range`. Returns for each of `tiles`, by lane,
-    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range.
-    /// `None` if the range does not fit on the tiles so far.
+    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range;
+    /// `u64::MAX` if the range does not fit on the tiles so far.
     pub fn add(
         &mut self,
         range: Range<usize>,
         tiles: Range<u32>,
         updates: &[RangeUpdates<N>],
-    ) -> Option<[u64; N]> {
+    ) -> [u64; N] {
         let (ranges, scratch) = (self.ranges, &mut *self.scratch);
         let last = range.end - 1;
         scratch.range = (range.start, last);
         scratch.is_on &= last < ranges.ends[range.start].load(Relaxed);
         if !scratch.is_on {
-            return None;
+            return [u64::MAX; N];
         }
         scratch.least = ByLane::default();
         if let Some(update) = ranges.update {
@@ -202,9 +202,12 @@ impl<const N: usize> InPipeline<'_, N> {
         }
         let lowest = self.lowest_column(&added);
         let first = self.peaks()[0].load(Relaxed);
-        Some(from_fn(|lane| {
-            lowest[lane].min(first.saturating_sub(self.scratch.least[lane]))
-        }))
+        from_fn(|lane| lowest[lane].min(first.saturating_sub(self.scratch.least[lane])))
+    }
+
+    /// Is the lower bound of the current range within the limit so far?
+    pub fn is_on(&self) -> bool {
+        self.scratch.is_on
     }
 
     /// Returns the peaks of the current range, in columns.
@@ -221,9 +224,8 @@ impl<const N: usize> InPipeline<'_, N> {
         let mut lowest = [u64::MAX; N];
         for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
             let peak = peak.load(Relaxed);
-            for lane in 0..N {
-                lowest[lane] = lowest[lane].min(peak.saturating_sub(least[lane] + copies[lane]));
-            }
+            let added = plus(&least, copies);
+            lanes::lower(&mut lowest, &added.map(|added| peak.saturating_sub(added)));
         }
         lowest
     }

@@ -100,12 +100,14 @@ fn ranges_from<B: Bytes, const N: usize>(
         for &(number, phase) in &on_tiles.updates {
             entered.updates[number].add(phase, last);
         }
-        let (updates, mut known) = (&entered.updates, None);
+        let updates = &entered.updates;
+        let mut known = [u64::MAX; N];
         for pipeline in &mut *pipelines {
-            known = lowest(known, pipeline.add(start..last + 1, tiles(), updates));
+            lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles(), updates));
         }
-        // The range fits in no pipeline.
-        let Some(known) = known else { break };
+        if !pipelines.iter().any(InPipeline::is_on) {
+            break;
+        }
         entered.code.add(last);
         entered.always.add(last);
         let [fixed] = *entered.always.sums;
@@ -161,8 +163,7 @@ fn raise_phases<B: Bytes, const N: usize>(
         }
         let mut known = [u64::MAX; N];
         for pipeline in pipelines {
-            let peaks = pipeline.threshold_in_phase(phase);
-            known = std::array::from_fn(|lane| known[lane].min(peaks[lane]));
+            lanes::lower(&mut known, &pipeline.threshold_in_phase(phase));
         }
         let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
         let mut totals = *beside;
@@ -173,14 +174,5 @@ fn raise_phases<B: Bytes, const N: usize>(
         for pipeline in pipelines {
             pipeline.raise_in_phase(phase, &totals);
         }
-    }
-}
-
-/// Returns the lower of `a` and `b`, lane by lane. `None` stands for a range that does not fit: if
-/// only one is `None`, the other is the result.
-fn lowest<const N: usize>(a: Option<[u64; N]>, b: Option<[u64; N]>) -> Option<[u64; N]> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(std::array::from_fn(|lane| a[lane].min(b[lane]))),
-        (a, b) => a.or(b),
     }
 }
