@@ -143,7 +143,7 @@ impl MemoryModel<'_> {
         for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
             // An update has all parameters that are on the chip, and its own tensors are no part of
             // the variables.
-            let counted = self.uses.known(number).counted;
+            let counted = self.counted(self.uses.of(number).set);
             if update.is_some_and(|update| update.fills_holes(number))
                 && counted != EVERYWHERE
                 && self.counts_in(counted, stage)

@@ -1,54 +1,31 @@
 //! The variables that count in stages, and the steps at which they are live. Variables are grouped
 //! by equivalence class and use set (the operation groups that use them). Each such group is a
 //! *use* and has a number.
-//!
-//! Neighbouring tiles share most uses, so facts that depend only on the use are stored once.
 
 use super::{MemoryModel, Rules};
 use crate::model::{
-    EVERYWHERE, Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
+    EVERYWHERE, Model, PlaceSet, TileUse, VariableGroup, VariableGroups, VariableUse,
 };
 use std::ops::Range;
-use std::sync::Arc;
 
 /// All variables that count in stages, grouped by equivalence class and use set. Such a group is a
 /// *use*. Uses are numbered from 0: first those of variables with data, in the order of the model,
 /// then those of variables with code.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct CountedUses<'a> {
     /// The uses of variables with data.
     pub data: &'a VariableGroups,
     /// The uses of variables with code; `None` in the full memory model, where the recorded bytes
     /// of code count instead.
     code: Option<&'a VariableGroups>,
-    /// For each use, by its number: its class and the positions that count it.
-    known: Arc<[KnownUse]>,
-}
-
-/// The class of a use (see [`CountedUses`]) and the positions that count its variables. Both are
-/// the same on all tiles.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct KnownUse {
-    /// The equivalence class, which determines the steps at which the variables are live.
-    pub class: u32,
-    /// The positions (In, layers, Out) that count the variables: a stage with any of them has their
-    /// bytes.
-    pub counted: PlaceSet,
 }
 
 impl<'a> CountedUses<'a> {
-    pub fn new(model: &'a Model, placement: &Placement) -> Self {
-        let mut uses = Self {
+    pub fn new(model: &'a Model, rules: Rules) -> Self {
+        Self {
             data: &model.variables,
-            code: (placement.rules == Rules::Classic).then_some(&model.code_variables),
-            known: Arc::default(),
-        };
-        let known = |&VariableUse { class, set, .. }: &VariableUse| KnownUse {
-            class,
-            counted: placement.counted[set as usize],
-        };
-        uses.known = uses.all().map(known).collect();
-        uses
+            code: (rules == Rules::Classic).then_some(&model.code_variables),
+        }
     }
 
     /// Iterates over all uses in the order of their numbers, with their bytes over all tiles.
@@ -59,11 +36,14 @@ impl<'a> CountedUses<'a> {
             .chain(self.code.map_or(&[][..], VariableGroups::uses))
     }
 
-    /// Returns the class and the counting positions of the use with this number (see
-    /// [`CountedUses`]).
+    /// Returns the use with this number (see [`CountedUses`]).
     #[inline]
-    pub fn known(&self, number: u32) -> &KnownUse {
-        &self.known[number as usize]
+    pub fn of(&self, number: u32) -> &VariableUse {
+        let (data, number) = (self.data.uses(), number as usize);
+        match self.code {
+            Some(code) if number >= data.len() => &code.uses()[number - data.len()],
+            _ => &data[number],
+        }
     }
 
     /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
@@ -116,7 +96,8 @@ impl<'a> MemoryModel<'a> {
         if self.is_away(number) {
             return;
         }
-        let &KnownUse { class, counted } = self.uses.known(number);
+        let &VariableUse { class, set, .. } = self.uses.of(number);
+        let counted = self.counted(set);
         let flows = self.flows.as_ref();
         let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
             return visit((counted, None), self.live_ranges(class));

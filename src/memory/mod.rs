@@ -122,7 +122,7 @@ impl<'a> MemoryModel<'a> {
             update: None,
             phases: phases(model, placement),
             windows: windows(model, placement),
-            uses: CountedUses::new(model, placement),
+            uses: CountedUses::new(model, rules),
         })
     }
 

@@ -74,7 +74,7 @@ impl MemoryModel<'_> {
         };
         for (number, variable) in (0u32..).zip(self.uses.all()) {
             if let Some(is_updated) = flows.updates(number)
-                && self.counts_in(self.uses.known(number).counted, range)
+                && self.counts_in(self.counted(variable.set), range)
             {
                 weights[usize::from(is_updated)] += variable.bytes;
             }

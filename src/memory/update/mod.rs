@@ -17,7 +17,7 @@ pub(super) use tile::{TileUpdates, Updating};
 use super::MemoryModel;
 use crate::limits;
 use crate::memory::{Pipeline, StatePlace};
-use crate::model::{Model, Placement, TooManyPlaces};
+use crate::model::{Model, Placement, TooManyPlaces, VariableUse};
 use parts::{UpdateRole, Updates};
 use std::sync::Arc;
 
@@ -170,12 +170,12 @@ impl MemoryModel<'_> {
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
         let mut found = vec![0u64; self.layers()];
-        self.visit_updates(|number, role, bytes| {
+        self.visit_updates(|role, variable| {
             if let UpdateRole::State { .. } = role {
-                let places = self.sets.places(self.uses.known(number).counted);
+                let places = self.layers_of(variable.set);
                 let first = places.first().map_or(0, |&place| place as usize);
                 if let Some(sum) = found.get_mut(first) {
-                    *sum = sum.saturating_add(bytes);
+                    *sum = sum.saturating_add(variable.bytes);
                 }
             }
         })?;
@@ -189,19 +189,19 @@ impl MemoryModel<'_> {
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn gradient_bytes(&self) -> Result<u64, TooManyPlaces> {
         let (mut gradients, mut weights) = (0u64, 0u64);
-        self.visit_updates(|_, role, bytes| match role {
-            UpdateRole::Gradient => gradients = gradients.saturating_add(bytes),
-            UpdateRole::Weight => weights = weights.saturating_add(bytes),
+        self.visit_updates(|role, variable| match role {
+            UpdateRole::Gradient => gradients = gradients.saturating_add(variable.bytes),
+            UpdateRole::Weight => weights = weights.saturating_add(variable.bytes),
             _ => {}
         })?;
         Ok(if gradients > 0 { gradients } else { weights })
     }
 
     /// Calls `visit` for each use of a variable that has a role in updates if state is off the
-    /// chip, with the number of the use, the role, and the bytes over all tiles.
+    /// chip, with the role and the use.
     fn visit_updates(
         &self,
-        mut visit: impl FnMut(u32, UpdateRole, u64),
+        mut visit: impl FnMut(UpdateRole, &VariableUse),
     ) -> Result<(), TooManyPlaces> {
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
@@ -210,11 +210,9 @@ impl MemoryModel<'_> {
         let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
             return Ok(());
         };
-        for (number, (in_update, variable)) in
-            (0u32..).zip(phase.of_uses.iter().zip(self.model.variables.uses()))
-        {
+        for (in_update, variable) in phase.of_uses.iter().zip(self.model.variables.uses()) {
             if let Some(role) = in_update.role {
-                visit(number, role, variable.bytes);
+                visit(role, variable);
             }
         }
         Ok(())

@@ -113,7 +113,7 @@ impl<const N: usize> TileUpdates<N> {
             let Some(in_update) = phase.of(number) else {
                 continue;
             };
-            let set = memory.uses.known(number).counted;
+            let set = memory.counted(memory.uses.of(number).set);
             let wide = bytes.map(u64::from);
             if phase.fills_holes(number) {
                 self.holes.push((set, wide));
@@ -158,7 +158,7 @@ impl<const N: usize> TileUpdates<N> {
                 let bytes = uses.bytes(row.row).map(u64::from);
                 add_row(&mut amounts, phase, row.role, &bytes);
                 if row.role == UpdateRole::Temporary {
-                    let class = memory.uses.known(row.number).class;
+                    let class = memory.uses.of(row.number).class;
                     live.add(bytes, memory.live_ranges(class).unwrap_or_default());
                 }
             }
