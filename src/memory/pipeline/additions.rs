@@ -15,7 +15,7 @@ use std::ops::Range;
 #[derive(Clone, Default)]
 pub(crate) struct TileFlows<const N: usize> {
     /// The bytes of each flow, by the number of the flow in [`Flows`].
-    bytes: Vec<FlowBytes<N>>,
+    pub bytes: Vec<FlowBytes<N>>,
     /// The numbers, in [`Flows`], of the flows that have bytes on any of the tiles.
     pub met: Vec<u32>,
     /// Entries of a set of positions and the bytes, by lane (tile), of accumulators that stages
@@ -25,12 +25,12 @@ pub(crate) struct TileFlows<const N: usize> {
 
 /// The bytes of the tensors of one flow on some tiles, by lane (tile).
 #[derive(Clone, Copy, Default)]
-struct FlowBytes<const N: usize> {
+pub(crate) struct FlowBytes<const N: usize> {
     is_met: bool,
     /// The sum of the bytes of all variables of the flow.
-    all: ByLane<u64, N>,
+    pub all: ByLane<u64, N>,
     /// The bytes of the largest use of the flow: the variables with the same class and use set.
-    largest: ByLane<u64, N>,
+    pub largest: ByLane<u64, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
@@ -48,7 +48,7 @@ impl<const N: usize> TileFlows<N> {
             if let Some(flow) = flows.of(number) {
                 self.add(flow, &bytes.map(u64::from));
             } else if let Some(of_weight) = flows.accumulators_of(number, bytes) {
-                let positions = memory.uses.known(number).counted;
+                let positions = memory.counted(memory.uses.of(number).set);
                 match self.accumulators.last_mut() {
                     Some((last, sums)) if *last == positions => lanes::add(sums, &of_weight),
                     _ => self.accumulators.push((positions, of_weight)),
@@ -67,17 +67,6 @@ impl<const N: usize> TileFlows<N> {
         }
         lanes::add(&mut sums.all, bytes);
         lanes::raise(&mut sums.largest, bytes);
-    }
-
-    /// Returns the bytes of all variables of the flow with the number `flow`, by lane (tile).
-    pub fn bytes(&self, flow: u32) -> [u64; N] {
-        *self.bytes[flow as usize].all
-    }
-
-    /// Returns for each lane (tile) the bytes of the largest use (variables with the same class and
-    /// use set) of the flow with the number `flow`.
-    pub fn largest(&self, flow: u32) -> [u64; N] {
-        *self.bytes[flow as usize].largest
     }
 }
 
@@ -204,20 +193,20 @@ impl Flows {
         transfers.kept.backward = roles.backward;
         for &flow in &tiles.met {
             let role = roles.by_flow[flow as usize];
-            let bytes = tiles.bytes(flow);
+            let bytes = &tiles.bytes[flow as usize];
             for (sums, _) in transfers
                 .sums
                 .iter_mut()
                 .zip(role.counts)
                 .filter(|&(_, counts)| counts)
             {
-                lanes::add(sums, &bytes);
+                lanes::add(sums, &bytes.all);
             }
             let kept = &mut transfers.kept.bytes;
             if role.kept && roles.waits {
-                lanes::add(kept, &bytes);
+                lanes::add(kept, &bytes.all);
             } else if role.kept {
-                lanes::raise(kept, &tiles.largest(flow));
+                lanes::raise(kept, &bytes.largest);
             }
         }
         transfers

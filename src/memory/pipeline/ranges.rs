@@ -120,7 +120,7 @@ impl<const N: usize> RangeAdditions<N> {
             for &place in &kept.backward {
                 lanes::raise(
                     &mut self.of_place[place as usize].bytes,
-                    &tiles.largest(flow),
+                    &tiles.bytes[flow as usize].largest,
                 );
             }
         }
@@ -130,7 +130,7 @@ impl<const N: usize> RangeAdditions<N> {
     /// [`RangeAdditions::load`]. Starts must come one after the other, from 0.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
-            let bytes = &tiles.bytes(event.flow);
+            let bytes = &tiles.bytes[event.flow as usize].all;
             let changes = &mut self.changes[event.last as usize][event.quantity];
             if event.is_end {
                 lanes::subtract(changes, bytes)
