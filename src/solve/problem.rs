@@ -135,9 +135,7 @@ impl<'a> Problem<'a> {
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
-        for from in 0..self.layers() {
-            self.check_monotone(from)?;
-        }
+        self.check_monotone()?;
         let layers = self.layers();
         let outside = self.constraints.iter().find(|own| !own.is_within(layers));
         match outside {
@@ -182,21 +180,17 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that the lower bound of every range that begins at the position `from` is at least
-    /// that of the range without its last position, and that of the range without its first
-    /// position.
+    /// Checks that the lower bound of every range is at least that of the range without its last
+    /// position, and that of the range without its first position.
     ///
     /// # Errors
     /// [`SolveError::Internal`] with the first range for which this is not so.
-    fn check_monotone(&self, from: usize) -> Result<(), SolveError> {
-        let row = self.costs.least_from(from);
-        let tail = self.costs.least_from(from + 1);
-        for (n, &peak) in row.iter().enumerate().skip(1) {
-            let end = from + n + 1;
-            for (inner, row) in [(from..end - 1, row), (from + 1..end, tail)] {
-                let least = row.get(n - 1).copied();
+    fn check_monotone(&self) -> Result<(), SolveError> {
+        for (range, peak) in self.costs.iter().filter(|(range, _)| range.len() > 1) {
+            for inner in [range.start..range.end - 1, range.start + 1..range.end] {
+                let least = self.costs.least(inner.clone());
                 if least.is_none_or(|least| least > peak) {
-                    return Err(not_monotone(from..end, peak, inner, least));
+                    return Err(not_monotone(range, peak, inner, least));
                 }
             }
         }
