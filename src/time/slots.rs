@@ -70,47 +70,47 @@ type ActiveStages = (Option<usize>, Option<usize>);
 impl Slots {
     /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages.
     pub fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
-        let passes = passes(order, stages);
-        let Some(every) = order.every else {
-            return Self::one_after_the_other(&passes, stages, micro_batches);
-        };
-        let kinds = distinct_slots(passes.len() as u64, every, micro_batches)
-            .into_iter()
-            .map(|(slot, count)| {
-                let active = active_passes(&passes, slot, (every, micro_batches));
-                SlotKind::new(count, stages, active)
-            });
-        Self {
-            kinds: kinds.collect(),
-        }
+        Self::of(order, stages, micro_batches, |passes, every| {
+            distinct_slots(passes, every, micro_batches)
+        })
     }
 
     /// Returns the slots by which one more micro-batch lengthens a step through `stages` stages,
     /// while all stages have work.
     pub fn of_one_micro_batch(order: Order, stages: usize) -> Self {
-        let passes = passes(order, stages);
-        let Some(every) = order.every else {
-            return Self::one_after_the_other(&passes, stages, 1);
-        };
-        // In this slot, all passes have begun and none has ended.
-        let full = (passes.len() as u64).saturating_sub(1);
-        let turns = if passes.is_empty() { 0 } else { every };
-        let kinds = (full..full + turns)
-            .map(|slot| SlotKind::new(1, stages, active_passes(&passes, slot, (every, u64::MAX))));
-        Self {
-            kinds: kinds.collect(),
-        }
+        let micro_batches = order.every.map_or(1, |_| u64::MAX);
+        Self::of(order, stages, micro_batches, |passes, every| {
+            // From this slot on, all passes have begun and none has ended.
+            let full = passes.saturating_sub(1);
+            let turns = if passes == 0 { 0 } else { every };
+            (full..full + turns).map(|slot| (slot, 1)).collect()
+        })
     }
 
-    /// Returns the slots if only one stage works at a time: one slot for each of `passes` on each
-    /// micro-batch.
-    fn one_after_the_other(passes: &[ActiveStages], stages: usize, micro_batches: u64) -> Self {
-        let kinds = passes
-            .iter()
-            .map(|pass| SlotKind::new(micro_batches, stages, [pass]));
-        Self {
-            kinds: kinds.collect(),
-        }
+    /// Returns the slots of `micro_batches` micro-batches with their counts that `slots` returns
+    /// for the number of passes of a micro-batch and [`Order::every`]. If only one stage works at a
+    /// time, returns one slot for each pass of each micro-batch instead.
+    fn of(
+        order: Order,
+        stages: usize,
+        micro_batches: u64,
+        slots: impl Fn(u64, u64) -> Vec<(u64, u64)>,
+    ) -> Self {
+        let passes = passes(order, stages);
+        let kinds = match order.every {
+            None => passes
+                .iter()
+                .map(|pass| SlotKind::new(micro_batches, stages, [pass]))
+                .collect(),
+            Some(every) => slots(passes.len() as u64, every)
+                .into_iter()
+                .map(|(slot, count)| {
+                    let active = active_passes(&passes, slot, (every, micro_batches));
+                    SlotKind::new(count, stages, active)
+                })
+                .collect(),
+        };
+        Self { kinds }
     }
 
     /// Returns the number of slots in the step.
