@@ -61,9 +61,6 @@ struct Range<B, const N: usize> {
     /// For each block: the end (exclusive) of the layers of the range whose bytes are in `before`
     /// and `changes`; [`UNSEEN`] if there are none for this range.
     seen: Vec<usize>,
-    /// The block with the highest live bytes that the last search found, in which the next one
-    /// begins.
-    highest: usize,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
@@ -79,7 +76,6 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.is_stale, layers + 1, false);
         renew(&mut self.range.before, blocks, none);
         renew(&mut self.range.changes, blocks * BLOCK, none);
-        self.range.highest = 0;
     }
 
     /// Adds `bytes`, by lane (tile), that ranges from now on have at the places of `stretch` if
@@ -145,18 +141,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     pub fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
-        // The block that was highest for a shorter range probably has a high sum again.
-        for block in Some(self.range.highest)
-            .filter(|first| blocks.contains(first))
-            .into_iter()
-            .chain(blocks)
-        {
+        for block in blocks {
             if lanes::is_above(&self.range.bounds[block], &highest) {
-                let found = self.sum_block(block, window);
-                if lanes::is_above(&found, &highest) {
-                    lanes::raise(&mut highest, &found);
-                    self.range.highest = block;
-                }
+                lanes::raise(&mut highest, &self.sum_block(block, window));
             }
         }
         highest
