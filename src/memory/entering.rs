@@ -94,9 +94,8 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 /// The user of the sums defines the kinds, as indices below `KINDS`.
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// Items for the ranges: each is a kind, and the index of its bytes in `bytes`.
-    pub entries: Entries<(usize, u32)>,
-    bytes: Vec<[u64; N]>,
+    /// Items for the ranges: each is a kind with its bytes.
+    pub entries: Entries<(usize, ByLane<u64, N>)>,
     /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
     /// For each position: the bytes that ranges from the current start gain when they reach it.
@@ -109,7 +108,6 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     /// Removes all bytes, and prepares for a layer order of `positions` positions.
     pub fn restart(&mut self, positions: usize) {
         self.entries.restart(positions);
-        self.bytes.clear();
         self.everywhere = ByLane::default();
         self.at.resize(positions, ByLane::default());
     }
@@ -122,8 +120,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             lanes::add(&mut self.everywhere[kind], &bytes);
         }
         self.entries
-            .enter(memory.sets.places(set), (kind, self.bytes.len() as u32));
-        self.bytes.push(bytes);
+            .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
     /// Starts an empty range before the position `start`. Starts must come one after the other,
@@ -132,8 +129,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         if start == 0 {
             self.at.fill(ByLane::default());
         }
-        for (position, (kind, number)) in self.entries.from(start) {
-            lanes::add(&mut self.at[position][kind], &self.bytes[number as usize]);
+        for (position, (kind, bytes)) in self.entries.from(start) {
+            lanes::add(&mut self.at[position][kind], &bytes);
         }
         self.sums = self.everywhere;
     }
