@@ -94,7 +94,7 @@ pub(super) fn fastest(
 ) -> Option<Solution> {
     let times = checked.problem.times?;
     let start = TimedSplit::new(checked, start.stages().to_vec())?;
-    let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
+    let stages = checked.stages.min(MAX_STAGES);
     let bounds = Bounds::of_all(checked, times, stages);
     let start = start.climb(checked);
     Some(search(checked, times, bounds, start, max_slots))
@@ -126,7 +126,7 @@ fn search(
             best = climbed;
         }
     }
-    let is_bounded = checked.stages.min(checked.layers()) <= MAX_STAGES;
+    let is_bounded = checked.stages <= MAX_STAGES;
     let is_small = is_bounded && checked.layers() <= MAX_POSITIONS;
     let mut left = if is_small { max_slots } else { 0 };
     let mut least_left = None;
