@@ -6,7 +6,7 @@ use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
 use crate::memory::steps::StepSums;
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::{EVERYWHERE, PlaceSet, VariableUse};
 use std::ops::Range;
 
 /// The bytes of some variables by lane (tile), with the positions that count them: a stage with any
@@ -24,7 +24,6 @@ pub(crate) struct TileUpdates<const N: usize> {
     pub shares: Vec<Placing<N>>,
     /// The bytes of parameters on the chip that are not live at some steps of the passes.
     pub holes: Vec<Placing<N>>,
-    rows: Vec<UpdateRow>,
 }
 
 /// The variables of one use (one class and use set) that take part in the update with the number
@@ -36,8 +35,8 @@ struct UpdateRow {
     role: UpdateRole,
     /// The row of the variables in [`NeighbourUses`].
     row: u32,
-    /// The number of the use in [`CountedUses`](crate::memory::live_steps::CountedUses).
-    number: u32,
+    /// The equivalence class of the variables.
+    class: u32,
 }
 
 /// The bytes of the update with the number `update` that a stage has if it has any position of
@@ -106,14 +105,16 @@ impl UpdatePhase {
 impl<const N: usize> TileUpdates<N> {
     /// Replaces the contents by the bytes of those variables in `uses` that take part in updates.
     pub fn load(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, uses: &NeighbourUses<N>) {
-        self.rows.clear();
+        let mut rows = Vec::new();
+        self.entries.clear();
         self.shares.clear();
         self.holes.clear();
         for (row, &(number, bytes)) in (0u32..).zip(&uses.rows) {
             let Some(in_update) = phase.of(number) else {
                 continue;
             };
-            let set = memory.counted(memory.uses.of(number).set);
+            let &VariableUse { class, set, .. } = memory.uses.of(number);
+            let set = memory.counted(set);
             let wide = bytes.map(u64::from);
             if phase.fills_holes(number) {
                 self.holes.push((set, wide));
@@ -125,32 +126,16 @@ impl<const N: usize> TileUpdates<N> {
                 self.shares
                     .push((set, wide.map(|bytes| phase.share(bytes))));
             }
-            self.rows
-                .extend(in_update.updates.iter().map(|&update| UpdateRow {
-                    update,
-                    set,
-                    role,
-                    row,
-                    number,
-                }));
+            rows.extend(in_update.updates.iter().map(|&update| UpdateRow {
+                update,
+                set,
+                role,
+                row,
+                class,
+            }));
         }
-        self.make_entries(memory, phase, uses);
-    }
-
-    /// Sums up `rows` into one entry for each update and each set of counting positions. `uses` has
-    /// the bytes of the rows.
-    fn make_entries(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        phase: &UpdatePhase,
-        uses: &NeighbourUses<N>,
-    ) {
-        self.entries.clear();
-        self.rows.sort_unstable_by_key(|row| (row.update, row.set));
-        for same in self
-            .rows
-            .chunk_by(|a, b| (a.update, a.set) == (b.update, b.set))
-        {
+        rows.sort_unstable_by_key(|row| (row.update, row.set));
+        for same in rows.chunk_by(|a, b| (a.update, a.set) == (b.update, b.set)) {
             let UpdateRow { update, set, .. } = same[0];
             let (first, end) = phase.steps[update as usize];
             let (mut amounts, mut live) = (Amounts::default(), StepSums::new(first..end));
@@ -158,8 +143,7 @@ impl<const N: usize> TileUpdates<N> {
                 let bytes = uses.bytes(row.row).map(u64::from);
                 add_row(&mut amounts, phase, row.role, &bytes);
                 if row.role == UpdateRole::Temporary {
-                    let class = memory.uses.of(row.number).class;
-                    live.add(bytes, memory.live_ranges(class).unwrap_or_default());
+                    live.add(bytes, memory.live_ranges(row.class).unwrap_or_default());
                 }
             }
             *amounts.temporaries = live.highest();
