@@ -1,7 +1,7 @@
 //! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile.
 
 use crate::memory::lanes::{self, ByLane, plus};
-use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
+use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::RangeUpdates;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::TooManyPlaces;
@@ -29,9 +29,9 @@ pub(super) struct PipelineRanges<'a> {
     /// The number of the pipeline's weight update among those of all pipelines of the pass; `None`
     /// if the update is no phase of its own.
     pub update: Option<usize>,
-    /// The ranges in which the tensors of each flow (tensors with the same users) take bytes;
-    /// `None` without a pipeline.
-    patterns: Option<Patterns>,
+    /// The flows (tensors with the same users), and the ranges in which the tensors of each take
+    /// bytes; `None` without a pipeline.
+    flows: Option<(&'a Flows, Patterns)>,
     /// The number of columns of peaks of each range: its lower bound and, in a pipeline, its bytes
     /// with 0, 1, ... stages after it.
     columns: usize,
@@ -70,8 +70,8 @@ impl<'a> PipelineRanges<'a> {
         let layers = model.layers();
         let end = |start| AtomicUsize::new(if is_wanted(start) { layers } else { start });
         let stages = stages.min(layers).min(model.most_stages()).max(1);
-        let columns = model.flows.as_ref().map_or(0, |_| stages);
-        let patterns = |flows| Patterns::new(flows, layers as u32);
+        let flows = model.flows.as_ref();
+        let flows = flows.map(|flows| (flows, Patterns::new(flows, layers as u32)));
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             model,
@@ -79,8 +79,8 @@ impl<'a> PipelineRanges<'a> {
             ends: (0..layers).map(end).collect(),
             stages,
             update: None,
-            patterns: model.flows.as_ref().map(patterns),
-            columns: columns + 1,
+            columns: flows.as_ref().map_or(0, |_| stages) + 1,
+            flows,
             peaks: (0..parts).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -105,12 +105,10 @@ impl<'a> PipelineRanges<'a> {
         tiles: &TileFlows<N>,
         scratch: &mut PipelineScratch<N>,
     ) -> Result<(), TooManyPlaces> {
-        match (&self.model.flows, &self.patterns) {
-            (Some(flows), Some(patterns)) => {
-                scratch.additions.load(self.model, flows, patterns, tiles)
-            }
-            _ => Ok(()),
-        }
+        let Some((flows, patterns)) = &self.flows else {
+            return Ok(());
+        };
+        scratch.additions.load(self.model, flows, patterns, tiles)
     }
 
     /// Returns the highest bytes of any tile so far, in columns, of the range of positions from
@@ -135,7 +133,7 @@ impl<'a> PipelineRanges<'a> {
                 .map(|last| self.peaks(start, last)[0].load(Relaxed))
                 .collect()
         });
-        if self.patterns.is_none() {
+        if self.flows.is_none() {
             return RangeCosts::new(least.collect());
         }
         RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
@@ -159,8 +157,7 @@ impl<const N: usize> InPipeline<'_, N> {
     /// `tiles` has their flows (tensors with the same users).
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
-        self.scratch.least = ByLane::default();
-        if self.ranges.patterns.is_some() {
+        if self.ranges.flows.is_some() {
             self.scratch.additions.begin(start, tiles);
         }
     }
@@ -186,7 +183,7 @@ impl<const N: usize> InPipeline<'_, N> {
         if let Some(update) = ranges.update {
             *scratch.least = updates[update].always(&ranges.model.overhead, tiles);
         }
-        if let Some(flows) = &ranges.model.flows {
+        if let Some((flows, _)) = &ranges.flows {
             let additions = &mut scratch.additions;
             additions.add(last);
             scratch.phases = additions.beside(flows).map(ByLane);
