@@ -15,8 +15,6 @@ mod entering;
 mod kinds;
 mod lanes;
 mod layer_spans;
-mod live_steps;
-mod neighbours;
 mod overhead;
 mod pipeline;
 mod ranges;
@@ -28,6 +26,7 @@ pub(crate) mod testing;
 mod tests;
 mod traffic;
 mod update;
+mod uses;
 
 pub use crate::model::Rules;
 pub use breakdown::Reducible;
@@ -48,12 +47,12 @@ use crate::model::{
     meets,
 };
 use code::CodeItem;
-use live_steps::CountedUses;
 use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;
 use steps::covering;
 use update::UpdatePhase;
+use uses::CountedUses;
 
 /// A model whose operations are assigned to layers, prepared for computing the memory of stages.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use super::flows::{BackwardPass, Flows, Quantity, StageRole};
 use super::transfer_buffers::{PHASES, Transfers};
 use super::{PlacedStage, Schedule};
 use crate::memory::lanes::{self, ByLane};
-use crate::memory::neighbours::NeighbourUses;
+use crate::memory::uses::NeighbourUses;
 use crate::memory::{MemoryModel, Parts};
 use crate::model::PlaceSet;
 use std::ops::Range;

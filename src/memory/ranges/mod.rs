@@ -29,9 +29,9 @@ mod variables;
 
 use super::code;
 use super::lanes::{Bytes, LANES};
-use super::neighbours::{self, NeighbourUses};
 use super::pipeline::TileFlows;
 use super::update::{TileUpdates, UpdatePhase};
+use super::uses::{self, NeighbourUses};
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
@@ -171,7 +171,7 @@ impl MemoryModel<'_> {
     /// recorded bytes comes first. The order does not change results, so recorded bytes need not be
     /// right.
     fn in_groups(&self) -> Vec<Range<u32>> {
-        let mut order: Vec<_> = neighbours::groups(self.tiles()).collect();
+        let mut order: Vec<_> = uses::groups(self.tiles()).collect();
         let tiles = &self.model.recorded.tiles;
         let total = |tile: u32| tiles.get(tile as usize).map_or(0, |bytes| bytes.total);
         order.sort_by_cached_key(|tiles| Reverse(tiles.clone().map(total).max()));

@@ -6,9 +6,9 @@ use super::variables::EnteringVariables;
 use crate::memory::code::EnteringCode;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
-use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::TileFlows;
 use crate::memory::update::{RangeUpdates, UpdatePhase};
+use crate::memory::uses::NeighbourUses;
 use std::ops::Range;
 
 /// The bytes on up to `N` tiles that ranges from the current start gain at each position, by

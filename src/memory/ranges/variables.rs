@@ -4,8 +4,8 @@ use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::entering::{Entries, GrowingSums};
 use crate::memory::lanes;
-use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::PHASES;
+use crate::memory::uses::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// A live range of the variables of one row, as *places* from `from` to `to` (end exclusive). A

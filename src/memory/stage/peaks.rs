@@ -3,9 +3,9 @@
 
 use super::stages_to_compute::{StageRow, StagesToCompute};
 use crate::memory::lanes::{self, LANES};
-use crate::memory::neighbours::{self, NeighbourUses};
 use crate::memory::pipeline::{PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
+use crate::memory::uses::{self, NeighbourUses};
 use crate::memory::{MemoryModel, Parts};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -120,7 +120,7 @@ impl LiveSums {
 impl MemoryModel<'_> {
     /// Computes for each tile, and then for each stage of `plan`, the highest bytes in each phase.
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
-        let groups: Vec<_> = neighbours::groups(self.model.target.num_tiles).collect();
+        let groups: Vec<_> = uses::groups(self.model.target.num_tiles).collect();
         groups
             .into_par_iter()
             .map_init(StageScratch::default, |scratch, tiles| {

@@ -47,7 +47,7 @@ pub(super) struct StagesToCompute<'a> {
 /// Which stages count the variables of one use (one class and use set) at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
-    /// The row of the variables in [`NeighbourUses`](crate::memory::neighbours::NeighbourUses).
+    /// The row of the variables in [`NeighbourUses`](crate::memory::uses::NeighbourUses).
     pub of_use: u32,
     /// The positions that count the variables: a stage with any of them has their bytes.
     counted: PlaceSet,
@@ -139,8 +139,8 @@ impl<'a> StagesToCompute<'a> {
     }
 
     /// Visits the variables of a use with the row `of_use` (in
-    /// [`NeighbourUses`](crate::memory::neighbours::NeighbourUses)) and the number `number` (in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses)). A call gets which stages count the
+    /// [`NeighbourUses`](crate::memory::uses::NeighbourUses)) and the number `number` (in
+    /// [`CountedUses`](crate::memory::uses::CountedUses)). A call gets which stages count the
     /// variables, and the half-open steps at which they are live there (`None` for all steps).
     /// There are several calls if stages have the variables live at different steps, none if no
     /// stage has them.

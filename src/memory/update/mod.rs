@@ -28,7 +28,7 @@ pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
     /// For each use of data, by its number in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses): the role of its variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses): the role of its variables in
     /// updates.
     of_uses: Arc<[InUpdate]>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
@@ -116,14 +116,14 @@ impl UpdatePhase {
     }
 
     /// Does an update have all bytes of the use with this number in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses), though it is not live at every step?
+    /// [`CountedUses`](crate::memory::uses::CountedUses), though it is not live at every step?
     pub fn fills_holes(&self, number: u32) -> bool {
         self.of(number)
             .is_some_and(|own| own.has_holes && !own.is_away())
     }
 
     /// Returns the role in updates of the variables of the use with this number in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses); `None` for a use of code.
+    /// [`CountedUses`](crate::memory::uses::CountedUses); `None` for a use of code.
     fn of(&self, number: u32) -> Option<&InUpdate> {
         self.of_uses.get(number as usize)
     }
@@ -131,7 +131,7 @@ impl UpdatePhase {
 
 impl MemoryModel<'_> {
     /// Are the variables of the use with this number in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses) off the chip, or not yet made,
+    /// [`CountedUses`](crate::memory::uses::CountedUses) off the chip, or not yet made,
     /// during both passes? Never if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {

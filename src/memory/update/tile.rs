@@ -4,8 +4,8 @@ use super::UpdatePhase;
 use super::parts::UpdateRole;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
-use crate::memory::neighbours::NeighbourUses;
 use crate::memory::steps::StepSums;
+use crate::memory::uses::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet, VariableUse};
 use std::ops::Range;
 

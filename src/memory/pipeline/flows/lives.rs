@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// pipeline, where these differ from the profile.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// For each use, by its number in [`CountedUses`](crate::memory::live_steps::CountedUses): an
+    /// For each use, by its number in [`CountedUses`](crate::memory::uses::CountedUses): an
     /// index in `lives`. A model can have millions of uses, but few distinct lives.
     of_uses: Vec<u32>,
     /// For each distinct liveness of variables in stages: its parts, which add up. The entry
@@ -78,7 +78,7 @@ impl StageLives {
 
     /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
     /// `None` if they are live as in the profile. `number` is that of the use in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses).
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of(&self, number: u32) -> Option<&[PartOfLife]> {
         match *self.of_uses.get(number as usize)? {
@@ -111,7 +111,7 @@ struct Loading<'l> {
 impl Loading<'_> {
     /// Returns the index in `lives` of the liveness of `variable`, which is stored there if it is
     /// new. `number` is the number of this use in
-    /// [`CountedUses`](crate::memory::live_steps::CountedUses).
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     ///
     /// # Errors
     /// If more step ranges must be stored than [`limits::ENTRIES`].

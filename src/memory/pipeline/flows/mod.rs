@@ -37,7 +37,7 @@ pub(crate) struct Flows {
     pub out_is_first: bool,
     /// All flows (tensors with the same users); their numbers are indices.
     pub list: Arc<[Flow]>,
-    /// For each use, by its number in [`CountedUses`](crate::memory::live_steps::CountedUses): the
+    /// For each use, by its number in [`CountedUses`](crate::memory::uses::CountedUses): the
     /// role of its variables in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
     /// The steps at which the operations of each place run, in the forward and in the backward
