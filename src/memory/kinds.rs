@@ -108,55 +108,40 @@ impl MemoryModel<'_> {
     ) -> Vec<VariableKinds> {
         let [.., after] = &self.phases;
         let rules = KindRules::new(self.model, after.start);
-        let all = self.uses.data.uses();
+        let data = self.uses.data.uses().len();
         let mut kinds = vec![VariableKinds::default(); stages.len()];
         for ((kinds, stage), memory) in kinds.iter_mut().zip(stages).zip(memory) {
-            self.each_at_peak(stage, memory, |number, bytes| {
-                // Uses with higher numbers are code, which the classic memory model counts.
-                *match all.get(number as usize) {
-                    Some(own) => rules.of(kinds, own.class, own.set),
-                    None => &mut kinds.other,
-                } += bytes;
+            let Some(step) = memory.peak_step() else {
+                continue;
+            };
+            let tile = memory.max_tile();
+            let update = self.update.as_ref().filter(|_| {
+                let update = memory.updates.get(tile);
+                update.is_some_and(|update| update.bytes > update.in_passes)
             });
+            for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
+                let own = self.uses.of(number);
+                let counted = self.counted(own.set);
+                // An update has all parameters that are on the chip, and its own tensors are no
+                // part of the variables.
+                let is_filled = update.is_some_and(|update| update.fills_holes(number))
+                    && counted != EVERYWHERE
+                    && self.counts_in(counted, stage);
+                let mut times = u64::from(is_filled);
+                self.each_life(number, |part, live| {
+                    let is_live = live.is_none_or(|live| update.is_none() && has_step(live, step))
+                        && part.0 != EVERYWHERE
+                        && self.has_part(part, stage);
+                    times += u64::from(is_live);
+                });
+                // Uses with higher numbers are code, which the classic memory model counts.
+                *match (number as usize) < data {
+                    true => rules.of(kinds, own.class, own.set),
+                    false => &mut kinds.other,
+                } += times * bytes;
+            }
         }
         kinds
-    }
-
-    /// Calls `visit` with the number and the bytes of each use that [`Parts::variables`] counts on
-    /// the fullest tile of `stage` (positions, end exclusive), which has this `memory`.
-    ///
-    /// [`Parts::variables`]: super::Parts::variables
-    fn each_at_peak(
-        &self,
-        stage: &Range<usize>,
-        memory: &StageMemory,
-        mut visit: impl FnMut(u32, u64),
-    ) {
-        let Some(step) = memory.peak_step() else {
-            return;
-        };
-        let tile = memory.max_tile();
-        let update = self.update.as_ref().filter(|_| {
-            let update = memory.updates.get(tile);
-            update.is_some_and(|update| update.bytes > update.in_passes)
-        });
-        for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
-            // An update has all parameters that are on the chip, and its own tensors are no part of
-            // the variables.
-            let counted = self.counted(self.uses.of(number).set);
-            if update.is_some_and(|update| update.fills_holes(number))
-                && counted != EVERYWHERE
-                && self.counts_in(counted, stage)
-            {
-                visit(number, bytes);
-            }
-            self.each_life(number, |part, live| {
-                let is_live = live.is_none_or(|live| update.is_none() && has_step(live, step));
-                if is_live && part.0 != EVERYWHERE && self.has_part(part, stage) {
-                    visit(number, bytes);
-                }
-            });
-        }
     }
 }
 
