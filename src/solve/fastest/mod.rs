@@ -14,7 +14,6 @@ use super::objectives::Goal;
 use super::plan::{Plan, Score, Solution};
 use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
-use std::cmp::Ordering;
 use std::ops::Range;
 
 /// The number of slots that a search evaluates at most, which takes some tenths of a second. A slot
@@ -51,14 +50,10 @@ impl TimedSplit {
         })
     }
 
-    /// Orders splits, the best first: by the time of a step for each of its micro-batches, then by
-    /// fewer stages, then by lower peak.
-    fn compare(&self, other: &Self) -> Ordering {
-        self.score.compare(&other.score, Goal::Time)
-    }
-
+    /// Is the split better than `other`: by the time of a step for each of its micro-batches, then
+    /// by fewer stages, then by lower peak?
     fn is_better_than(&self, other: &Self) -> bool {
-        self.compare(other).is_lt()
+        self.score.compare(&other.score, Goal::Time).is_lt()
     }
 
     /// Moves one cut by one position at a time, as long as this makes the split better.
@@ -119,7 +114,7 @@ fn search(
         .take_while(|search| search.at_least.compare(best.rate).is_le())
         .filter_map(|search| TimedSplit::new(checked, search.bounds.path()?))
         .collect();
-    paths.sort_by(TimedSplit::compare);
+    paths.sort_by(|a, b| a.score.compare(&b.score, Goal::Time));
     for path in paths.into_iter().take(MAX_CLIMBS) {
         let climbed = path.climb(checked);
         if climbed.is_better_than(&best) {
