@@ -3,9 +3,7 @@
 use crate::limits;
 use crate::memory::Pipeline;
 use crate::memory::steps::{covering, distinct};
-use crate::model::{
-    Framework, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
-};
+use crate::model::{Framework, Model, PassPlaces, TensorKind, TooManyPlaces, VariableUse};
 
 /// Prefixes of the names of optimizer state in PopART; the name of the weight follows them.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
@@ -79,8 +77,8 @@ impl<'a> Updates<'a> {
         // An operation that only copies to the host does not change the role of a variable.
         let mut is_of_updates = model
             .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
-        for (set, is_of_updates) in is_of_updates.iter_mut().enumerate() {
-            *is_of_updates &= set != NO_USERS as usize && !groups[set].is_empty();
+        for (is_of_updates, groups) in is_of_updates.iter_mut().zip(&groups) {
+            *is_of_updates &= !groups.is_empty();
         }
         let mut found = Self {
             model,
@@ -148,16 +146,16 @@ impl<'a> Updates<'a> {
         let mut has_weight = vec![false; is_update.len()];
         // Scalars belong to no weight, and neither do sets without variables.
         let is_large = |set: &usize| self.elements(*set as u32) >= FEWEST_ELEMENTS;
-        let (weights, state): (Vec<_>, Vec<_>) = (0..self.groups.len())
-            .filter(is_large)
-            .filter_map(|set| Some((&self.groups[set], self.of_parameters[set]?)))
-            .filter(|(_, role)| *role != UpdateRole::Gradient)
-            .partition(|(_, role)| *role == UpdateRole::Weight);
-        for (groups, _) in weights {
+        let sets = || {
+            (0..self.groups.len())
+                .filter(is_large)
+                .map(|set| (&self.groups[set], self.of_parameters[set]))
+        };
+        for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::Weight)) {
             sets_of_groups.merge_all(groups);
             has_weight[sets_of_groups.first(groups[0]) as usize] = true;
         }
-        for (groups, _) in state {
+        for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::SHARED_STATE)) {
             let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
             let weights = distinct(firsts.filter(|&first| has_weight[first as usize]));
             // A tensor that several weights use, such as a learning rate, belongs to none of them.
