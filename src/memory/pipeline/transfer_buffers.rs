@@ -46,8 +46,9 @@ pub(super) struct Kept<const N: usize> {
 
 impl Flows {
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
-    /// `moves`, on the tile that has the lane `lane`. Tensors that are live at the steps of the stage anyway are not counted again. The
-    /// steps of the forward pass also stand for its second run if it is recomputed.
+    /// `moves`, on the tile that has the lane `lane`. Tensors that are live at the steps of the
+    /// stage anyway are not counted again. The steps of the forward pass also stand for its second
+    /// run if it is recomputed.
     fn transfer_buffers<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let [enters, leaves, gradient_in, gradient_out] = [
             Quantity::Enters,

@@ -171,8 +171,9 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Adds the last position of `range` to the current range, which must be the rest of `range`.
-    /// Returns for each of `tiles`, by lane, the bytes (without what the pipeline adds) above which the tile raises a peak of the range;
-    /// `u64::MAX` if the range does not fit on the tiles so far.
+    /// Returns for each of `tiles`, by lane, the bytes (without what the pipeline adds) above which
+    /// the tile raises a peak of the range; `u64::MAX` if the range does not fit on the tiles so
+    /// far.
     pub fn add(&mut self, range: Range<usize>, tiles: Range<u32>) -> [u64; N] {
         let (ranges, scratch) = (self.ranges, &mut *self.scratch);
         let last = range.end - 1;
