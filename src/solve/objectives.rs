@@ -29,8 +29,8 @@ pub enum Objective {
 /// the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
-    /// The lowest memory on the fullest tile; then the fewest stages, the most even stages, and the
-    /// fewest bytes over the cuts.
+    /// The lowest memory on the fullest tile; then the fewest stages, the fewest cycles of the
+    /// slowest stage, the most even stages, and the fewest bytes over the cuts.
     #[default]
     Peak,
     /// The fewest stages; then like peak.

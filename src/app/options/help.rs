@@ -49,13 +49,14 @@ Models that PopART outlines:
   split points.
 
 Exit codes:
-  0    done; with --solve, --plan, --emit, --splits, --layers-per-ipu or --fit, the model fits
+  0    done; with --solve, --plan, --emit, --splits, --layers-per-ipu, --fit or no option for a
+       result, the model fits
   1    it does not fit; with --compare, the model fitted and no longer does
   2    wrong usage
   3    a file could not be read, understood or written, or contradicts itself enough to change the
        verdict
   4    an error in popliner itself, such as two computations of one number that disagree
-  130  interrupted by Ctrl-C, SIGTERM or a hang-up
+  130  interrupted by Ctrl-C, SIGTERM or a hang-up, unless one of them was ignored at the start
 
 Results go to standard output; progress, warnings and summaries to standard error."#;
 

@@ -40,7 +40,7 @@ pub struct PipelineArgs {
     /// IPUs (off-chip), sharded over replicas, or both. auto tries on-chip, off-chip, sharded and
     /// sharded-off-chip in this order, and takes the first with which the model fits; with
     /// --streaming-bandwidth, the faster one of on-chip and off-chip. Without --replicas, sharded
-    /// tries 2, 4, 8 and so on, as far as there are IPUs
+    /// tries 2 and 4 replicas, as far as there are IPUs
     #[arg(long, value_name = "STATE", default_value = "auto",
           value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
     pub optimizer_state: OrAuto<StatePlace>,

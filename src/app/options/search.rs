@@ -48,7 +48,7 @@ pub struct LimitArgs {
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
     /// What makes one split that fits better than another [default: time, or fewest if the
-    /// profile has no cycles]
+    /// profile has no cycles; peak with --solver greedy or --memory-model classic]
     #[arg(long, value_name = "OBJECTIVE", group = ON_SPLITS)]
     pub objective: Option<Goal>,
 
