@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds popliner with several release profiles, each from nothing, and prints the table of docs/speed.md:
-# how long each build takes, and how long a whole run of the case `big` takes then.
+# Builds popliner with several release profiles, each from nothing, and prints how long
+# each build takes, and how long a whole run of the case `big` takes then.
 #
 #   benches/profiles.sh [PROFILE...]
 #
