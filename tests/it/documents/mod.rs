@@ -3,6 +3,7 @@
 mod action;
 mod ci_example;
 mod floor_tables;
+mod numbers;
 mod pages;
 mod release;
 mod security;

@@ -14,8 +14,7 @@ use crate::support::{popliner, root, typed};
 use regex::Regex;
 
 /// Options of other commands on the pages.
-const OF_OTHERS: &str =
-    "--compile-only --growth --ipu --nocapture --path --profile-dir --release --test";
+const OF_OTHERS: &str = "--compile-only --ipu --path --profile-dir";
 
 /// Returns the README and the pages that it leads to: paths below the root, and texts.
 fn pages() -> Vec<(String, String)> {

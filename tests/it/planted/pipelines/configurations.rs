@@ -13,6 +13,7 @@ use super::super::places::distribution::Distribution;
 use super::super::places::drawn::{self, Drawn};
 use super::super::places::planted::Read;
 use super::drawn::{Case, Trained};
+use super::{assert_on_page, per_cent};
 use crate::support::each;
 use crate::support::models::{Random, seeds};
 
@@ -183,4 +184,21 @@ fn configurations_need_what_the_simulation_needs() {
         assert!(over.per_mille(label, 950) <= most, "{label}");
     }
     assert!(of_all(cycles, 1000) <= MOST_OFF && of_all(work, 1000) <= MOST_OFF);
+}
+
+#[test]
+fn the_page_of_limits_has_these_bounds() {
+    let over = |label: &str| {
+        let bound = MOST_OVER.iter().find(|bound| bound.0 == label);
+        per_cent(bound.expect(label).1)
+    };
+    let sentence = format!(
+        "at most {} % too low there, and in 95 of 100 IPUs at most {} % too high, or {} % if one \
+         compute set is over all weights. Steps are at most {} % off.",
+        per_cent(MOST_UNDER),
+        over("all"),
+        over("one compute set over all"),
+        per_cent(MOST_OFF)
+    );
+    assert_on_page("docs/limits.md", &sentence);
 }

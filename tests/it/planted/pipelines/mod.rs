@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use synthesize::pipeline::{Recompute, Schedule};
 
 use super::places;
+use crate::support::root;
 use drawn::Case;
 use errors::{Errors, StageError, stages};
 
@@ -62,6 +63,18 @@ fn stages_need_what_the_simulation_needs() {
     for (label, stages) in over.iter().filter(|_| !is_chosen) {
         assert_few_beyond(label, stages);
     }
+}
+
+/// Checks that a page has this sentence, on whatever lines.
+fn assert_on_page(page: &str, sentence: &str) {
+    let text = std::fs::read_to_string(root().join(page)).expect(page);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains(sentence), "{page}: {sentence}");
+}
+
+/// Returns a share in whole per cent, as pages give it.
+fn per_cent(share: f64) -> f64 {
+    (share * 100.0).round()
 }
 
 /// Checks that no stage is a miss.
