@@ -43,51 +43,25 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-/// Returns the items of a list of the report, each with its place in the JSON form, such as
-/// `/cuts/0`. The list is a field of the report (`cuts`) or of an optional section (`sweep?.rows`);
-/// empty if the report does not have the section.
-macro_rules! items {
-    ($report:expr, $list:ident) => {
-        $crate::report::fields::placed(concat!("/", stringify!($list)), &$report.$list)
-    };
-    ($report:expr, $section:ident?.$list:ident) => {
-        $crate::report::fields::placed(
-            concat!("/", stringify!($section), "/", stringify!($list)),
-            $report.$section.iter().flat_map(|section| &section.$list),
-        )
-    };
-}
-pub(super) use items;
-
-/// Pairs each item with its place in the JSON form, which is `list` and the item's index, such as
-/// `/cuts/0`.
-pub fn placed<'a, T: 'a>(
-    list: &str,
-    items: impl IntoIterator<Item = &'a T>,
-) -> impl Iterator<Item = (String, &'a T)> {
-    items
-        .into_iter()
-        .enumerate()
-        .map(move |(place, item)| (format!("{list}/{place}"), item))
-}
-
 impl Table {
-    /// Makes a table of this name with the columns of `fields` and a row for each of `items`. Each
-    /// item comes with its place in the JSON form ([`Row::at`](super::table::Row::at)).
+    /// Makes a table of this name with the columns of `fields` and a row for each of `items`, which
+    /// are all items of one list of the report. `list` is the list's place in the JSON form, such as
+    /// `/cuts`.
     pub(super) fn of<'a, T: 'a>(
         name: &'static str,
         fields: &[FilledColumn<T>],
         report: &Report,
-        items: impl Iterator<Item = (String, &'a T)>,
+        list: &str,
+        items: impl IntoIterator<Item = &'a T>,
     ) -> Self {
         let mut table = Self::new(
             name,
             fields.iter().map(|field| field.column.clone()).collect(),
         );
         table.pseudo_layers = report.pseudo_layers;
-        for (place, (at, item)) in items.enumerate() {
+        for (place, item) in items.into_iter().enumerate() {
             let cells = fields.iter().map(|field| (field.cell)(item, report, place));
-            table.row(at, cells.collect());
+            table.row(format!("{list}/{place}"), cells.collect());
         }
         table
     }

@@ -2,7 +2,7 @@
 //! form, and a list of columns for people. New columns come last, so that programs may use indices
 //! of columns.
 
-use super::fields::{FilledColumn, fields, items};
+use super::fields::{FilledColumn, fields};
 use super::{
     BestSplit, Cell, Cut, FullestTile, LayerMemory, Report, RowBar, Stage, StepFacts, Table, step,
 };
@@ -57,7 +57,7 @@ pub fn stages(report: &Report) -> Table {
         for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
          buffers, Forwarded tensors, Optimizer state, (Median tile)",
         bars: bars.collect(),
-        ..Table::of("stages", STAGES, report, items!(report, split?.stages))
+        ..Table::of("stages", STAGES, report, "/split/stages", report.stages())
     }
 }
 
@@ -105,7 +105,7 @@ const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
 pub fn layers(report: &Report) -> Table {
     Table {
         for_people: "Layer, Peak memory, Of the limit, All tiles",
-        ..Table::of("layers", LAYERS, report, items!(report, layers))
+        ..Table::of("layers", LAYERS, report, "/layers", &report.layers)
     }
 }
 
@@ -134,7 +134,7 @@ const CUTS: &[FilledColumn<Cut>] = &fields![
 pub fn cuts(report: &Report) -> Table {
     Table {
         for_people: "Cut, Before the layer, Over it",
-        ..Table::of("cuts", CUTS, report, items!(report, cuts))
+        ..Table::of("cuts", CUTS, report, "/cuts", &report.cuts)
     }
 }
 
@@ -169,10 +169,11 @@ const SWEEP: &[FilledColumn<BestSplit>] = &fields![
 /// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
 /// with the split that needs the least memory. No rows without a sweep.
 pub fn sweep_table(report: &Report) -> Table {
+    let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
     Table {
         for_people: "IPUs, Fits, State, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
          Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
-        ..Table::of("sweep", SWEEP, report, items!(report, sweep?.rows))
+        ..Table::of("sweep", SWEEP, report, "/sweep/rows", rows)
     }
 }
 
@@ -207,11 +208,12 @@ const PLAN: &[FilledColumn<BestSplit>] = &fields![
 /// Makes the table of a plan: a row for each configuration that fits, in the plan's order. No rows
 /// without a plan.
 pub fn plan_table(report: &Report) -> Table {
+    let rows = report.plan.iter().flat_map(|plan| &plan.rows);
     Table {
         for_people: "IPUs, State, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
          (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
          second), Layers of each stage, Streamed",
-        ..Table::of("plan", PLAN, report, items!(report, plan?.rows))
+        ..Table::of("plan", PLAN, report, "/plan/rows", rows)
     }
 }
 

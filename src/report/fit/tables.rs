@@ -1,7 +1,7 @@
 //! Tables of a compilation, and of the prediction for it.
 
 use super::{IpuFit, RecordedTileFacts, StageComparison};
-use crate::report::fields::{FilledColumn, fields, items, placed, table};
+use crate::report::fields::{FilledColumn, fields, table};
 use crate::report::{Cell, Report, RowBar, Table};
 use crate::wording::signed_share;
 
@@ -55,7 +55,7 @@ pub fn ipus(report: &Report) -> Table {
         for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
          tile)",
         bars: bars.collect(),
-        ..Table::of("fit", IPUS, report, items!(report, fit?.ipus))
+        ..Table::of("fit", IPUS, report, "/fit/ipus", all_ipus(report))
     }
 }
 
@@ -106,7 +106,8 @@ pub fn stages(report: &Report) -> Table {
             "compare-stages",
             STAGES,
             report,
-            placed("/fit/comparison/stages", compared(report)),
+            "/fit/comparison/stages",
+            compared(report),
         )
     }
 }
