@@ -77,7 +77,12 @@ fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])
         .unwrap_or(cell)
         .splitn(2, '.')
-        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        .all(is_digits)
+}
+
+/// Returns whether the text consists of one or more ASCII digits.
+pub(crate) fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Escapes text so that Markdown shows it literally: it cannot become a table cell, link, HTML or

@@ -53,7 +53,7 @@
 //! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/request.rs` puts the options into a [`Request`](analysis::Request) |
 //! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which they count | `solve/objectives.rs` |
 //! | a column of a table | `report/tables.rs` |
-//! | a form of `--emit` | `report/emit/form.rs` |
+//! | a form of `--emit` | `report/emit/mod.rs` |
 //! | a check of the profile | `witnesses/mod.rs` lists the file of each |
 //! | what a stage stashes, in how many copies, and what it transfers | `memory/pipeline/flows/stash_and_transfers.rs` |
 //! | which modules are layers | `model/modules/which_are_layers.rs` |

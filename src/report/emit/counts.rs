@@ -4,7 +4,7 @@
 
 use super::form_source::FormSource;
 use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
-use crate::escape::printable;
+use crate::escape::{is_digits, printable};
 use crate::model::PseudoLayers;
 use std::ops::Range;
 
@@ -33,14 +33,10 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
 /// number, such as `encoder.3` of `encoder.3.attention`; `None` without such a part. A part such as
 /// `3@1`, which a repeated call of a module has, is a number too.
 fn block(name: &str) -> Option<&str> {
-    let is_number = |part: &str| {
-        part.split('@')
-            .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
         let own = part.trim_end_matches(['.', '/']);
-        if is_number(own) {
+        if own.split('@').all(is_digits) {
             return Some(&name[..begin + own.len()]);
         }
         begin += part.len();
@@ -84,25 +80,19 @@ pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<S
         ));
     }
     notes.add(format!("Unused IPUs: {FREE} (see --num-ipus)."));
-    outside_blocks(source, &layers, &blocks, notes);
+    outside_blocks(source, &blocks, notes);
     items
 }
 
 /// Adds `notes` that warn of stages that begin with a layer outside blocks, or with Out apart from
 /// such layers, where no count begins a stage. Counts put layers before the first block on the first
-/// IPU, and those after the last block on the last, as `--layers-per-ipu` does. `layers` has the
-/// position and the name of each layer, and `blocks` ranges of indices in `layers`.
-fn outside_blocks(
-    source: FormSource<'_>,
-    layers: &[(u32, &str)],
-    blocks: &[Range<usize>],
-    notes: &mut Lines<'_>,
-) {
+/// IPU, and those after the last block on the last, as `--layers-per-ipu` does. `blocks` has ranges
+/// of indices of layers.
+fn outside_blocks(source: FormSource<'_>, blocks: &[Range<usize>], notes: &mut Lines<'_>) {
     let after = blocks.last().map_or(0, |block| block.end);
     let is_outside = |at: &usize| *at != after && !blocks.iter().any(|block| block.contains(at));
-    let out = source.out().map(|out| (out, "Out"));
-    let places: Vec<(u32, &str)> = layers.iter().copied().chain(out).collect();
-    for (position, name) in (0..places.len()).filter(is_outside).map(|at| places[at]) {
+    let places = (0..).zip(source.layers_and_out());
+    for (_, (position, name)) in places.filter(|(at, _)| is_outside(at)) {
         let warning = format!(
             "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. Judge the split \
              that they make with --layers-per-ipu, or give --emit poptorch.",

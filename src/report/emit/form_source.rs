@@ -50,6 +50,11 @@ impl<'a> FormSource<'a> {
             .filter(move |&(position, _)| Some(position) != self.out())
     }
 
+    /// Returns what [`layers`](Self::layers) does, followed by Out if it has a position of its own.
+    pub fn layers_and_out(self) -> impl Iterator<Item = (u32, &'a str)> {
+        self.layers().chain(self.out().map(|out| (out, "Out")))
+    }
+
     /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
     pub fn out(self) -> Option<u32> {
         self.split

@@ -121,13 +121,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line for splits of several stages in which Out runs on the first IPU
-    /// ([`FormSource::out_returns`]).
-    pub fn if_out_returns(&mut self, text: &str) {
-        let source = self.source;
-        self.by_stages(|stages| source.out_returns(stages).then(|| text.to_string()));
-    }
-
     fn push(
         &mut self,
         text: &str,

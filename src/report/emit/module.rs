@@ -1,6 +1,6 @@
 //! How the model's code names the modules of layers.
 
-use crate::escape::{is_obeyed, quoted};
+use crate::escape::{is_digits, is_obeyed, quoted};
 use crate::message::BadValue;
 
 /// Checks the name of the model in the user's code (`--module-root`), and returns it without spaces
@@ -47,8 +47,7 @@ const KEYWORDS: [&str; 35] = [
 
 /// Returns whether `part` is a number as Python writes it, without leading zeros.
 fn is_index(part: &str) -> bool {
-    let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && (part == "0" || !part.starts_with('0'))
+    is_digits(part) && (part == "0" || !part.starts_with('0'))
 }
 
 /// Returns whether `part` is a Python name. Only ASCII is allowed, since Python reads some other

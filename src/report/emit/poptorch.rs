@@ -58,7 +58,8 @@ pub fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_
         functional(source, out, notes);
         text.begin(out, true, &block(after, what, STAGE));
     } else {
-        text.if_out_returns(&block(after, what, "0"));
+        let after = block(after, what, "0");
+        text.by_stages(|stages| source.out_returns(stages).then(|| after.clone()));
     }
 }
 

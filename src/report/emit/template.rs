@@ -5,10 +5,9 @@
 //! line with only a word after `@` stands for the lines of a function; `@text` is where the lines to
 //! paste begin, and `@end` ends the form.
 
-use super::form::EmitForm;
 use super::form_source::{Checkpoints, FormSource};
 use super::lines::Lines;
-use super::{counts, keras, mmcv, pipeline_splits, popart, poptorch};
+use super::{EmitForm, counts, entries, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, Sentence, Units, sentences, with_commas};
@@ -45,10 +44,10 @@ pub fn write<'a>(
             (Some("text"), _) => text.all.append(&mut notes.all),
             (Some("blocks"), _) => poptorch::blocks(source, notes, text),
             (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text),
-            (Some("edges"), _) => mmcv::edges(source, notes, text),
-            (Some("layers"), _) => popart::layers(source, text),
-            (Some("stages"), _) => keras::stages(source, notes, text),
-            (Some("entries"), _) => pipeline_splits::entries(source, text),
+            (Some("edges"), _) => entries::mmcv(source, notes, text),
+            (Some("layers"), _) => entries::popart(source, text),
+            (Some("stages"), _) => entries::keras(source, notes, text),
+            (Some("entries"), _) => entries::pipeline_splits(source, text),
             (Some("generation"), _) => counts::generation(source, notes),
             (Some(items), _) => {
                 let items = match items {
@@ -81,10 +80,11 @@ fn conditions_of(line: &str) -> (&str, &str) {
 
 impl FormSource<'_> {
     fn holds(self, condition: &str, stages: usize) -> bool {
-        match condition.strip_prefix('!') {
-            Some(condition) => self.condition(condition, stages) == Some(false),
-            None => self.condition(condition, stages) == Some(true),
-        }
+        let (name, expected) = match condition.strip_prefix('!') {
+            Some(name) => (name, false),
+            None => (condition, true),
+        };
+        self.condition(name, stages) == Some(expected)
     }
 
     /// Returns whether the condition `name`, a word in brackets in a template, holds for a split
