@@ -1,7 +1,7 @@
 //! Tables of operations and layers, of totals, and of the bytes that layers share and send; the
 //! layers that a regex matches, one by one, and the largest operations without a layer.
 
-use super::fields::table;
+use super::table::table;
 use super::{Cell, Table, join};
 use crate::memory::{MemoryModel, Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};

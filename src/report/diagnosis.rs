@@ -2,7 +2,7 @@
 //! operations and with layered operations only.
 
 use super::Table;
-use super::fields::table;
+use super::table::table;
 use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;

@@ -148,7 +148,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fields::table;
+    use crate::report::table::table;
     use crate::report::testing::report;
 
     fn written(table: &Table, format: Format) -> String {

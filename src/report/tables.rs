@@ -2,7 +2,7 @@
 //! form, and a list of columns for people. New columns come last, so that programs may use indices
 //! of columns.
 
-use super::fields::{FilledColumn, fields};
+use super::table::{FilledColumn, fields};
 use super::{
     BestSplit, Cell, Cut, FullestTile, LayerMemory, Report, RowBar, Stage, StepFacts, Table, step,
 };

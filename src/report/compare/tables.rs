@@ -1,7 +1,7 @@
 //! The comparison of two reports as tables, and in one line.
 
 use super::{BytesChange, ComparedBytes, Comparison, more};
-use crate::report::fields::table;
+use crate::report::table::table;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, printable};
 

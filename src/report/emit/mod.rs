@@ -15,7 +15,6 @@ mod counts;
 mod entries;
 mod form_source;
 mod lines;
-mod module;
 mod poptorch;
 mod template;
 #[cfg(test)]
@@ -23,7 +22,7 @@ mod tests;
 
 pub(crate) use counts::blocks;
 pub use lines::Line;
-pub use module::module_name;
+pub use poptorch::module_name;
 
 use super::Report;
 use crate::model::Framework;

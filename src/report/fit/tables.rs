@@ -1,7 +1,7 @@
 //! Tables of a compilation, and of the prediction for it.
 
 use super::{IpuFit, RecordedTileFacts, StageComparison};
-use crate::report::fields::{FilledColumn, fields, table};
+use crate::report::table::{FilledColumn, fields, table};
 use crate::report::{Cell, Report, RowBar, Table};
 use crate::wording::signed_share;
 
