@@ -31,19 +31,12 @@ const MAX_SUMS: usize = 400_000;
 /// tiles has an equal share.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The curves of the whole model and its fullest tile, by which the drawn steps are chosen.
-pub struct FullestTileOfModel<'a> {
-    pub inputs: &'a Inputs<'a>,
-    pub tile: u32,
-    pub curves: &'a LiveCurves,
-    /// The tiles to list: the fullest tile of the model, then other ones.
-    pub tiles: Vec<u32>,
-}
-
 /// The at most 400 steps of the program that a page draws, and the variables that are live then on
-/// the fullest tile and on the other listed tiles.
+/// the fullest tile of the model and on the other listed tiles.
 pub struct ChosenSteps<'a> {
-    model: FullestTileOfModel<'a>,
+    inputs: &'a Inputs<'a>,
+    /// The curves of the whole model and its fullest tile, by which the steps are chosen.
+    curves: &'a LiveCurves,
     lists: &'a TileLists<'a>,
     steps: Vec<u32>,
     /// The listed tiles, the fullest one first, each with the variables that the page lists by
@@ -51,7 +44,40 @@ pub struct ChosenSteps<'a> {
     tiles: Vec<(u32, Vec<TileVariable>)>,
 }
 
-impl ChosenSteps<'_> {
+impl<'a> ChosenSteps<'a> {
+    /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables of
+    /// `tiles` to list: the fullest tile of the model, then other ones. `lists` has the variables of
+    /// these tiles.
+    pub fn new(
+        inputs: &'a Inputs<'a>,
+        curves: &'a LiveCurves,
+        lists: &'a TileLists<'a>,
+        tiles: Vec<u32>,
+    ) -> Self {
+        let mut chosen = Self {
+            inputs,
+            curves,
+            lists,
+            steps: Vec::new(),
+            tiles: Vec::new(),
+        };
+        let mut max_steps = MAX_STEPS;
+        chosen.steps = chosen.steps_of_curves(max_steps);
+        while max_steps > MIN_STEPS && chosen.largest(tiles[0]).len() > MAX_LISTED {
+            max_steps /= 2;
+            chosen.steps = chosen.steps_of_curves(max_steps);
+        }
+        let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
+        for tile in tiles {
+            let mut listed = chosen.largest(tile);
+            if !chosen.tiles.is_empty() {
+                listed.truncate(max_of_others);
+            }
+            chosen.tiles.push((tile, listed));
+        }
+        chosen
+    }
+
     /// Returns the listed variables, whose names must be looked up: those of the fullest tile
     /// first, then tile by tile.
     pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
@@ -64,22 +90,26 @@ impl ChosenSteps<'_> {
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
         let mut room = MAX_SUMS;
-        let mut tiles = self.tiles.iter().map(|(tile, listed)| {
-            let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
-            let sums = live.layers.len() * self.steps.len();
-            if *tile != self.model.tile && sums > room {
-                live.layers.clear();
-            }
-            room = room.saturating_sub(sums);
-            live
-        });
+        let mut tiles = self
+            .tiles
+            .iter()
+            .enumerate()
+            .map(|(place, (tile, listed))| {
+                let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
+                let sums = live.layers.len() * self.steps.len();
+                if place > 0 && sums > room {
+                    live.layers.clear();
+                }
+                room = room.saturating_sub(sums);
+                live
+            });
         LiveSteps {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
             not_always_live: self
                 .steps
                 .iter()
-                .map(|&step| self.model.curves.all_tiles.moving(step))
+                .map(|&step| self.curves.all_tiles.moving(step))
                 .collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
@@ -96,14 +126,14 @@ impl ChosenSteps<'_> {
         listed: &[TileVariable],
         names: &FetchedNames<'_>,
     ) -> TileAtSteps {
-        let inputs = self.model.inputs;
+        let inputs = self.inputs;
         let none = BytesBySteps::new(self.steps.len());
         let [mut counts, mut bytes] = [none.clone(), none.clone()];
         let mut by_category = vec![none.clone(); categories.len()];
         let mut by_layer = vec![none; inputs.placement.positions.len()];
         let mut always_live = 0;
         for variable in self.lists.of(tile) {
-            let spans = self.model.spans(&variable, &self.steps);
+            let spans = self.spans(&variable);
             counts.add(&spans, 1);
             bytes.add(&spans, variable.bytes);
             by_category[usize::from(variable.category)].add(&spans, variable.bytes);
@@ -143,15 +173,11 @@ impl ChosenSteps<'_> {
 
     /// Returns a listed variable with its name and the chosen steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
-        let inputs = self.model.inputs;
-        let steps = self
-            .model
-            .spans(variable, &self.steps)
-            .into_iter()
-            .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
+        let spans = self.spans(variable).into_iter();
+        let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
-            variable: inputs.live_variable(&names.of(variable)),
-            is_always_live: inputs.model.classes.is_always_live(variable.class),
+            variable: self.inputs.live_variable(&names.of(variable)),
+            is_always_live: self.inputs.model.classes.is_always_live(variable.class),
             live: steps.collect(),
         }
     }
@@ -159,53 +185,24 @@ impl ChosenSteps<'_> {
     /// Returns the name of the first operation that a program belongs to; `None` if it belongs to
     /// none.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operations = &self.model.inputs.model.operations;
-        Some(
-            operations
-                .get(program.operation? as usize)?
-                .name
-                .to_string(),
-        )
-    }
-}
-
-impl<'a> FullestTileOfModel<'a> {
-    /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables of
-    /// the tiles to list, which are in `lists`.
-    pub fn chosen(self, lists: &'a TileLists<'a>) -> ChosenSteps<'a> {
-        let listed = |tile, steps: &[u32]| self.listed(lists.of(tile), steps);
-        let mut max_steps = MAX_STEPS;
-        let mut steps = self.steps(max_steps);
-        while max_steps > MIN_STEPS && listed(self.tile, &steps).len() > MAX_LISTED {
-            max_steps /= 2;
-            steps = self.steps(max_steps);
-        }
-        let max_of_others = MAX_LISTED_OF_OTHERS / self.tiles.len().saturating_sub(1).max(1);
-        let tiles = self.tiles.iter().map(|&tile| {
-            let mut listed = listed(tile, &steps);
-            if tile != self.tile {
-                listed.truncate(max_of_others);
-            }
-            (tile, listed)
-        });
-        ChosenSteps {
-            tiles: tiles.collect(),
-            model: self,
-            lists,
-            steps,
-        }
+        let operations = &self.inputs.model.operations;
+        let operation = operations.get(program.operation? as usize)?;
+        Some(operation.name.to_string())
     }
 
     /// Returns the chosen steps at which a variable is live, as half-open ranges of indices in
     /// `steps`.
-    fn spans(&self, variable: &TileVariable, steps: &[u32]) -> Vec<(usize, usize)> {
-        spans(self.inputs.model.classes.ranges(variable.class), steps)
+    fn spans(&self, variable: &TileVariable) -> Vec<(usize, usize)> {
+        spans(
+            self.inputs.model.classes.ranges(variable.class),
+            &self.steps,
+        )
     }
 
     /// Chooses at most `max_steps` steps to draw, ascending: first the steps of peaks, both ends of
     /// curves, the start of the backward pass and both ends of layers, then the steps of high and
     /// low points of the curve of the fullest tile.
-    fn steps(&self, max_steps: usize) -> Vec<u32> {
+    fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
@@ -235,20 +232,16 @@ impl<'a> FullestTileOfModel<'a> {
         chosen.into_iter().take(max_steps).collect()
     }
 
-    /// Returns the variables of a tile to list by name, in the order of `variables`, which is from
-    /// the largest: the first [`LARGEST_OF_STEP`] at each drawn step and of those that are always
-    /// live, and the first [`LARGEST_OF_LAYER`] of each layer. Variables that are live at none of
-    /// the drawn `steps` are left out.
-    fn listed(
-        &self,
-        variables: impl Iterator<Item = TileVariable>,
-        steps: &[u32],
-    ) -> Vec<TileVariable> {
-        let mut of_step = vec![0; steps.len()];
+    /// Returns the variables of a tile to list by name, the largest first: the first
+    /// [`LARGEST_OF_STEP`] at each drawn step and of those that are always live, and the first
+    /// [`LARGEST_OF_LAYER`] of each layer. Variables that are live at none of the drawn steps are
+    /// left out.
+    fn largest(&self, tile: u32) -> Vec<TileVariable> {
+        let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
         let mut always = 0;
         let is_listed = |variable: &TileVariable| {
-            let spans = self.spans(variable, steps);
+            let spans = self.spans(variable);
             if spans.is_empty() {
                 return false;
             }
@@ -271,7 +264,7 @@ impl<'a> FullestTileOfModel<'a> {
             }
             is_large
         };
-        variables.filter(is_listed).collect()
+        self.lists.of(tile).filter(is_listed).collect()
     }
 }
 

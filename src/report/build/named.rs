@@ -2,7 +2,7 @@
 //! profile, so they are fetched before the report is made, with one pass over the variables and one
 //! read of the file.
 
-use super::live_steps::ChosenSteps;
+use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
@@ -75,10 +75,13 @@ impl Inputs<'_> {
             true => TileVariables::tiles(&self.model.recorded.tiles),
             false => Vec::new(),
         };
-        let whole = self.peaks.whole(self, &tiles).filter(|_| is_page);
+        let whole = self.peaks.whole.as_ref().filter(|_| is_page);
+        let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
+            listed_tiles(fullest, &self.peaks.tiles_of_stages, &tiles)
+        });
         let places = self.places();
         let wanted = (places.iter().map(|(place, _)| &place.tile))
-            .chain(whole.iter().flat_map(|whole| &whole.tiles))
+            .chain(&drawn)
             .map(|&tile| (tile, usize::MAX))
             .chain(tiles.iter().map(|&tile| (tile, MAX_OF_TILE)));
         let lists = lookup.on_tiles(&Vec::from_iter(wanted));
@@ -86,7 +89,7 @@ impl Inputs<'_> {
         let live = places.par_iter();
         let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
         let stashed = self.stashed_variables(&lists);
-        let at_steps = whole.map(|whole| whole.chosen(&lists));
+        let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
         let on_tiles = TileVariables::find(&lists, &tiles);
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())

@@ -1,6 +1,5 @@
 //! Curves of live bytes over steps, of the whole model and of stages.
 
-use super::live_steps::{FullestTileOfModel, listed_tiles};
 use super::named::NamedVariables;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
@@ -18,12 +17,12 @@ const MAX_STAGE_POINTS: usize = 12_000;
 pub struct Peaks {
     /// The fullest tile of the whole model, and the model's curves over all tiles and on this tile;
     /// `None` if the model has no steps or only the split was requested.
-    whole: Option<(u32, LiveCurves)>,
+    pub(super) whole: Option<(u32, LiveCurves)>,
     /// The curves of each stage over all tiles and on its fullest tile; `None` for a stage without
     /// steps.
     pub(super) stages: Vec<Option<LiveCurves>>,
     /// The number of the fullest tile of each stage; empty if only the split was requested.
-    tiles_of_stages: Vec<u32>,
+    pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
@@ -58,23 +57,6 @@ impl Peaks {
         Some(LivePlace {
             tile: *tile,
             step: curves.on_tile.peak().1,
-        })
-    }
-
-    /// Returns the curves of the whole model and its fullest tile, for the choice of steps that a
-    /// page draws; `None` if the model has no steps or only the split was requested. `all` has tiles
-    /// of the model, the fullest first.
-    pub(super) fn whole<'a>(
-        &'a self,
-        inputs: &'a Inputs<'a>,
-        all: &[u32],
-    ) -> Option<FullestTileOfModel<'a>> {
-        let (tile, curves) = self.whole.as_ref()?;
-        Some(FullestTileOfModel {
-            inputs,
-            tile: *tile,
-            curves,
-            tiles: listed_tiles(*tile, &self.tiles_of_stages, all),
         })
     }
 
