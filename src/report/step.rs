@@ -55,41 +55,33 @@ impl StepFacts {
     /// Computes the time of a step of the report's split; `None` if the profile has no cycles, or
     /// if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
-        let costs = &search.costs;
-        let (times, stages) = (costs.times.as_deref()?, &search.shown.stages);
+        let (costs, stages) = (&search.costs, &search.shown.stages);
+        let times = costs.times.as_deref()?;
         if stages.last()?.end != times.positions() {
             return None;
         }
-        Some(Self::of(
-            costs,
-            times.step(stages)?,
-            times,
-            stages,
-            costs.replicas(),
-        ))
+        Self::of(costs, stages, times.step(stages), costs.replicas())
     }
 
     /// Computes the time of a step of the answer to a changed request; `None` if the profile has no
     /// cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
-        let (costs, best) = (&claim.costs, &claim.best);
-        let (times, step) = (costs.times.as_deref()?, best.solution.score.step?);
-        Some(Self::of(
-            costs,
-            step,
-            times,
-            best.solution.plan.stages(),
-            best.replicas,
-        ))
+        let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
+        Self::of(
+            &claim.costs,
+            solution.plan.stages(),
+            solution.score.step,
+            replicas,
+        )
     }
 
     fn of(
         costs: &PipelineCosts<'_>,
-        step: StepTime,
-        times: &StageTimes,
         stages: &[Range<usize>],
+        step: Option<StepTime>,
         replicas: usize,
-    ) -> Self {
+    ) -> Option<Self> {
+        let (times, step) = (costs.times.as_deref()?, step?);
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
@@ -97,7 +89,7 @@ impl StepFacts {
             .map(|time| time / 1e9)
             .filter(|&time| time > 0.0);
         let streamed = Some(narrow(step.streamed)).filter(|&bytes| bytes > 0);
-        Self {
+        Some(Self {
             micro_batches: step.micro_batches,
             micro_batches_by_default: options.micro_batches.is_none(),
             micro_batch: options.micro_batch,
@@ -118,7 +110,7 @@ impl StepFacts {
                 .map(|samples| samples as f64 * step.micro_batches as f64 * replicas as f64)
                 .zip(seconds)
                 .map(|(a, b)| a / b),
-        }
+        })
     }
 
     /// Returns the time of the step divided by the number of its micro-batches, in milliseconds;
