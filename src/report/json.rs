@@ -7,7 +7,7 @@ use crate::escape::json;
 use crate::memory::Parts;
 use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
 /// A stage in the JSON form of `--solve`, which has the fields of the original tool and more kinds
@@ -53,7 +53,7 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
             peak_step: stage.fullest_tile.peak_step,
         })
         .collect();
-    writeln!(out, "{}", written(&stages, PrettyFormatter::new())?)
+    writeln!(out, "{}", json(serde_json::to_string_pretty(&stages)?))
 }
 
 /// The report together with the sentences, tables and configurations that people read. Programs can
@@ -108,12 +108,11 @@ pub fn text(report: &Report) -> io::Result<String> {
         sections: for_page(report),
         configuration: configurations(report),
     };
-    written(&document, Layout::default())
-}
-
-fn written(value: &impl Serialize, layout: impl Formatter) -> io::Result<String> {
     let mut bytes = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut bytes, layout))?;
+    document.serialize(&mut Serializer::with_formatter(
+        &mut bytes,
+        Layout::default(),
+    ))?;
     String::from_utf8(bytes).map(json).map_err(io::Error::other)
 }
 
