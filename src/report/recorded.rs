@@ -361,7 +361,6 @@ pub(super) fn sum(numbers: &[u64]) -> u64 {
 
 /// Returns the index of the highest number; the first one of a tie. `None` without numbers.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
-    let highest = bytes.iter().max()?;
-    let place = bytes.iter().position(|bytes| bytes == highest)?;
-    Some(place as u32)
+    let places = (0..bytes.len()).rev();
+    Some(places.max_by_key(|&place| bytes[place])? as u32)
 }
