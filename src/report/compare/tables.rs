@@ -5,26 +5,34 @@ use crate::report::table::table;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, printable};
 
-/// A function that makes the cell of one report in a row of the table of verdicts, from the report
-/// and its split.
-type NumberOfSplit = fn(&Report, &Split) -> Cell;
-
-/// The rows of the table of verdicts, with their names and cells. The last two need the time of a
-/// step, and are left out if neither report has it.
-const VERDICT: [(&str, NumberOfSplit); 7] = [
-    ("Fits", |_, split| split.fits.into()),
-    ("Limit", |_, split| split.limit.into()),
-    ("IPUs", |_, split| split.max_stages.into()),
-    ("Stages", |_, split| split.stages.len().into()),
-    ("Peak memory", |_, split| split.peak().into()),
-    ("Micro-batches of a step", |report, _| {
-        let step = report.step.as_ref();
-        step.map(|step| step.micro_batches).into()
-    }),
-    ("Cycles of a step", |report, _| {
-        report.step.as_ref().map(|step| step.cycles).into()
-    }),
+/// The numbers in the table of verdicts. The last two need the time of a step, and are left out if
+/// neither report has it.
+const VERDICT: [&str; 7] = [
+    "Fits",
+    "Limit",
+    "IPUs",
+    "Stages",
+    "Peak memory",
+    "Micro-batches of a step",
+    "Cycles of a step",
 ];
+
+/// Returns the cells of one report in the table of verdicts, row by row.
+fn verdict(report: &Report) -> [Cell; 7] {
+    let Some(split) = &report.split else {
+        return [const { Cell::Empty }; 7];
+    };
+    let step = report.step.as_ref();
+    [
+        split.fits.into(),
+        split.limit.into(),
+        split.max_stages.into(),
+        split.stages.len().into(),
+        split.peak().into(),
+        step.map(|step| step.micro_batches).into(),
+        step.map(|step| step.cycles).into(),
+    ]
+}
 
 impl Comparison<'_> {
     /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
@@ -56,19 +64,16 @@ impl Comparison<'_> {
     /// Makes the table of the verdicts: whether the split of each report fits, and numbers such as
     /// its limit and its peak.
     fn verdict_table(&self) -> Table {
+        let [before, now] = self.reports.map(verdict);
+        let mut rows: Vec<_> = (VERDICT.into_iter().zip(before).zip(now)).collect();
         let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
-        let count = match self.reports.iter().any(has_step) {
-            true => VERDICT.len(),
-            false => VERDICT.len() - 2,
-        };
-        let cell = |report: &Report, number: NumberOfSplit| {
-            let split = report.split.as_ref();
-            split.map(|split| number(report, split))
-        };
-        table!("compare-verdict", &VERDICT[..count], |(name, number)| {
-            Text "Of the split": *name,
-            Text "Before": cell(self.reports[0], *number),
-            Text "Now": cell(self.reports[1], *number),
+        if !self.reports.iter().any(has_step) {
+            rows.truncate(VERDICT.len() - 2);
+        }
+        table!("compare-verdict", rows, |((name, before), now)| {
+            Text "Of the split": name,
+            Text "Before": before,
+            Text "Now": now,
         })
     }
 
