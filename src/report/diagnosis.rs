@@ -43,13 +43,9 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The programs of one kind, and which of them belong to none of the chosen operations: all
-/// operations, or only those with a layer.
-struct ProgramsOfKind<'a> {
-    kind: &'static str,
-    all: usize,
-    missing: Vec<&'a OwnedProgram>,
-}
+/// The name of a kind of programs, the number of those that the chosen operations (all operations,
+/// or only those with a layer) explain, and those that belong to none of these operations.
+type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
 /// Returns the programs of each kind (execution and exchange), first as all operations explain
 /// them, then as operations with a layer do.
@@ -63,40 +59,28 @@ fn by_kind<'a>(
                 let of_kind = model.programs.iter().filter(|program| program.kind == kind);
                 let (explained, missing): (Vec<_>, Vec<_>) =
                     of_kind.partition(|program| memory.explains_program(explaining, program));
-                ProgramsOfKind {
-                    kind: name,
-                    all: explained.len() + missing.len(),
-                    missing,
-                }
+                (name, explained.len(), missing)
             })
             .into()
     })
 }
 
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    table!("diagnose-programs", by_kind(model, memory), |(operations, programs)| {
+    table!("diagnose-programs", by_kind(model, memory), |(operations, (kind, explained, missing))| {
         Text "Operations": operations,
-        Text "Kind": programs.kind,
-        Count "In an operation": programs.all - programs.missing.len(),
-        Count "In none": programs.missing.len(),
+        Text "Kind": kind,
+        Count "In an operation": explained,
+        Count "In none": missing.len(),
     })
 }
 
 fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let largest = by_kind(model, memory).into_iter().flat_map(
-        |(
-            operations,
-            ProgramsOfKind {
-                kind, mut missing, ..
-            },
-        )| {
-            missing.sort_by_key(|program| Reverse(program.bytes));
-            missing
-                .into_iter()
-                .take(MISSING_SHOWN)
-                .map(move |program| (operations, kind, program))
-        },
-    );
+    let by_kind = by_kind(model, memory).into_iter();
+    let largest = by_kind.flat_map(|(operations, (kind, _, mut missing))| {
+        missing.sort_by_key(|program| Reverse(program.bytes));
+        let largest = missing.into_iter().take(MISSING_SHOWN);
+        largest.map(move |program| (operations, kind, program))
+    });
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         Text "Operations": operations,
         Text "Kind": kind,
