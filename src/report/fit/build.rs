@@ -4,7 +4,7 @@ use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
-use crate::profile::{BytesByName, CompiledProfile, LiveOnTile, VariableSums};
+use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
 use crate::report::{CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report};
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
@@ -84,6 +84,15 @@ impl FitInputs<'_> {
         let over = range.clone().filter(|&tile| self.is_over(tile, limit));
         let tiles_over = over.count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
+        let named = sums.map(|sums| {
+            let [stashed, restored, accumulators, received] = sums.named[place];
+            NamedBytes {
+                stashed,
+                restored,
+                accumulators,
+                received,
+            }
+        });
         let fullest_tile = self.fullest_tile(ipu, limit);
         let tile = Some(fullest_tile.tile);
         IpuFit {
@@ -103,7 +112,7 @@ impl FitInputs<'_> {
                 .map(|category| CategoryBytes::new(category, range.clone(), tile))
                 .collect(),
             fullest_tile,
-            named: sums.map(|sums| NamedBytes::new(sums.named[place])),
+            named,
             curve: self.curve(ipu),
             cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }
@@ -185,15 +194,4 @@ fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> Til
     }
     parts.gaps = total.saturating_sub(parts.total());
     parts
-}
-
-impl NamedBytes {
-    fn new([stashed, restored, accumulators, received]: BytesByName) -> Self {
-        Self {
-            stashed,
-            restored,
-            accumulators,
-            received,
-        }
-    }
 }

@@ -37,7 +37,7 @@ impl FitComparison {
             return Err(FitComparisonError::NoStages);
         }
         let ipus = fit.of_replica();
-        let matched = MatchedStages::new(&split.stages, ipus);
+        let (pairs, matched_by) = matched(&split.stages, ipus);
         let adds_accumulators = prediction
             .pipeline
             .as_ref()
@@ -46,15 +46,14 @@ impl FitComparison {
         // the profile of one IPU has are among its variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
-        let stages: Vec<_> = matched
-            .pairs
+        let stages: Vec<_> = pairs
             .iter()
             .map(|(stage, ipu)| StageComparison::new(stage, ipu, shared))
             .collect();
-        let cut_elsewhere = cut_elsewhere(split, ipus, &matched);
+        let cut_elsewhere = cut_elsewhere(split, ipus, &pairs, matched_by);
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
-            matched_by: matched.by,
+            matched_by,
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
             reserve: stages
@@ -148,42 +147,37 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
         .collect()
 }
 
-/// The stages of a prediction, in order, each with the IPU that runs it. Stages for which no IPU is
-/// left are missing.
-struct MatchedStages<'a> {
-    pairs: Vec<(&'a Stage, &'a IpuFit)>,
-    by: MatchedBy,
-}
-
-impl<'a> MatchedStages<'a> {
-    /// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU, not yet
-    /// matched, that runs most of its layers. Stages without layers on any IPU, such as a stage of
-    /// only In or Out, are matched with the remaining IPUs in order.
-    fn new(stages: &'a [Stage], ipus: &'a [IpuFit]) -> Self {
-        let mut left: Vec<&IpuFit> = ipus.iter().collect();
-        let by_layers: Vec<Option<&IpuFit>> = stages
-            .iter()
-            .map(|stage| {
-                let common = |&place: &usize| common(stage, left[place]);
-                (0..left.len())
-                    .rev()
-                    .max_by_key(common)
-                    .filter(|place| common(place) > 0)
-                    .map(|place| left.remove(place))
-            })
-            .collect();
-        let by = match by_layers.iter().any(Option::is_some) {
-            true => MatchedBy::Layers,
-            false => MatchedBy::Order,
-        };
-        let mut left = left.into_iter();
-        let pairs = stages
-            .iter()
-            .zip(by_layers)
-            .filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)))
-            .collect();
-        Self { pairs, by }
-    }
+/// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU, not yet
+/// matched, that runs most of its layers. Stages without layers on any IPU, such as a stage of only
+/// In or Out, are matched with the remaining IPUs in order; stages for which no IPU is left are
+/// missing from the result.
+fn matched<'a>(
+    stages: &'a [Stage],
+    ipus: &'a [IpuFit],
+) -> (Vec<(&'a Stage, &'a IpuFit)>, MatchedBy) {
+    let mut left: Vec<&IpuFit> = ipus.iter().collect();
+    let by_layers: Vec<Option<&IpuFit>> = stages
+        .iter()
+        .map(|stage| {
+            let common = |&place: &usize| common(stage, left[place]);
+            (0..left.len())
+                .rev()
+                .max_by_key(common)
+                .filter(|place| common(place) > 0)
+                .map(|place| left.remove(place))
+        })
+        .collect();
+    let by = match by_layers.iter().any(Option::is_some) {
+        true => MatchedBy::Layers,
+        false => MatchedBy::Order,
+    };
+    let mut left = left.into_iter();
+    let pairs = stages
+        .iter()
+        .zip(by_layers)
+        .filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)))
+        .collect();
+    (pairs, by)
 }
 
 /// Compares the cuts of the prediction `split` with the cuts of the compilation, which are between
@@ -191,17 +185,17 @@ impl<'a> MatchedStages<'a> {
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],
-    matched: &MatchedStages<'_>,
+    pairs: &[(&Stage, &IpuFit)],
+    matched_by: MatchedBy,
 ) -> Option<CutElsewhere> {
     let differs = |(stage, ipu): &&(&Stage, &IpuFit)| {
         let mut predicted: Vec<&str> = stage.named_layers().collect();
         let mut recorded = named_layers(ipu);
         predicted.sort_unstable();
         recorded.sort_unstable();
-        matched.by == MatchedBy::Layers && predicted != recorded
+        matched_by == MatchedBy::Layers && predicted != recorded
     };
-    let stages: Vec<u32> = matched
-        .pairs
+    let stages: Vec<u32> = pairs
         .iter()
         .filter(differs)
         .map(|(stage, _)| stage.stage)
