@@ -63,8 +63,7 @@ pub fn share(bytes: u64, whole: u64) -> String {
 
 /// Writes a number with its digits in groups of three, and a minus sign if it is negative:
 /// `-1,024`. The digits of a number beyond 64 bits are not grouped.
-pub fn grouped_signed(number: impl Into<i128>) -> String {
-    let number = number.into();
+pub fn grouped_signed(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
     let digits = u64::try_from(number.unsigned_abs());
     digits.map_or_else(
@@ -207,8 +206,8 @@ mod tests {
         assert_eq!(share(638_977, 638_976), "100.1 %");
         assert_eq!(share(638_976, 638_976), "100.0 %");
         assert_eq!(share(1, 0), "100.0 %");
-        assert_eq!(grouped_signed(-1024i64), "-1,024");
-        assert_eq!(grouped_signed(1024u32), "1,024");
+        assert_eq!(grouped_signed(-1024), "-1,024");
+        assert_eq!(grouped_signed(1024), "1,024");
     }
 
     #[test]

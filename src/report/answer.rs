@@ -130,17 +130,6 @@ pub fn proof(search: &SearchResult<'_>) -> Proof {
     }
 }
 
-/// Returns the constraints on the split as the options that the user typed, without tied weights.
-pub fn constraints(search: &SearchResult<'_>) -> Vec<String> {
-    search
-        .costs
-        .request()
-        .constraints
-        .iter()
-        .map(text)
-        .collect()
-}
-
 impl Inputs<'_> {
     /// Returns the reason why nothing fits, and what would help; `None` if a split fits or the
     /// search was greedy. `named` has the variables to list for the stage that exceeds its limit
@@ -210,15 +199,11 @@ impl Inputs<'_> {
     }
 }
 
-fn text(constraint: &Constraint) -> String {
-    constraint.origin.to_string()
-}
-
 /// Names a constraint that a split breaks: the option that the user typed, or the tied weight.
 pub fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
-        None => text(constraint),
+        None => constraint.origin.to_string(),
     }
 }
 
@@ -227,6 +212,6 @@ pub fn broken(constraint: &Constraint) -> String {
 fn kept_by(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),
-        None => text(constraint),
+        None => constraint.origin.to_string(),
     }
 }

@@ -109,7 +109,9 @@ impl Report {
             split: split.map(|search| inputs.split(search, named)),
             refusal: inputs.refusal(search, named),
             given: inputs.given(search),
-            constraints: answer::constraints(search),
+            constraints: (search.costs.request().constraints.iter())
+                .map(|constraint| constraint.origin.to_string())
+                .collect(),
             shared_variables: inputs.shared_variables(shared),
             sweep: inputs.sweep(search),
             what_if: split.and_then(|search| inputs.what_if(search)),
