@@ -69,7 +69,6 @@ use sections::Block;
 pub use sections::{ScreenPart, Section};
 pub use split::*;
 pub use step::StepFacts;
-use table::RowBar;
 pub use table::{Form, Table};
 pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};

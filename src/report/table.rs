@@ -24,9 +24,9 @@ pub struct Table {
     /// all columns if empty. A terminal, which has short lines, leaves out names in parentheses.
     #[serde(skip)]
     pub for_people: &'static str,
-    /// The bars that a terminal draws beside the rows, one for each row; empty without bars.
+    /// Whether a terminal draws a bar beside each row, which shows the row's share of a limit.
     #[serde(skip)]
-    pub bars: Vec<RowBar>,
+    pub has_bars: bool,
 }
 
 /// A column of a table.
@@ -77,15 +77,6 @@ pub enum Form {
     Page,
     /// CSV tables, which programs read.
     Csv,
-}
-
-/// A bar that a terminal draws beside a row of a table.
-#[derive(Debug, Clone, Copy)]
-pub struct RowBar {
-    /// The bytes that the bar shows.
-    pub bytes: u64,
-    /// The limit in bytes, where the bar has a mark.
-    pub limit: u64,
 }
 
 /// The kind of value in the cells of a column, which determines how they are shown.
@@ -169,7 +160,7 @@ impl Table {
             columns,
             rows: Vec::new(),
             for_people: "",
-            bars: Vec::new(),
+            has_bars: false,
         }
     }
 
@@ -215,8 +206,7 @@ impl Table {
     /// # Panics
     /// When the table has no column that `for_people` names.
     pub fn shown_in(self, form: Form) -> Self {
-        let limits = self.bars.iter().map(|bar| bar.limit);
-        let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
+        let one_percent = u128::from(self.highest_limit().unwrap_or(0) / 100).max(1);
         let is_csv = form == Form::Csv;
         let is_shown = |column: &Column, max: u128| match column.when {
             When::Always => true,
@@ -276,6 +266,21 @@ impl Table {
             row.cells = chosen(&row.cells, places);
         }
         self
+    }
+
+    /// Returns the bytes and the limit of the bar beside each row; empty without bars.
+    pub(super) fn bars(&self) -> Vec<(u64, u64)> {
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        let shares = cells.filter_map(|cell| match *cell {
+            Cell::Share(bytes, limit) => Some((bytes, limit)),
+            _ => None,
+        });
+        shares.filter(|_| self.has_bars).collect()
+    }
+
+    /// Returns the highest limit of the bars; `None` without bars.
+    pub(super) fn highest_limit(&self) -> Option<u64> {
+        self.bars().into_iter().map(|(_, limit)| limit).max()
     }
 
     /// Makes a square matrix of bytes: `layers` has the names of the columns and of the rows, and

@@ -3,9 +3,7 @@
 //! of columns.
 
 use super::table::{FilledColumn, fields};
-use super::{
-    BestSplit, Cell, Cut, FullestTile, LayerMemory, Report, RowBar, Stage, StepFacts, Table, step,
-};
+use super::{BestSplit, Cell, Cut, LayerMemory, Report, Stage, StepFacts, Table, step};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;
@@ -48,15 +46,10 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by what they hold. No rows without a split.
 pub fn stages(report: &Report) -> Table {
-    let bars = report
-        .stages()
-        .iter()
-        .map(|stage| &stage.fullest_tile)
-        .map(|&FullestTile { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
          buffers, Forwarded tensors, Optimizer state, (Median tile)",
-        bars: bars.collect(),
+        has_bars: true,
         ..Table::of("stages", STAGES, report, "/split/stages", report.stages())
     }
 }

@@ -1,8 +1,8 @@
 //! Tables of a compilation, and of the prediction for it.
 
-use super::{IpuFit, RecordedTileFacts, StageComparison};
+use super::{IpuFit, StageComparison};
 use crate::report::table::{FilledColumn, fields, table};
-use crate::report::{Cell, Report, RowBar, Table};
+use crate::report::{Cell, Report, Table};
 use crate::wording::signed_share;
 
 const IPUS: &[FilledColumn<IpuFit>] = &fields![
@@ -48,13 +48,10 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
 /// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
 /// they hold.
 pub fn ipus(report: &Report) -> Table {
-    let bars = all_ipus(report)
-        .map(|ipu| &ipu.fullest_tile)
-        .map(|&RecordedTileFacts { bytes, limit, .. }| RowBar { bytes, limit });
     Table {
         for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
          tile)",
-        bars: bars.collect(),
+        has_bars: true,
         ..Table::of("fit", IPUS, report, "/fit/ipus", all_ipus(report))
     }
 }
@@ -131,7 +128,8 @@ pub fn parts(report: &Report) -> Table {
 /// stage.
 pub fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
-    let rows = &mut table.rows;
-    rows.retain(|row| row.cells.last() != Some(&Cell::Number(0)));
+    table
+        .rows
+        .retain(|row| row.cells.last() != Some(&Cell::Number(0)));
     table
 }

@@ -2,7 +2,7 @@
 
 use super::{Severity, TextStyle};
 use crate::report::Cell;
-use crate::report::table::{Form, Kind, RowBar, Table as Rows};
+use crate::report::table::{Form, Kind, Table as Rows};
 use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
@@ -20,8 +20,7 @@ const MIN_LAYERS: usize = 24;
 /// lines, and a last line names the removed columns.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
-    let limits = rows.bars.iter().map(|bar| bar.limit);
-    if let Some(limit) = limits.max() {
+    if let Some(limit) = rows.highest_limit() {
         return with_bars(&rows, look, limit);
     }
     let units = look.units.for_bytes(most_bytes(&rows));
@@ -103,8 +102,9 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
     // Bars are only drawn if every row takes one line.
-    if lines.len() == rows.bars.len() + 1 {
-        add_bars(&mut lines, &rows.bars, look, screen.width);
+    let bars = rows.bars();
+    if lines.len() == bars.len() + 1 {
+        add_bars(&mut lines, &bars, look, screen.width);
     }
     lines.join("\n")
 }
@@ -141,7 +141,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
 /// Adds the bars of the rows to the lines of a table, of which the first is the header and has
 /// none. `width` is the width of the terminal in columns of text; without room for the lowest width
 /// of [`BAR`], no bars are added.
-fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
+fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: usize) {
     let taken = lines
         .iter()
         .map(|line| display_width(line))
@@ -152,10 +152,10 @@ fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usiz
     if !BAR.contains(&room) {
         return;
     }
-    let largest = bars.iter().map(|bar| bar.bytes).max().unwrap_or(0);
-    for (line, own) in lines.iter_mut().skip(1).zip(bars) {
+    let largest = bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
+    for (line, &own) in lines.iter_mut().skip(1).zip(bars) {
         let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        *line += &(pad + &bar(look, *own, largest, room));
+        *line += &(pad + &bar(look, own, largest, room));
     }
 }
 
@@ -165,7 +165,7 @@ const NOTABLE: u128 = 90;
 /// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
 /// for `limit` or `largest`, the bytes of the largest bar, whichever is higher. The bar passes the
 /// mark if and only if the bytes are over the limit.
-fn bar(look: &TextStyle, RowBar { bytes, limit }: RowBar, largest: u64, width: usize) -> String {
+fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize) -> String {
     let [full, free, mark] = signs(look);
     let cells = width.saturating_sub(1);
     let whole = u128::from(largest.max(limit).max(1));
@@ -238,23 +238,12 @@ mod tests {
         ];
         for (bytes, largest, expected) in cases {
             assert_eq!(
-                bar(&look(false), RowBar { bytes, limit: 100 }, largest, 11),
+                bar(&look(false), (bytes, 100), largest, 11),
                 expected,
                 "{bytes}"
             );
         }
-        assert_eq!(
-            bar(
-                &look(true),
-                RowBar {
-                    bytes: 60,
-                    limit: 100
-                },
-                100,
-                6
-            ),
-            "███··│"
-        );
+        assert_eq!(bar(&look(true), (60, 100), 100, 6), "███··│");
     }
 
     #[test]
@@ -264,7 +253,7 @@ mod tests {
             for bytes in amounts {
                 for limit in amounts {
                     for largest in amounts.into_iter().filter(|&largest| largest >= bytes) {
-                        let drawn = bar(&look(true), RowBar { bytes, limit }, largest, width);
+                        let drawn = bar(&look(true), (bytes, limit), largest, width);
                         let wide = drawn.chars().count();
                         assert!(wide <= width.max(1), "{bytes} {limit} {largest} {width}");
                     }
