@@ -3,6 +3,7 @@
 
 use super::LayerNames;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The live bytes of the whole model at each step of the program. All lowered variables count, with
 /// or without an operation.
@@ -232,9 +233,7 @@ fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);
     let highest = (0..points.len()).rev().max_by_key(bytes).unwrap_or(0);
-    let mut places = vec![0, lowest, highest, points.len().saturating_sub(1)];
-    places.sort_unstable();
-    places.dedup();
+    let places = BTreeSet::from([0, lowest, highest, points.len().saturating_sub(1)]);
     places.into_iter().map(|place| points[place]).collect()
 }
 

@@ -106,19 +106,6 @@ impl WhatIf {
         })
     }
 
-    /// Returns the entries of `bytes` for these boundaries, which are positions. `bytes_of` returns
-    /// the bytes of a range for the position of its start and of its end, exclusive, and the number
-    /// of stages after it; if it returns `None` for any range, so does this function.
-    fn bytes_between(
-        &self,
-        boundaries: &[u32],
-        bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
-    ) -> Option<Vec<u64>> {
-        self.ranges(boundaries)
-            .map(|(start, end, after)| bytes_of(start, end, after))
-            .collect()
-    }
-
     /// Fills in the bytes of all ranges between `all` boundaries (positions, ascending), and the
     /// bytes that cuts at these boundaries send. If the list of bytes of ranges would be longer
     /// than `max_numbers`, keeps only as many boundaries around the cuts `split` and those of the
@@ -135,7 +122,10 @@ impl WhatIf {
     ) -> Option<Self> {
         let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
         let boundaries = chosen(all, split, &self.best, fits)?;
-        let bytes = self.bytes_between(&boundaries, bytes_of)?;
+        let ranges = self.ranges(&boundaries);
+        let bytes: Option<_> = ranges
+            .map(|(start, end, after)| bytes_of(start, end, after))
+            .collect();
         let cut_bytes: Option<Vec<u64>> = boundaries
             .get(1..boundaries.len().checked_sub(1)?)?
             .iter()
@@ -147,7 +137,7 @@ impl WhatIf {
             cuts.all(|cut| boundaries.binary_search(cut).is_ok())
         });
         Some(Self {
-            bytes,
+            bytes: bytes?,
             cut_bytes: cut_bytes?,
             best,
             boundaries,
@@ -304,13 +294,16 @@ mod tests {
             boundaries,
             ..WhatIf::default()
         };
-        made.bytes = made.bytes_between(&made.boundaries, bytes_of).unwrap();
+        made.bytes = expected(&made);
         made
     }
 
-    fn bytes_of(start: u32, end: u32, after: usize) -> Option<u64> {
-        let made: u64 = (start..end).map(|at| 10 + u64::from(at)).sum();
-        Some(made + 100 * after as u64)
+    fn expected(made: &WhatIf) -> Vec<u64> {
+        let bytes_of = |(start, end, after)| {
+            let bytes: u64 = (start..end).map(|at| 10 + u64::from(at)).sum();
+            bytes + 100 * after as u64
+        };
+        made.ranges(&made.boundaries).map(bytes_of).collect()
     }
 
     #[test]
@@ -346,8 +339,7 @@ mod tests {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
         assert!(!some.boundaries.contains(&15), "{:?}", some.boundaries);
-        let expected = some.bytes_between(&some.boundaries, bytes_of);
-        assert_eq!(Some(some.bytes), expected);
+        assert_eq!(some.bytes, expected(&some));
         let inner = some.boundaries.iter().filter(|&&at| at > 0 && at < 40);
         assert!(inner.copied().map(u64::from).eq(some.cut_bytes));
         // If that is too much, only the split stays, or nothing.
