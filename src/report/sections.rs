@@ -263,11 +263,13 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
         blocks.extend(each(Block::Under, sentences::obstacles(refusal)));
     }
     blocks.extend(lines(sentences::help(report, refusal)));
-    let changes = sentences::advice(report);
-    if !changes.is_empty() {
+    if !refusal.advice.is_empty() {
         let head = "changes that free memory where the most is missing, but may not be enough";
         blocks.extend(each(Block::Paragraph, [head.to_string()]));
-        blocks.extend(each(Block::Under, changes));
+        blocks.extend(each(
+            Block::Under,
+            refusal.advice.iter().map(sentences::advice),
+        ));
     }
     blocks
 }

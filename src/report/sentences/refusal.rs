@@ -139,17 +139,6 @@ pub fn missing_memory(report: &Report) -> Option<String> {
     ))
 }
 
-/// Lists changes of the model that free memory on the tile that exceeds its limit most. Empty if a
-/// split fits.
-pub fn advice(report: &Report) -> Vec<String> {
-    report
-        .refusal
-        .iter()
-        .flat_map(|refusal| &refusal.advice)
-        .map(frees)
-        .collect()
-}
-
 /// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
 /// says how to see them.
 fn largest(report: &Report, refusal: &Refusal) -> String {
@@ -172,7 +161,7 @@ fn largest(report: &Report, refusal: &Refusal) -> String {
 }
 
 /// Describes a change of the model or its options, and the bytes that it frees.
-fn frees(advice: &Advice) -> String {
+pub fn advice(advice: &Advice) -> String {
     let bytes = Amount(advice.frees);
     match advice.change {
         Change::SerializedWeight => {
