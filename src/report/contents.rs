@@ -2,11 +2,12 @@
 
 use super::{
     Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
-    PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, SharedVariables, Split,
-    Stage, StepFacts, Sweep, WhatIf,
+    PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
+    SharedVariables, Split, Stage, StepFacts, Sweep, Units, WhatIf,
 };
 use crate::escape::printable;
-use crate::message::FileWarnings;
+use crate::memory::Schedule;
+use crate::message::{FileWarnings, Warning};
 use crate::model::{Framework, PseudoLayers, WeightTie};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
@@ -91,7 +92,8 @@ pub struct Report {
     /// report has no layers and no split.
     pub fit: Option<Fit>,
     /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
-    pub warnings: Vec<String>,
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub warnings: Vec<Warning>,
     /// Contradictions between statements of the profile; the first warnings are about them. If one
     /// of them is refused, which means that it could change the verdict, then there is no verdict,
     /// and nothing is marked as fitting.
@@ -128,6 +130,11 @@ impl Report {
         self.pipeline.as_ref().map(|own| own.recording.framework)
     }
 
+    /// Returns the schedule of the pipeline; `None` if the report has no pipeline.
+    pub(super) fn schedule(&self) -> Option<Schedule> {
+        self.pipeline.as_ref().map(|own| own.pipeline.schedule)
+    }
+
     /// Returns the comparison of the compilation with its prediction, if there is one.
     pub(super) fn comparison(&self) -> Option<&FitComparison> {
         self.fit.as_ref()?.comparison.as_ref()
@@ -147,6 +154,11 @@ impl Report {
         let about_verdict = about_verdict.iter().map(|text| printable(text));
         let others = others.iter().map(|text| displayed(text));
         about_verdict.chain(others).collect()
+    }
+
+    /// Writes a sentence as plain text, with amounts in bytes.
+    pub(super) fn plain(&self, sentence: String) -> String {
+        Sentence::from(sentence).plain(Units::Bytes, self.pseudo_layers)
     }
 
     /// Returns the paths of the profile and of the debug file, as messages name them; twice that of
@@ -205,10 +217,7 @@ impl Report {
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
-        let doubts = self
-            .doubts()
-            .into_iter()
-            .map(|(_, warning)| warning.to_string());
+        let doubts = self.doubts().into_iter().map(|(_, warning)| warning);
         self.warnings = doubts.chain(self.warnings).collect();
         if self.has_verdict() {
             return self;

@@ -75,7 +75,7 @@ impl Report {
             liveness: inputs.peaks.liveness(&inputs, &named),
             live_steps: named.live_steps.take(),
             execution: inputs.execution(),
-            warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
+            warnings: inputs.warnings.clone(),
             contradictions: inputs.model.contradictions.clone(),
             ..Self::of_memory(
                 inputs.recorded(named.of_tiles.take()),

@@ -129,8 +129,7 @@ pub fn pipeline_splits(source: FormSource<'_>, text: &mut Lines<'_>) {
 /// is unknown, the layer's `name`. `None` if the profile does not show it.
 fn split_at<'a>(source: FormSource<'a>, position: u32, name: &'a str) -> Option<&'a str> {
     if !source.is_keras() {
-        let calls = source.calls(position, Framework::Poptorch)?;
-        return calls.leaf.as_deref();
+        return source.torch_calls(position)?.leaf.as_deref();
     }
     let calls = source.calls(position, Framework::Tensorflow)?;
     let below = calls.begin.as_ref().and_then(|path| path.split_once('.'));

@@ -6,17 +6,6 @@ use crate::model::{Framework, ModuleCalls, PseudoLayers};
 use crate::report::{Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 
-/// The layers whose outputs are kept as checkpoints, from which recomputation starts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Checkpoints {
-    None,
-    /// Every layer is a checkpoint.
-    Layers,
-    /// The last layer of each stage except the last stage is a checkpoint, as PopART without a
-    /// pipeline needs it.
-    Stages,
-}
-
 /// A split that is written as configuration, with the report that contains it.
 #[derive(Debug, Clone, Copy)]
 pub struct FormSource<'a> {
@@ -117,8 +106,7 @@ impl<'a> FormSource<'a> {
 
     /// Returns whether the stages of the pipeline run one after the other, without overlap.
     pub fn is_sequential(self) -> bool {
-        let facts = self.report.pipeline.as_ref();
-        facts.is_some_and(|facts| facts.pipeline.schedule == Schedule::Sequential)
+        self.report.schedule() == Some(Schedule::Sequential)
     }
 
     /// Returns the number of replicas that share optimizer state, at least 1. 1 for inference.
@@ -126,12 +114,13 @@ impl<'a> FormSource<'a> {
         self.training().map_or(1, |own| own.replicas.max(1))
     }
 
-    /// Returns the layers whose outputs the pipeline keeps as checkpoints for recomputation.
-    pub fn checkpoints(self) -> Checkpoints {
+    /// Returns the layers whose outputs the pipeline keeps as checkpoints, from which recomputation
+    /// starts: with `Layer`, every layer; with `Stage`, the last layer of each stage except the last
+    /// stage, as PopART without a pipeline needs it.
+    pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
-            Some(Recompute::Layer) => Checkpoints::Layers,
-            Some(Recompute::Stage) if self.is_sequential() => Checkpoints::Stages,
-            _ => Checkpoints::None,
+            Some(Recompute::Stage) if !self.is_sequential() => Recompute::None,
+            recompute => recompute.unwrap_or_default(),
         }
     }
 

@@ -3,8 +3,7 @@
 
 use super::form_source::FormSource;
 use crate::escape::printable;
-use crate::report::{Sentence, join, sentences, with_commas};
-use crate::report::{Split, Units};
+use crate::report::{Split, join, sentences, with_commas};
 use crate::wording::grouped;
 use serde::Serialize;
 
@@ -106,18 +105,19 @@ impl<'a> Lines<'a> {
         let stages = self.source.split.stages.len();
         let most_stages = self.source.most_stages;
         let (first, last) = most_stages.map_or((stages, stages), |most| (1, most));
-        let mut from = first;
-        while from <= last {
-            let line = text(from);
-            let to = (from..=last)
-                .take_while(|&at| text(at) == line)
-                .last()
-                .unwrap_or(from);
-            if let Some(line) = line {
-                let range = (first, last) != (from, to) || most_stages.is_none();
-                self.push(&line, None, None, range.then_some((from as u32, to as u32)));
+        let lines: Vec<_> = (first..=last)
+            .map(|stages| (stages, text(stages)))
+            .collect();
+        for run in lines.chunk_by(|(_, line), (_, next)| line == next) {
+            if let ([(from, Some(line)), ..], [.., (to, _)]) = (run, run) {
+                let range = (first, last) != (*from, *to) || most_stages.is_none();
+                self.push(
+                    line,
+                    None,
+                    None,
+                    range.then_some((*from as u32, *to as u32)),
+                );
             }
-            from = to + 1;
         }
     }
 
@@ -201,10 +201,7 @@ impl Line {
                 free => free.to_string(),
             },
             _ if split.fits => return None,
-            _ => {
-                let sentence = Sentence::from(sentences::shortfall(report, split));
-                printable(&sentence.plain(Units::Bytes, report.pseudo_layers))
-            }
+            _ => printable(&report.plain(sentences::shortfall(report, split))),
         })
     }
     /// Returns, for each stage of the split, the items at its positions that are not empty.

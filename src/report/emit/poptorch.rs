@@ -1,9 +1,10 @@
 //! `poptorch.BeginBlock`: the module and all operations after it belong to the block until the next
 //! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
 
-use super::form_source::{Checkpoints, FormSource};
+use super::form_source::FormSource;
 use super::lines::{Lines, STAGE};
 use crate::escape::{is_digits, is_obeyed, printable, quoted};
+use crate::memory::Recompute;
 use crate::message::BadValue;
 use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
@@ -96,11 +97,11 @@ pub fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) 
 /// checkpoints.
 pub fn checkpoints(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let checkpoints = source.checkpoints();
-    if checkpoints == Checkpoints::None {
+    if checkpoints == Recompute::None {
         return;
     }
     let add = |lines: &mut Lines<'_>, position: u32, line: &str| match checkpoints {
-        Checkpoints::Stages => lines.begin(position + 1, true, line),
+        Recompute::Stage => lines.begin(position + 1, true, line),
         _ => lines.add(line),
     };
     let mut lines = Lines::new(source, None);

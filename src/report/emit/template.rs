@@ -5,13 +5,13 @@
 //! line with only a word after `@` stands for the lines of a function; `@text` is where the lines to
 //! paste begin, and `@end` ends the form.
 
-use super::form_source::{Checkpoints, FormSource};
+use super::form_source::FormSource;
 use super::lines::Lines;
 use super::{EmitForm, counts, entries, poptorch};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
-use crate::report::{NO_VERDICT, Sentence, Units, sentences, with_commas};
-use crate::wording::grouped;
+use crate::report::{NO_VERDICT, sentences, with_commas};
+use crate::wording::{capital, grouped};
 
 /// The template of the notes that every form begins with, such as the warning about a split that
 /// does not fit.
@@ -110,8 +110,8 @@ impl FormSource<'_> {
                 training.is_some_and(|own| own.schedule.to_string() == name)
             }
             "recomputes" => training.is_some_and(|own| own.recompute != Recompute::None),
-            "layer-checkpoints" => self.checkpoints() == Checkpoints::Layers,
-            "stage-checkpoints" => self.checkpoints() == Checkpoints::Stages,
+            "layer-checkpoints" => self.checkpoints() == Recompute::Layer,
+            "stage-checkpoints" => self.checkpoints() == Recompute::Stage,
             "off-chip" => training.is_some_and(|own| own.state.is_off_chip()),
             "sharded" => training.is_some_and(|own| own.state.is_sharded()),
             "replicated" => self.replicas() > 1,
@@ -157,10 +157,7 @@ impl FormSource<'_> {
             "limit" => grouped(self.split.limit),
             "pipeline" => {
                 let name = sentences::pipeline_name(self.report.pipeline.as_ref()?);
-                Sentence::from(name)
-                    .capital()
-                    .plain(Units::Bytes, self.report.pseudo_layers)
-                    + "."
+                capital(&self.report.plain(name)) + "."
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),

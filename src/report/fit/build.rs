@@ -39,7 +39,7 @@ impl Report {
         let memory = RecordedMemory::new(fit.limit, tiles, categories, inputs.detail, None);
         Self {
             fit: Some(fit),
-            warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
+            warnings: inputs.warnings,
             contradictions: inputs.contradictions,
             ..Self::of_memory(memory, inputs.provenance)
         }

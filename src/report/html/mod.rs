@@ -13,9 +13,9 @@ mod tests;
 use super::json;
 use super::sentences;
 use super::terminal::{self, TextStyle};
-use super::{Format, Report, Units};
+use super::{Format, Report};
 use crate::escape::json_in_script;
-use crate::report::Sentence;
+use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
@@ -86,11 +86,8 @@ fn without_scripts(report: &Report) -> String {
         .tables(Format::Table)
         .into_iter()
         .map(|table| terminal::for_people(&table, &TextStyle::default()));
-    let refusal = report.refusal.iter().map(|refusal| {
-        Sentence::from(sentences::why_none_fits(refusal))
-            .capital()
-            .plain(Units::Bytes, report.pseudo_layers)
-    });
+    let refusal = report.refusal.iter();
+    let refusal = refusal.map(|own| capital(&report.plain(sentences::why_none_fits(own))));
     let lines: Vec<String> = [report.heading()]
         .into_iter()
         .chain(refusal)

@@ -280,11 +280,7 @@ pub fn step(report: &Report) -> Vec<String> {
     let (Some(split), Some(step)) = (report.fitting_split(), &report.step) else {
         return Vec::new();
     };
-    let schedule = report
-        .pipeline
-        .as_ref()
-        .map(|facts| facts.pipeline.schedule);
-    let is_sequential = schedule == Some(Schedule::Sequential);
+    let is_sequential = report.schedule() == Some(Schedule::Sequential);
     let lines = [
         Some(time_of_step(step)),
         (split.stages.len() > 1).then(|| made_up_of(step, is_sequential)),

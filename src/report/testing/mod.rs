@@ -8,6 +8,7 @@ pub(crate) use compiled::compiled;
 
 use super::*;
 use crate::memory::{Parts, Pipeline, Recompute, Schedule, VariableKinds};
+use crate::message::Warning;
 use crate::model::{Framework, PassCycles, PseudoLayers, Recording};
 use answers::*;
 use stages::*;
@@ -174,7 +175,7 @@ pub(crate) fn report() -> Report {
         step: Some(step()),
         plan: Some(plan()),
         execution: Some(execution()),
-        warnings: vec!["only 1 of 9 operations got a layer".into()],
+        warnings: vec![Warning::new("only 1 of 9 operations got a layer")],
         contradictions: Vec::new(),
     }
 }
