@@ -68,7 +68,10 @@ impl Inputs<'_> {
         lookup: Option<&ProfileLookup>,
     ) -> Result<NamedVariables, FileError> {
         let Some(lookup) = lookup else {
-            return Ok(self.saved_variables());
+            return Ok(NamedVariables {
+                at_peak: self.saved_peak(),
+                ..NamedVariables::default()
+            });
         };
         let is_page = self.detail >= Detail::Page;
         let tiles = match is_page {
@@ -99,61 +102,40 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        let live = live.into_iter().map(|(live, listed)| PeakVariables {
+        // In the order of `places`.
+        let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live
         });
-        let found = NamedVariables {
-            stashed: stashed.iter().map(named).collect(),
-            live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
-            of_tiles: (!tiles.is_empty())
-                .then(|| TileVariables::named(&names, &self.model.classes, tiles, &on_tiles)),
-            ..self.saved_variables()
-        };
-        Ok(self.with_live(found, live))
-    }
-
-    /// Returns `found` with the `live` variables, which are in the order of
-    /// [`places`](Self::places), in its fields for peaks.
-    fn with_live(
-        &self,
-        found: NamedVariables,
-        mut live: impl Iterator<Item = PeakVariables>,
-    ) -> NamedVariables {
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
         let of_stages = self.stages_with_steps();
         let of_stages =
             of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
-        NamedVariables {
-            at_peak: at_peak.or(found.at_peak),
+        Ok(NamedVariables {
+            at_peak: at_peak.or_else(|| self.saved_peak()),
             at_peaks_of_stages: of_stages.collect(),
+            stashed: stashed.iter().map(named).collect(),
             lacking: live
                 .flat_map(|live| live.largest)
                 .take(MAX_LACKING)
                 .collect(),
-            ..found
-        }
+            live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
+            of_tiles: (!tiles.is_empty())
+                .then(|| TileVariables::named(&names, &self.model.classes, tiles, &on_tiles)),
+        })
     }
 
-    /// Returns the listed variables that a saved model contains: at most 20 at the peak of the
-    /// whole model.
-    fn saved_variables(&self) -> NamedVariables {
+    /// Returns the variables at the peak of the whole model that a saved model contains.
+    fn saved_peak(&self) -> Option<PeakVariables> {
         let found = self.model.memory_peak.as_ref();
-        let at_peak = found.filter(|_| self.is_full()).map(|found| {
-            let largest = found.variables.iter().take(MAX_SUMMED).cloned();
-            PeakVariables {
-                tile: found.tile,
-                step: found.step,
-                count: found.variables.len() as u64,
-                bytes: found.bytes,
-                largest: self.sums(largest),
-                ..PeakVariables::default()
-            }
-        });
-        NamedVariables {
-            at_peak,
-            ..NamedVariables::default()
-        }
+        found.filter(|_| self.is_full()).map(|found| PeakVariables {
+            tile: found.tile,
+            step: found.step,
+            count: found.variables.len() as u64,
+            bytes: found.bytes,
+            largest: self.sums(found.variables.iter().take(MAX_SUMMED).cloned()),
+            ..PeakVariables::default()
+        })
     }
 
     /// Returns the tiles and steps whose live variables are listed: the peak of the whole model,
