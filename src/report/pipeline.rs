@@ -138,7 +138,10 @@ impl Inputs<'_> {
         knows_pipelines.then(|| PipelineFacts {
             pipeline: self.memory.pipeline(),
             state_by_default: options.pipeline.state.is_none(),
-            state_bytes: self.state_bytes(),
+            state_bytes: match self.memory.pipeline().state {
+                StatePlace::OnChip => None,
+                _ => self.memory.streamed_state().ok().map(|bytes| sum(&bytes)),
+            },
             schedule_by_default: options.pipeline.schedule.is_none(),
             runs: self.runs(search),
             recompute_by_default: options.pipeline.recompute.is_none(),
@@ -157,15 +160,6 @@ impl Inputs<'_> {
         let repeats = self.placement.repeats.iter();
         let cut = repeats.filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
         cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
-    }
-
-    /// Returns the bytes of optimizer state that is kept off the chip or sharded, over all tiles of
-    /// the whole model; `None` if all state is on the chip.
-    fn state_bytes(&self) -> Option<u64> {
-        if self.memory.pipeline().state == StatePlace::OnChip {
-            return None;
-        }
-        Some(sum(&self.memory.streamed_state().ok()?))
     }
 
     /// Returns the bytes of a stage, with this memory, in the weight update; `None` if optimizer

@@ -1,7 +1,7 @@
 //! Recorded memory and cycles, the contents of each tile, and the memory of single layers.
 
 use super::build::{Inputs, MAX_NUMBERS};
-use super::{Band, CoverageFacts, Detail};
+use super::{CoverageFacts, Detail};
 use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
@@ -285,18 +285,6 @@ impl Inputs<'_> {
             .iter()
             .enumerate()
             .map(|(position, memory)| self.layer(position, memory))
-            .collect()
-    }
-
-    pub(super) fn bands(&self) -> Vec<Band> {
-        self.memory
-            .layer_spans()
-            .into_iter()
-            .map(|span| Band {
-                layer: self.name(span.layer as usize),
-                from: span.from,
-                to: span.to,
-            })
             .collect()
     }
 

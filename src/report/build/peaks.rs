@@ -4,7 +4,7 @@ use super::named::NamedVariables;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
 use crate::model::{LivePlace, Model};
-use crate::report::{Curve, Liveness, Peak, first_highest, thin};
+use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
 
 /// Approximate upper bound on points in each curve of the whole model.
@@ -64,13 +64,18 @@ impl Peaks {
     /// `named` has for its peak; `None` if the model has no steps or only the split was requested.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
+        let bands = inputs.memory.layer_spans().into_iter().map(|span| Band {
+            layer: inputs.name(span.layer as usize),
+            from: span.from,
+            to: span.to,
+        });
         Some(Liveness {
             steps: inputs.model.steps(),
             turn: inputs.model.backward_start,
             all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
             fullest_tile: *tile,
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
-            bands: inputs.bands(),
+            bands: bands.collect(),
             peak_variables: named.at_peak.clone(),
         })
     }

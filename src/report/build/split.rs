@@ -61,6 +61,7 @@ impl Inputs<'_> {
         let (all_tiles_curve, fullest_tile_curve) = self.peaks.of_stage(number).unzip();
         let positions = &self.placement.positions;
         let parts = memory.sums();
+        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
         let tiles = 0..memory.tiles.len();
         Stage {
             stage: number as u32,
@@ -74,7 +75,16 @@ impl Inputs<'_> {
             },
             total: parts.total(),
             parts,
-            fullest_tile: self.fullest_tile((memory, kinds), limit),
+            fullest_tile: FullestTile {
+                tile: tile as u32,
+                bytes,
+                limit,
+                free: free_bytes(limit, bytes),
+                parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+                variable_kinds: kinds,
+                overhead_code: self.overhead_code(tile),
+                peak_step: memory.peak_step(),
+            },
             tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
             all_tiles_curve,
             fullest_tile_curve,
@@ -107,24 +117,6 @@ impl Inputs<'_> {
             global_exchange_code: category(GLOBAL_EXCHANGE),
             ..TileParts::default()
         })
-    }
-
-    fn fullest_tile(
-        &self,
-        (memory, variable_kinds): (&StageMemory, VariableKinds),
-        limit: u64,
-    ) -> FullestTile {
-        let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
-        FullestTile {
-            tile: tile as u32,
-            bytes,
-            limit,
-            free: free_bytes(limit, bytes),
-            parts: memory.tiles.get(tile).copied().unwrap_or_default(),
-            variable_kinds,
-            overhead_code: self.overhead_code(tile),
-            peak_step: memory.peak_step(),
-        }
     }
 
     /// Describes the memory of one position of the layer order (In, the layers, Out) as a stage of
