@@ -79,16 +79,16 @@ struct Document<'a> {
 fn configurations(report: &Report) -> Vec<Configuration> {
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
     let own = EmitForm::of_report(report);
-    let forms = report.split.iter().flat_map(|_| {
-        let others = EmitForm::value_variants().iter().copied();
-        own.into_iter()
-            .chain(others.filter(move |&form| Some(form) != own))
-    });
+    let mut forms = match report.split {
+        Some(_) => EmitForm::value_variants().to_vec(),
+        None => Vec::new(),
+    };
+    forms.sort_by_key(|&form| Some(form) != own);
     let configuration = |form: EmitForm| Configuration {
         lines: most_stages.map_or(Vec::new(), |most| lines(form, report, most)),
         ..emit(form, report, MODEL)
     };
-    forms.map(configuration).collect()
+    forms.into_iter().map(configuration).collect()
 }
 
 /// Writes the whole report as a JSON document.

@@ -284,15 +284,11 @@ fn shows_differences(report: &Report, form: Form) -> bool {
 
 fn prediction(report: &Report, form: Form) -> Vec<Block> {
     let label = Block::Label("Compared with the prediction");
+    let label = report.comparison().map(|_| label);
     let table = table_if(shows_differences(report, form), || {
         fit_tables::stages(report)
     });
-    report
-        .comparison()
-        .map(|_| label)
-        .into_iter()
-        .chain(table)
-        .collect()
+    label.into_iter().chain(table).collect()
 }
 
 /// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.

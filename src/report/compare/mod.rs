@@ -145,11 +145,8 @@ fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
             total: None,
         })
     };
-    let count = reports
-        .map(|report| report.stages().len())
-        .into_iter()
-        .max();
-    (0..count.unwrap_or(0))
+    let counts = reports.map(|report| report.stages().len());
+    (0..counts[0].max(counts[1]))
         .map(|number| BytesChange {
             before: stage(reports[0], number),
             now: stage(reports[1], number),
