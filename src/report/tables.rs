@@ -29,9 +29,9 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
     "Median tile" Bytes (.tiles.median),
     "95th percentile tile" Bytes (.tiles.percentile_95),
     "All tiles" Bytes (.total),
-    "Over the cut after it" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.bytes)),
-    "Doubled by that cut" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.duplicated)),
-    NotZero "Cycles" Count (|stage, report, _| stage_cycles(stage, report)),
+    "Over the cut after it" Bytes (|_, report, place| report.cuts.get(place).map(|cut| cut.bytes)),
+    "Doubled by that cut" Bytes (|_, report, place| report.cuts.get(place).map(|cut| cut.duplicated)),
+    NotZero "Cycles" Count (|_, report, place| stage_cycles(report, place)),
     ForPeople "Of the limit" Share (|stage, _, _| Cell::Share(stage.fullest_tile.bytes, stage.fullest_tile.limit)),
     NotZero "Pipeline stages after it" Count (.pipeline?.depth),
     NotZero "Copies" Count (.pipeline?.copies),
@@ -40,7 +40,7 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
     OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
     OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
-    ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report))),
+    ForPeople "Time" Count (|_, report, place| stage_cycles(report, place).map(|cycles| time(cycles, report))),
 ];
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
@@ -54,15 +54,9 @@ pub fn stages(report: &Report) -> Table {
     }
 }
 
-fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
-    let mut cuts = report.cuts.iter();
-    cuts.find(|cut| cut.stage.checked_sub(1) == Some(stage.stage))
-}
-
-fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
-    let mut stages = report.execution.as_ref()?.stages.iter();
-    let cycles = stages.find(|cycles| cycles.stage == stage.stage)?;
-    Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
+fn stage_cycles(report: &Report, stage: usize) -> Option<u64> {
+    let own = report.execution.as_ref()?.stages.get(stage)?;
+    Some(own.micro_batch_cycles.unwrap_or(own.cycles))
 }
 
 /// Writes cycles as a time in milliseconds, or as a number of cycles if the clock is unknown.
@@ -90,7 +84,7 @@ const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
     "Peak memory" Bytes (.fullest_tile_bytes),
     "Cycles" Count (|_, report, place| report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
     ForPeople "Of the limit" Share (|layer, report, _| Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
-    "Stage" Count (|_, report, place| stage_of(report, place)),
+    "Stage" Count (|_, report, place| report.stages().iter().position(|stage| stage.positions.contains(&(place as u32)))),
 ];
 
 /// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
@@ -129,14 +123,6 @@ pub fn cuts(report: &Report) -> Table {
         for_people: "Cut, Before the layer, Over it",
         ..Table::of("cuts", CUTS, report, "/cuts", &report.cuts)
     }
-}
-
-/// Returns the number of the stage of the split that contains a position of the layer order (In,
-/// the layers, Out); `None` if no stage does.
-fn stage_of(report: &Report, position: usize) -> Option<u32> {
-    let mut stages = report.stages().iter();
-    let stage = stages.find(|stage| stage.positions.contains(&(position as u32)))?;
-    Some(stage.stage)
 }
 
 const SWEEP: &[FilledColumn<BestSplit>] = &fields![
