@@ -1,7 +1,7 @@
 //! Variables that are live at chosen steps, on the fullest tile and on the fullest tiles of stages.
 
 use super::Inputs;
-use crate::memory::{LiveCurve, LiveCurves};
+use crate::memory::LiveCurves;
 use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
 use std::cmp::Reverse;
@@ -88,6 +88,11 @@ impl<'a> ChosenSteps<'a> {
     /// layer. `lookup` has categories and programs; `names` has the names of
     /// [`listed`](Self::listed).
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
+        let points = &self.curves.all_tiles.points;
+        let not_always_live = |&step: &u32| {
+            let before = points.partition_point(|&(from, _)| from <= step);
+            points[..before].last().map_or(0, |&(_, bytes)| bytes)
+        };
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
         let mut room = MAX_SUMS;
         let mut tiles = self
@@ -106,11 +111,7 @@ impl<'a> ChosenSteps<'a> {
         LiveSteps {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
-            not_always_live: self
-                .steps
-                .iter()
-                .map(|&step| self.curves.all_tiles.moving(step))
-                .collect(),
+            not_always_live: self.steps.iter().map(not_always_live).collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
             others: tiles.collect(),
@@ -290,15 +291,6 @@ fn program(program: Option<&StepProgram>) -> String {
         None => String::new(),
         Some(program) if program.name.is_empty() => program.kind.to_string(),
         Some(program) => format!("{} {}", program.kind, program.name),
-    }
-}
-
-impl LiveCurve {
-    /// Returns the bytes of the variables that are live at a step of the curve, but not on every
-    /// step of the program.
-    fn moving(&self, step: u32) -> u64 {
-        let before = self.points.partition_point(|&(from, _)| from <= step);
-        self.points[..before].last().map_or(0, |&(_, bytes)| bytes)
     }
 }
 

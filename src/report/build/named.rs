@@ -93,7 +93,11 @@ impl Inputs<'_> {
         let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
-        let on_tiles = TileVariables::find(&lists, &tiles);
+        let on_tiles = tiles.iter().map(|&tile| {
+            let largest = lists.of(tile).take(MAX_OF_TILE);
+            largest.filter(|variable| variable.bytes > 0).collect()
+        });
+        let on_tiles: Vec<Vec<TileVariable>> = on_tiles.collect();
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())
             .chain(at_steps.iter().flat_map(ChosenSteps::listed))

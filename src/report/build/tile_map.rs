@@ -1,6 +1,6 @@
 //! Contents of each tile, from the recorded categories and the lowered variables.
 
-use crate::model::{FetchedNames, NamedVariable, TileLists, TileVariable};
+use crate::model::{FetchedNames, NamedVariable, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
@@ -68,21 +68,6 @@ impl TileVariables {
         tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
         tiles.truncate(MAX_TILES);
         tiles
-    }
-
-    /// Returns the variables to list for each of `tiles`, in their order: at most 10 with bytes on
-    /// the tile, the largest first. `lists` has the variables of the tiles.
-    pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
-        tiles
-            .iter()
-            .map(|&tile| {
-                lists
-                    .of(tile)
-                    .take(MAX_VARIABLES)
-                    .filter(|variable| variable.bytes > 0)
-                    .collect()
-            })
-            .collect()
     }
 
     /// Adds names and categories to the variables in `found`, which has a list for each of `tiles`.
