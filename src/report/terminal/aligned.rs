@@ -47,7 +47,13 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     }
     let chosen = rows.clone().at(&kept);
     let mut table = plain_table(&chosen, units);
-    wrap_layers(&mut table, &chosen, room);
+    limit_width(&mut table, room);
+    // Only the names of layers may take several lines.
+    for (column, own) in table.column_iter_mut().zip(&chosen.columns) {
+        if own.kind != Kind::Layers {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     let left_out: Vec<_> = (0..widths.len())
         .filter(|place| !kept.contains(place))
         .map(|place| displayed(&rows.columns[place].name))
@@ -64,18 +70,6 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     let padded: usize = widths.map(|width| width + 2).sum();
     padded.saturating_sub(1)
-}
-
-/// Limits the table, which shows `rows`, to `room` columns of text, and lets the names of layers
-/// take several lines.
-fn wrap_layers(table: &mut Table, rows: &Rows, room: usize) {
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(room.try_into().unwrap_or(u16::MAX));
-    for (column, own) in table.column_iter_mut().zip(&rows.columns) {
-        if own.kind != Kind::Layers {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
 }
 
 /// Returns the highest number of bytes in any cell of the table.
@@ -98,8 +92,7 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let Some(screen) = look.screen else {
         return table.trim_fmt();
     };
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
+    limit_width(&mut table, screen.width);
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
     // Bars are only drawn if every row takes one line.
     let bars = rows.bars();
@@ -107,6 +100,12 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
         add_bars(&mut lines, &bars, look, screen.width);
     }
     lines.join("\n")
+}
+
+/// Limits the table to `width` columns of text.
+fn limit_width(table: &mut Table, width: usize) {
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width.try_into().unwrap_or(u16::MAX));
 }
 
 fn plain_table(rows: &Rows, units: Units) -> Table {
@@ -166,7 +165,10 @@ const NOTABLE: u128 = 90;
 /// for `limit` or `largest`, the bytes of the largest bar, whichever is higher. The bar passes the
 /// mark if and only if the bytes are over the limit.
 fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize) -> String {
-    let [full, free, mark] = signs(look);
+    let [full, free, mark] = match look.screen {
+        Some(screen) if screen.unicode => ["█", "·", "│"],
+        _ => ["#", ".", "|"],
+    };
     let cells = width.saturating_sub(1);
     let whole = u128::from(largest.max(limit).max(1));
     let scaled = |bytes: u64| ((u128::from(bytes) * cells as u128).div_ceil(whole)) as usize;
@@ -184,16 +186,6 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
         full.repeat(scaled(over).min(beyond))
     );
     look.toned(tone(bytes, limit), &drawn)
-}
-
-/// Returns the characters that a bar is drawn with: for taken bytes, for free bytes, and for the
-/// limit; ASCII unless the terminal can show others.
-fn signs(look: &TextStyle) -> [&'static str; 3] {
-    if look.screen.is_some_and(|screen| screen.unicode) {
-        ["█", "·", "│"]
-    } else {
-        ["#", ".", "|"]
-    }
 }
 
 fn tone(bytes: u64, limit: u64) -> Severity {
