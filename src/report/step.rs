@@ -1,7 +1,7 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use crate::search::{Claim, PipelineCosts, SearchResult};
-use crate::time::{StageTimes, StepTime, narrow};
+use crate::time::{StepTime, narrow};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -82,6 +82,9 @@ impl StepFacts {
         replicas: usize,
     ) -> Option<Self> {
         let (times, step) = (costs.times.as_deref()?, step?);
+        let slowest = (0..stages.len())
+            .rev()
+            .max_by_key(|&stage| times.cycles(&stages[stage], stages.len() - 1 - stage));
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
@@ -102,7 +105,7 @@ impl StepFacts {
             streamed_bytes: streamed,
             streaming_is_counted: streamed
                 .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
-            slowest_stage: slowest(times, stages) as u32,
+            slowest_stage: slowest.unwrap_or(0) as u32,
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time / 1e6),
             samples_per_second: options
@@ -126,15 +129,6 @@ pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     cycles
         .saturating_mul(1_000_000_000)
         .div_ceil(u128::from(clock_hertz.max(1)))
-}
-
-/// Returns the index of the stage with the most cycles for a micro-batch by `times`; the first one
-/// of a tie. `stages` has the positions of each stage.
-fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
-    (0..stages.len())
-        .rev()
-        .max_by_key(|&stage| times.cycles(&stages[stage], stages.len() - 1 - stage))
-        .unwrap_or(0)
 }
 
 /// Formats a number with three significant digits and at most three decimals. Numbers from 100 on
