@@ -210,10 +210,9 @@ impl Inputs<'_> {
     /// largest first; none for a stage that keeps no copies. `lists` has the variables of these
     /// tiles.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
-        let computed: Vec<_> = self.stages_with_steps().collect();
         PlacedStage::of_split(self.stages())
-            .par_iter()
-            .zip(computed)
+            .iter()
+            .zip(self.stages_with_steps())
             .map(|(stage, (_, computed))| {
                 let copies = self.memory.copies(stage);
                 let has_copies = copies.is_some_and(|(copies, _)| copies > 0);

@@ -16,14 +16,10 @@ impl Inputs<'_> {
         let (request, shown) = (&search.costs.request(), &search.shown);
         let placed = shown.stages.last().map_or(0, |last| last.end);
         let kinds = self.memory.variable_kinds(&shown.stages, &shown.memory);
-        let stages = PlacedStage::of_split(&shown.stages)
-            .into_iter()
-            .zip(shown.memory.iter().zip(kinds))
-            .enumerate()
-            .map(|(number, (placed, (memory, kinds)))| {
-                let limit = search.costs.limit_of(number);
-                self.stage(number, &placed, (memory, kinds), limit, named)
-            });
+        let placed_stages = PlacedStage::of_split(&shown.stages);
+        let stages = placed_stages.iter().zip(kinds).enumerate();
+        let stages = stages
+            .map(|(number, (placed, kinds))| self.stage(search, named, number, placed, kinds));
         Split {
             fits: shown.fits,
             limit: request.highest_limit(),
@@ -51,12 +47,13 @@ impl Inputs<'_> {
 
     fn stage(
         &self,
+        search: &SearchResult<'_>,
+        named: &NamedVariables,
         number: usize,
         placed: &PlacedStage,
-        (memory, kinds): (&StageMemory, VariableKinds),
-        limit: u64,
-        named: &NamedVariables,
+        variable_kinds: VariableKinds,
     ) -> Stage {
+        let (limit, memory) = (search.costs.limit_of(number), &search.shown.memory[number]);
         let range = &placed.positions;
         let (all_tiles_curve, fullest_tile_curve) = self.peaks.of_stage(number).unzip();
         let positions = &self.placement.positions;
@@ -81,7 +78,7 @@ impl Inputs<'_> {
                 limit,
                 free: free_bytes(limit, bytes),
                 parts: memory.tiles.get(tile).copied().unwrap_or_default(),
-                variable_kinds: kinds,
+                variable_kinds,
                 overhead_code: self.overhead_code(tile),
                 peak_step: memory.peak_step(),
             },
