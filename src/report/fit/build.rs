@@ -67,21 +67,16 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns whether a tile does not fit: its recorded bytes are over `limit`, or its memory
-    /// overflowed. An overflow does not count if `limit` exceeds the target's memory.
-    fn is_over(&self, tile: usize, limit: u64) -> bool {
-        let profile = self.profile;
-        profile.tiles[tile].total > limit
-            || (limit <= profile.target.bytes_per_tile && profile.overflowed(tile) > 0)
-    }
-
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
         let limit = self.limits.get(place).or(self.limits.first());
         let limit = limit.copied().unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
-        let over = range.clone().filter(|&tile| self.is_over(tile, limit));
+        let overflow_counts = limit <= profile.target.bytes_per_tile;
+        let over = range.clone().filter(|&tile| {
+            profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
+        });
         let tiles_over = over.count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let named = sums.map(|sums| {
@@ -137,24 +132,30 @@ impl FitInputs<'_> {
             always_live: recorded.always_live,
             not_always_live: recorded.not_always_live,
             peak_step: live.and_then(|(_, live)| live.step),
-            parts: match live {
-                Some((sums, live)) => parts_of_variables(recorded.total, sums, live),
-                None => self.parts_of_categories(tile),
-            },
+            parts: self.parts(tile, live),
         }
     }
 
-    /// Returns the bytes on a tile by what they hold, for a profile without lowered variables. Code
-    /// is known by the categories of the profile; the rest counts as variables.
-    fn parts_of_categories(&self, tile: u32) -> TileParts {
+    /// Returns the bytes on a tile by what they hold. `live` has the bytes of the variables at the
+    /// tile's peak step, and the names of their categories; bytes that no variable explains count as
+    /// gaps. In a profile without lowered variables, code is known by the categories of the profile,
+    /// and the rest counts as variables.
+    fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
-        for category in &self.profile.categories {
-            parts.add(&category.name, None, category.bytes.get(tile).into());
+        if let Some((sums, live)) = live {
+            for &(category, name, bytes) in &live.live {
+                parts.add(&sums.category_names[usize::from(category)], name, bytes);
+            }
+            parts.gaps = recorded.total.saturating_sub(parts.total());
+        } else {
+            for category in &self.profile.categories {
+                parts.add(&category.name, None, category.bytes.get(tile).into());
+            }
+            parts.gaps = recorded.beyond_variables();
+            let rest = parts.total() - parts.variables;
+            parts.variables = recorded.total.saturating_sub(rest);
         }
-        parts.gaps = recorded.beyond_variables();
-        let rest = parts.total() - parts.variables;
-        parts.variables = recorded.total.saturating_sub(rest);
         parts
     }
 
@@ -182,16 +183,4 @@ impl FitInputs<'_> {
             MAX_POINTS / profile.ipus.count.max(1) as usize,
         ))
     }
-}
-
-/// Divides `total`, the recorded bytes of a tile, by what they hold. `live` has the bytes of the
-/// variables at the tile's peak step, and `sums` the names of their categories. Bytes that no
-/// variable explains count as gaps.
-fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> TileParts {
-    let mut parts = TileParts::default();
-    for &(category, name, bytes) in &live.live {
-        parts.add(&sums.category_names[usize::from(category)], name, bytes);
-    }
-    parts.gaps = total.saturating_sub(parts.total());
-    parts
 }

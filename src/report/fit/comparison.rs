@@ -131,13 +131,6 @@ impl StageComparison {
     }
 }
 
-/// Returns the number of layers of a stage that run on an IPU, by the names of the layers; In and
-/// Out do not count.
-fn common(stage: &Stage, ipu: &IpuFit) -> usize {
-    let (layers, own) = (named_layers(ipu), stage.named_layers());
-    own.filter(|layer| layers.contains(layer)).count()
-}
-
 fn named_layers(ipu: &IpuFit) -> Vec<&str> {
     ipu.layers
         .iter()
@@ -159,7 +152,12 @@ fn matched<'a>(
     let by_layers: Vec<Option<&IpuFit>> = stages
         .iter()
         .map(|stage| {
-            let common = |&place: &usize| common(stage, left[place]);
+            // In and Out do not count.
+            let common = |&place: &usize| {
+                let layers = named_layers(left[place]);
+                let own = stage.named_layers();
+                own.filter(|layer| layers.contains(layer)).count()
+            };
             (0..left.len())
                 .rev()
                 .max_by_key(common)
