@@ -4,7 +4,7 @@ use super::build::{Inputs, MAX_NUMBERS};
 use super::{CoverageFacts, Detail};
 use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
-use crate::profile::{Recorded, RecordedCategory, RecordedTile};
+use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -266,14 +266,6 @@ impl CategoryBytes {
 }
 
 impl Inputs<'_> {
-    pub(super) fn recorded(&self, of_tiles: Option<TileVariables>) -> RecordedMemory {
-        let Recorded { tiles, categories } = &self.model.recorded;
-        RecordedMemory {
-            coverage: self.memory.coverage(),
-            ..RecordedMemory::new(self.limit, tiles, categories, self.detail, of_tiles)
-        }
-    }
-
     /// Returns the memory of each position of the layer order (In, the layers, Out) as a stage of
     /// its own. Empty if only the split was requested.
     pub(super) fn layers(&self) -> Vec<LayerMemory> {

@@ -10,10 +10,11 @@ pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 pub(super) use tile_map::MAX_NUMBERS;
 
-use super::{LayerNames, Provenance, Report, answer};
+use super::{LayerNames, Provenance, RecordedMemory, Report, answer};
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
 use crate::model::{Layering, Model, Placement, ProfileLookup, WeightTie};
+use crate::profile::Recorded;
 use crate::report::StepFacts;
 use crate::search::{SearchResult, Word};
 use std::ops::Range;
@@ -68,6 +69,12 @@ impl Report {
         // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;
+        let Recorded { tiles, categories } = &inputs.model.recorded;
+        let (limit, of_tiles) = (inputs.limit, named.of_tiles.take());
+        let memory = RecordedMemory {
+            coverage: inputs.memory.coverage(),
+            ..RecordedMemory::new(limit, tiles, categories, inputs.detail, of_tiles)
+        };
         let report = Self {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
@@ -77,10 +84,7 @@ impl Report {
             execution: inputs.execution(),
             warnings: inputs.warnings.clone(),
             contradictions: inputs.model.contradictions.clone(),
-            ..Self::of_memory(
-                inputs.recorded(named.of_tiles.take()),
-                inputs.provenance.clone(),
-            )
+            ..Self::of_memory(memory, inputs.provenance.clone())
         };
         let report = match inputs.search {
             Some(search) => report.with_search(&inputs, search, &named),
