@@ -120,23 +120,20 @@ pub fn layer_list(
     memory: &MemoryModel<'_>,
 ) -> [Table; 3] {
     let parts = memory.operation_groups();
-    [
-        listed_layers(model, layering, memory, &parts),
-        modules(model, layering),
-        without_layer(model, layering, placement, &parts),
-    ]
-}
-
-/// Makes the table of modules: one row for each module that is a layer or contains layers, with its
-/// name indented by its depth in the model.
-fn modules(model: &Model, layering: &Layering) -> Table {
-    table!("modules", layering.outline(model), |row| {
+    // One row for each module that is a layer or contains layers, indented by its depth in the
+    // model.
+    let modules = table!("modules", layering.outline(model), |row| {
         Name "Module": format!("{}{}", "  ".repeat(row.depth), row.name),
         Count "Operations": row.operations,
         Bytes "Bytes": row.bytes,
         Count "Runs": row.runs,
         Text "Layer": row.layer,
-    })
+    });
+    [
+        listed_layers(model, layering, memory, &parts),
+        modules,
+        without_layer(model, layering, placement, &parts),
+    ]
 }
 
 /// Makes the table of layers, in order: the operations of each layer, its bytes as a stage of its

@@ -13,7 +13,7 @@ mod tests;
 use super::json;
 use super::sentences;
 use super::terminal::{self, TextStyle};
-use super::{Format, Report};
+use super::{Format, Report, join};
 use crate::escape::json_in_script;
 use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -88,13 +88,8 @@ fn without_scripts(report: &Report) -> String {
         .map(|table| terminal::for_people(&table, &TextStyle::default()));
     let refusal = report.refusal.iter();
     let refusal = refusal.map(|own| capital(&report.plain(sentences::why_none_fits(own))));
-    let lines: Vec<String> = [report.heading()]
-        .into_iter()
-        .chain(refusal)
-        .chain(tables)
-        .chain(report.warnings_for_people())
-        .collect();
-    lines.join("\n")
+    let lines = [report.heading()].into_iter().chain(refusal).chain(tables);
+    join(lines.chain(report.warnings_for_people()), "\n")
 }
 
 /// Escapes `&`, `<`, `>` and double quotes, for text in HTML elements and attributes.
