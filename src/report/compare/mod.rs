@@ -154,22 +154,17 @@ fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
         .collect()
 }
 
-/// Describes in a few words which pseudo-layers are around the layers, and where they run.
-fn around(pseudo_layers: PseudoLayers) -> &'static str {
-    match pseudo_layers {
-        PseudoLayers::NoneFirst => "None before them",
-        PseudoLayers::InAndOut => "In before them and Out after them",
-        PseudoLayers::OutWithIn => "In and Out before them, on the first IPU",
-    }
-}
-
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
     let facts = |report: &Report| {
         let tiles = report.provenance.target.tiles.to_string();
-        let around = around(report.pseudo_layers).to_string();
+        let around = match report.pseudo_layers {
+            PseudoLayers::NoneFirst => "None before them",
+            PseudoLayers::InAndOut => "In before them and Out after them",
+            PseudoLayers::OutWithIn => "In and Out before them, on the first IPU",
+        };
         [
             ("the memory model", report.provenance.memory_model.clone()),
-            ("what is before and after the layers", around),
+            ("what is before and after the layers", around.to_string()),
             ("the limit of a tile", report.memory.limit.to_string()),
             ("the number of tiles", tiles),
         ]
