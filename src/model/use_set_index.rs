@@ -111,7 +111,7 @@ fn sets_of(
     seen: &mut [bool],
 ) -> Box<[u32]> {
     let mut sets = Vec::new();
-    for &variable in lists.members(position as u32).flatten() {
+    for &variable in lists.members(position as u32) {
         let set = set_of[variable as usize];
         if !std::mem::replace(&mut seen[set as usize], true) {
             sets.push(set);

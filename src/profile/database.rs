@@ -298,23 +298,8 @@ pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 struct SchemaEntry {
     /// Kind of an entry that is no table, with its article, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// Whether the entry is a large table without rowids (`WITHOUT ROWID`).
-    is_without_rowid: bool,
     /// By name of a column in lower case: whether the column is computed when it is read.
     columns: FxHashMap<String, bool>,
-}
-
-/// Returns, for each of the large tables, its name and whether it has no rowids. SQLite looks at
-/// every table of the file each time that `pragma_table_list` is queried, and cannot list thousands
-/// of tables in one query.
-fn without_rowid(connection: &Connection) -> rusqlite::Result<Vec<(&'static str, bool)>> {
-    let mut statement = connection.prepare(
-        "SELECT EXISTS (SELECT 1 FROM pragma_table_list(?1) WHERE schema = 'main' AND wr)",
-    )?;
-    ranges::LARGE_TABLES
-        .iter()
-        .map(|&(table, _)| Ok((table, statement.query_row([table], |row| row.get(0))?)))
-        .collect()
 }
 
 /// Returns a name in a row of the schema, in lower case; empty for NULL.
@@ -331,7 +316,6 @@ impl Schema {
     /// would run their definitions.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut entries = FxHashMap::default();
-        let without_rowid = without_rowid(connection)?;
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden \
                    FROM sqlite_schema t \
                    LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
@@ -345,11 +329,8 @@ impl Schema {
                 (_, Some(1..)) => None,
                 _ => Some("a virtual table"),
             };
-            let name = text(row, 0)?;
-            let is_without_rowid = without_rowid.contains(&(&*name, true));
-            let entry = entries.entry(name).or_insert(SchemaEntry {
+            let entry = entries.entry(text(row, 0)?).or_insert(SchemaEntry {
                 instead,
-                is_without_rowid,
                 columns: FxHashMap::default(),
             });
             let is_computed = row.get::<_, Option<i64>>(4)?.unwrap_or(0) != 0;
@@ -358,13 +339,15 @@ impl Schema {
         Ok(Self(entries))
     }
 
-    /// Returns a name by which SQL can select the rowid of a large table, since no column has it;
-    /// `None` if there is none.
-    pub fn rowid(&self, table: &str) -> Option<&'static str> {
-        let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
-        ["rowid", "_rowid_", "oid"]
-            .into_iter()
-            .find(|&name| !entry.columns.contains_key(name))
+    /// Returns a name by which SQL can select the rowid of a table, since no column has it; `None`
+    /// if there is none, or if the table has no rowids (`WITHOUT ROWID`), so that SQLite does not
+    /// know the name.
+    pub fn rowid(&self, connection: &Connection, table: &str) -> Option<&'static str> {
+        let columns = &self.0.get(table)?.columns;
+        let mut names = ["rowid", "_rowid_", "oid"].into_iter();
+        let name = names.find(|&name| !columns.contains_key(name))?;
+        let sql = format!("SELECT {name} FROM \"{table}\"");
+        connection.prepare(&sql).is_ok().then_some(name)
     }
 }
 
@@ -405,8 +388,8 @@ mod tests {
         connection.authorizer(Some(count)).unwrap();
         let schema = Schema::read(&connection).unwrap();
         let calls = calls.lock().unwrap();
-        assert_eq!((calls["table_list"], calls["table_xinfo"]), (3, 22));
-        let rowids = ["vars_info", "compute_sets"].map(|table| schema.rowid(table));
+        assert_eq!(calls["table_xinfo"], 22);
+        let rowids = ["vars_info", "compute_sets"].map(|table| schema.rowid(&connection, table));
         assert_eq!(rowids, [None, Some("_rowid_")]);
         assert_eq!(schema.0["t7"].columns.len(), 50);
     }

@@ -131,7 +131,7 @@ impl Profile {
             .map(|list| (&self.region_variables, list));
         of_sets
             .chain(of_regions)
-            .flat_map(|(lists, list)| lists.members(list))
+            .map(|(lists, list)| lists.members(list))
             .collect()
     }
 

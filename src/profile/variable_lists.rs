@@ -13,34 +13,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Lists of lowered variables, one for each compute set or each region set. The members of a list
 /// are positions in [`Variables`].
-///
-/// The members of all lists are in one array, in the order of the file. A list is usually one run
-/// of that array; it has several runs if the rows of the table are not ordered by id.
 #[derive(Debug, Default)]
 pub struct VariableLists {
     /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
-    /// The members of all lists, as positions in [`Variables`], in the order of the file. A list is
-    /// in one or several runs of this array.
+    /// The members of all lists, one list after the other.
     members: Vec<u32>,
-    /// By list: runs of its members, each the index in `members` of the first one, and of the
-    /// member after the last one.
-    runs: Vec<Box<[(u32, u32)]>>,
+    /// By list: the index in `members` after its last member. A list begins where the one before it
+    /// ends.
+    ends: Vec<u32>,
 }
 
 impl VariableLists {
     /// Returns the number of lists with at least one member.
     pub fn len(&self) -> usize {
-        self.runs.len()
+        self.ends.len()
     }
 
     /// Returns whether no list has a member.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.ends.is_empty()
     }
 
-    /// Returns the members of all lists in the order of the file. A variable that is in several
-    /// lists occurs several times.
+    /// Returns the members of all lists. A variable that is in several lists occurs several times.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
@@ -51,29 +46,31 @@ impl VariableLists {
         self.ids.position(id)
     }
 
-    /// Returns the members of the list at `position`, in runs. A member may occur more than once.
-    pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> {
-        self.runs[position as usize]
-            .iter()
-            .map(|&(from, to)| &self.members[from as usize..to as usize])
+    /// Returns the members of the list at `position`, in the order of the file. A member may occur
+    /// more than once.
+    pub fn members(&self, position: u32) -> &[u32] {
+        let position = position as usize;
+        let before = position.checked_sub(1);
+        let start = before.map_or(0, |before| self.ends[before]);
+        &self.members[start as usize..self.ends[position] as usize]
     }
 }
 
 /// Collects lists from rows that name a list and a member, in the order of the rows.
 #[derive(Default)]
-pub(super) struct ListsBuilder {
+struct ListsBuilder {
     members: Vec<u32>,
-    /// Runs of members of one list: the id of the list, and the index in `members` of the first
-    /// member. A run ends where the next one begins.
+    /// Runs of members of one list: the id of the list, and the number of members.
     runs: Vec<(u64, u32)>,
 }
 
 impl ListsBuilder {
     /// Adds the variable at position `member` to the list with the id `id`.
     #[inline]
-    pub fn push(&mut self, id: u64, member: u32) {
-        if self.runs.last().is_none_or(|&(last, _)| last != id) {
-            self.runs.push((id, self.members.len() as u32));
+    fn push(&mut self, id: u64, member: u32) {
+        match self.runs.last_mut() {
+            Some((last, count)) if *last == id => *count += 1,
+            _ => self.runs.push((id, 1)),
         }
         self.members.push(member);
     }
@@ -84,46 +81,32 @@ impl ListsBuilder {
             && self.members.last() == Some(&member)
     }
 
-    /// Concatenates the members of several builders.
-    pub fn join(parts: Vec<Self>) -> Self {
-        let (mut runs, mut members, mut before) = (Vec::new(), Vec::new(), 0);
-        for part in parts {
-            runs.extend(
-                part.runs
-                    .into_iter()
-                    .map(|(id, start)| (id, start + before)),
-            );
-            before += part.members.len() as u32;
-            members.push(part.members);
+    /// Returns the lists of all `parts`, in ascending order of their ids.
+    fn finish(parts: Vec<Self>) -> VariableLists {
+        let parts = parts.into_iter().map(|part| (part.members, part.runs));
+        let (members, runs): (_, Vec<_>) = parts.unzip();
+        let (mut members, mut runs) = (concatenated(members), runs.concat());
+        // Rows are usually in the order of their ids.
+        if !runs.is_sorted_by_key(|&(id, _)| id) {
+            let mut rest = &members[..];
+            let mut sorted: Vec<_> = runs
+                .iter()
+                .map(|&(id, count)| (id, rest.split_off(..count as usize).unwrap_or_default()))
+                .collect();
+            sorted.sort_by_key(|&(id, _)| id);
+            members = sorted.iter().flat_map(|&(_, run)| run).copied().collect();
+            runs.sort_by_key(|&(id, _)| id);
         }
-        Self {
-            members: concatenated(members),
-            runs,
-        }
-    }
-
-    /// Returns the lists in ascending order of their ids.
-    pub fn finish(self) -> VariableLists {
-        let ends = self
-            .runs
-            .iter()
-            .skip(1)
-            .map(|&(_, start)| start)
-            .chain([self.members.len() as u32]);
-        let mut runs: Vec<_> = self
-            .runs
-            .iter()
-            .zip(ends)
-            .map(|(&(id, from), to)| (id, (from, to)))
-            .collect();
-        runs.sort_by_key(|&(id, _)| id);
-        let lists = runs.chunk_by(|one, next| one.0 == next.0);
-        let of_list = |list: &[(u64, _)]| (list[0].0, list.iter().map(|&(_, run)| run).collect());
-        let (ids, runs): (Vec<_>, _) = lists.map(of_list).unzip();
+        let mut end = 0;
+        let lists = runs.chunk_by(|one, next| one.0 == next.0).map(|list| {
+            end += list.iter().map(|&(_, count)| count).sum::<u32>();
+            (list[0].0, end)
+        });
+        let (ids, ends): (Vec<_>, _) = lists.unzip();
         VariableLists {
             ids: Ids::new(ids.into_iter()).expect("ids that ascend stand once"),
-            members: self.members,
-            runs,
+            members,
+            ends,
         }
     }
 }
@@ -141,7 +124,8 @@ pub(super) fn read_regions(
     let parts = database.scan_ranges(
         TABLE,
         columns,
-        |row, (lists, outside): &mut (ListsBuilder, Vec<u32>)| {
+        <(ListsBuilder, Vec<u32>)>::default,
+        |row, (lists, outside)| {
             let member = position(variables, &row, row.unsigned(1)?)?;
             let id = row.unsigned(0)?;
             let is_repeated = lists.ends_with(id, member);
@@ -164,7 +148,7 @@ pub(super) fn read_regions(
     let mut outside = outside.concat();
     outside.sort_unstable();
     outside.dedup();
-    Ok((ListsBuilder::join(lists).finish(), outside))
+    Ok((ListsBuilder::finish(lists), outside))
 }
 
 /// Returns the end of the last region in a text such as `[0,4),[8,12)`, here 12; `None` for a text
@@ -190,7 +174,7 @@ pub(super) fn read_compute_sets(
 ) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
-    let parts = database.scan_ranges("compute_sets", columns, |row, lists| {
+    let parts = database.scan_ranges("compute_sets", columns, ListsBuilder::default, |row, lists| {
         let added = add_members(variables, &row, lists)?;
         // A few bytes can name all variables in every row.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
@@ -202,7 +186,7 @@ pub(super) fn read_compute_sets(
         );
         Err(row.problem(1, problem))
     })?;
-    Ok(ListsBuilder::join(parts).finish())
+    Ok(ListsBuilder::finish(parts))
 }
 
 /// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
@@ -252,12 +236,9 @@ mod tests {
         for (id, member) in [(5, 1), (5, 2), (3, 9), (5, 4), (3, 8)] {
             builder.push(id, member);
         }
-        let lists = builder.finish();
-        let of = |id| -> Vec<u32> {
-            let position = lists.position(id).unwrap();
-            lists.members(position).flatten().copied().collect()
-        };
-        assert_eq!((of(5), of(3)), (vec![1, 2, 4], vec![9, 8]));
+        let lists = ListsBuilder::finish(vec![builder]);
+        let of = |id| lists.members(lists.position(id).unwrap());
+        assert_eq!((of(5), of(3)), (&[1, 2, 4][..], &[9, 8][..]));
         assert_eq!(lists.position(4), None);
     }
 
@@ -267,12 +248,9 @@ mod tests {
         first.push(1, 10);
         second.push(1, 11);
         second.push(2, 12);
-        let lists = ListsBuilder::join(vec![first, second]).finish();
-        let all = |id| -> Vec<u32> {
-            let position = lists.position(id).unwrap();
-            lists.members(position).flatten().copied().collect()
-        };
-        assert_eq!((all(1), all(2)), (vec![10, 11], vec![12]));
+        let lists = ListsBuilder::finish(vec![first, second]);
+        let all = |id| lists.members(lists.position(id).unwrap());
+        assert_eq!((all(1), all(2)), (&[10, 11][..], &[12][..]));
     }
 
     #[test]

@@ -21,12 +21,12 @@ pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// All lowered variables, as parallel arrays in the order of the file: a large model has 10^7 of
 /// them. The position of a variable is its index in these arrays.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Variables {
     /// Maps the `var_id` of a variable to its position.
     ids: Ids,
-    /// The `var_id` of each variable; `None` if each equals the position of the variable.
-    var_ids: Option<Vec<u64>>,
+    /// The `var_id` of each variable; empty if each equals the position of the variable.
+    var_ids: Vec<u64>,
     /// The tile on which each variable lies.
     pub tiles: Vec<u16>,
     /// Size of each variable in bytes.
@@ -44,18 +44,6 @@ pub struct Variables {
     pub label_of: Vec<u32>,
     /// The labels; the first is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
-}
-
-/// The columns of the table of variables, as they were read from one range of its rows.
-#[derive(Default)]
-struct VariableColumns {
-    var_ids: Vec<u64>,
-    tiles: Vec<u16>,
-    bytes: Vec<u32>,
-    classes: Vec<u32>,
-    categories: Vec<u8>,
-    label_of: Vec<u32>,
-    labels: LabelKeys,
 }
 
 /// The table of lowered variables.
@@ -92,7 +80,8 @@ impl Variables {
         let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let parts = database.scan_ranges(TABLE, columns, |row, part: &mut VariableColumns| {
+        let init = <(Self, LabelKeys)>::default;
+        let parts = database.scan_ranges(TABLE, columns, init, |row, (part, labels)| {
             part.tiles.push(row.tile(1, target.num_tiles)? as u16);
             let category = position(&category_ids, &row, 3, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
@@ -104,7 +93,7 @@ impl Variables {
                 let label = if persistent.get(class as usize) == Some(&true)
                     && labelled == Some(category as usize)
                 {
-                    part.labels.number((row.unsigned(5)?, row.optional(6)?))
+                    labels.number((row.unsigned(5)?, row.optional(6)?))
                 } else {
                     0
                 };
@@ -115,24 +104,28 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, the columns of all ranges in rowid order, and reads the labels from
-    /// `database`. Joins one column at a time, so that at most a few columns are in memory twice.
+    /// Joins `parts`, the columns and the keys of labels of all ranges in rowid order, and reads the
+    /// labels from `database`. Joins one column at a time, so that at most a few columns are in memory twice.
     fn join(
-        mut parts: Vec<VariableColumns>,
+        parts: Vec<(Self, LabelKeys)>,
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self> {
+        let (mut parts, keys): (Vec<Self>, Vec<_>) = parts.into_iter().unzip();
         let mut labels = LabelKeys::default();
-        for part in &mut parts {
-            let numbers = labels.absorb(take(&mut part.labels));
+        for (part, keys) in parts.iter_mut().zip(keys) {
+            let numbers = labels.absorb(keys);
             part.label_of
                 .iter_mut()
                 .for_each(|label| *label = numbers[*label as usize]);
         }
-        let var_ids = column(&mut parts, |part| &mut part.var_ids);
+        let mut var_ids = column(&mut parts, |part| &mut part.var_ids);
         let ids = Ids::of(TABLE, "var_id", &var_ids)?;
+        if matches!(ids, Ids::Same(_)) {
+            var_ids = Vec::new();
+        }
         Ok(Self {
-            var_ids: (!matches!(ids, Ids::Same(_))).then_some(var_ids),
+            var_ids,
             ids,
             tiles: column(&mut parts, |part| &mut part.tiles),
             bytes: column(&mut parts, |part| &mut part.bytes),
@@ -156,10 +149,8 @@ impl Variables {
 
     /// Returns the `var_id` of the variable at `position`.
     pub fn id(&self, position: u32) -> u64 {
-        match &self.var_ids {
-            Some(ids) => ids[position as usize],
-            None => u64::from(position),
-        }
+        let own = self.var_ids.get(position as usize);
+        own.copied().unwrap_or(position.into())
     }
 
     /// Returns the label of the variable at `position`, as a position in `labels`; 0 for no label.
@@ -189,8 +180,8 @@ impl Variables {
 /// Takes one column out of `parts`, the columns of each range, and concatenates it. `of_part`
 /// returns that column of a range.
 fn column<T: Copy + Send + Sync>(
-    parts: &mut [VariableColumns],
-    of_part: fn(&mut VariableColumns) -> &mut Vec<T>,
+    parts: &mut [Variables],
+    of_part: fn(&mut Variables) -> &mut Vec<T>,
 ) -> Vec<T> {
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }

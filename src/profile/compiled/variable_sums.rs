@@ -1,9 +1,8 @@
 //! Sums up the lowered variables in one pass that stores few of them, and recognizes by their names
 //! the variables that a pipeline creates (docs/model.md, "A compiled pipeline").
 
-use super::super::cells::Cells;
 use super::super::database::Database;
-use super::super::ids::{Ids, position};
+use super::super::ids::position;
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
 use super::super::{LiveClasses, RecordedTile};
 use super::ipus::Ipus;
@@ -126,7 +125,6 @@ const COLUMNS: &[&str] = &[
 const REQUIRED: usize = 4;
 
 /// Sums over the rows of one range of the table of variables.
-#[derive(Default)]
 struct RangeSums {
     count: u64,
     /// By IPU, then by purpose in a pipeline: bytes of its variables with that purpose.
@@ -135,17 +133,6 @@ struct RangeSums {
     always: Vec<u64>,
     /// The variables on the tiles whose live variables are listed.
     chosen: Vec<ChosenVariable>,
-}
-
-impl RangeSums {
-    fn new(ipus: Ipus) -> Self {
-        Self {
-            count: 0,
-            named: vec![BytesByName::default(); ipus.count as usize],
-            always: vec![0; (ipus.count * ipus.tiles_per_ipu) as usize],
-            chosen: Vec::new(),
-        }
-    }
 }
 
 /// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
@@ -168,67 +155,32 @@ pub(super) fn read(
     let chosen: Vec<u32> = (0..ipus.count)
         .map(|ipu| ipus.fullest_tile(tiles, ipu))
         .collect();
-    let scan = Scan {
-        ipus,
-        chosen,
-        category_ids,
-        names,
-        classes,
-        class_ids,
+    let init = || RangeSums {
+        count: 0,
+        named: vec![BytesByName::default(); ipus.count as usize],
+        always: vec![0; tiles.len()],
+        chosen: Vec::new(),
     };
-    let sums = scan.join(database.scan_ranges(TABLE, columns, |row, sums| scan.add(&row, sums))?);
-    let of_tile = |&tile: &u32| {
-        let rows = sums.chosen.iter().filter(|row| row.tile == tile);
-        peak(&scan.classes, &rows.copied().collect::<Vec<_>>())
-    };
-    let (peaks, found): (Vec<u64>, _) = scan.chosen.iter().map(of_tile).unzip();
-    Ok(Some(VariableSums {
-        totals: totals(&sums.always, &peaks, tiles, &scan.chosen),
-        count: sums.count,
-        named: sums.named,
-        category_names,
-        tiles: found,
-        has_names,
-    }))
-}
-
-/// Adds the rows of the table of variables to sums, and has the tables in which they are looked up.
-struct Scan {
-    ipus: Ipus,
-    /// By IPU: the tile whose live variables are listed.
-    chosen: Vec<u32>,
-    category_ids: Ids,
-    /// Maps the id of each base name that shows a purpose in a pipeline to that purpose; `None` if
-    /// the profile does not name variables.
-    names: Option<FxHashMap<u64, PipelineName>>,
-    classes: LiveClasses,
-    class_ids: Ids,
-}
-
-impl Scan {
-    fn add(&self, row: &Cells<'_>, sums: &mut RangeSums) -> Result<()> {
-        if sums.count == 0 {
-            *sums = RangeSums::new(self.ipus);
-        }
-        let tile = row.tile(0, sums.always.len() as u32)?;
+    let parts = database.scan_ranges(TABLE, columns, init, |row, sums| {
+        let tile = row.tile(0, tiles.len() as u32)?;
         let bytes = row.small(1)?;
-        let category = position(&self.category_ids, row, 2, CATEGORIES)? as u8;
-        let class = self.class_ids.position(row.unsigned(3)?);
+        let category = position(&category_ids, &row, 2, CATEGORIES)? as u8;
+        let class = class_ids.position(row.unsigned(3)?);
         let mut name = None;
-        if let Some(names) = &self.names {
+        if let Some(names) = &names {
             name = names.get(&row.unsigned(4)?).copied();
         }
         sums.count += 1;
         // Variables without a class are never live.
         let Some(class) = class else { return Ok(()) };
-        let ipu = self.ipus.of_tile(tile) as usize;
+        let ipu = ipus.of_tile(tile) as usize;
         if let Some(name) = name {
             sums.named[ipu][name as usize] += u64::from(bytes);
         }
-        if self.classes.is_always_live(class) {
+        if classes.is_always_live(class) {
             sums.always[tile as usize] += u64::from(bytes);
         }
-        if self.chosen[ipu] == tile {
+        if chosen[ipu] == tile {
             sums.chosen.push(ChosenVariable {
                 tile,
                 class,
@@ -238,28 +190,32 @@ impl Scan {
             });
         }
         Ok(())
+    })?;
+    let mut sums = init();
+    for part in parts {
+        sums.count += part.count;
+        let more = part.named.iter().flatten().chain(&part.always);
+        let all = sums.named.iter_mut().flatten().chain(&mut sums.always);
+        all.zip(more).for_each(|(sum, more)| *sum += more);
+        sums.chosen.extend(part.chosen);
     }
-
-    /// Adds up the sums of all ranges of the table, in the order of the ranges.
-    fn join(&self, parts: Vec<RangeSums>) -> RangeSums {
-        let mut all = RangeSums::new(self.ipus);
-        for part in parts {
-            all.count += part.count;
-            for (all, more) in all.always.iter_mut().zip(part.always) {
-                *all += more;
-            }
-            let named = all.named.iter_mut().flatten();
-            for (all, more) in named.zip(part.named.into_iter().flatten()) {
-                *all += more;
-            }
-            all.chosen.extend(part.chosen);
-        }
-        all
-    }
+    let of_tile = |&tile: &u32| {
+        let rows = sums.chosen.iter().filter(|row| row.tile == tile);
+        peak(&classes, &rows.copied().collect::<Vec<_>>())
+    };
+    let (peaks, found): (Vec<u64>, _) = chosen.iter().map(of_tile).unzip();
+    Ok(Some(VariableSums {
+        totals: totals(&sums.always, &peaks, tiles, &chosen),
+        count: sums.count,
+        named: sums.named,
+        category_names,
+        tiles: found,
+        has_names,
+    }))
 }
 
-/// Reads the base names of variables. Returns the purpose in a pipeline by id of the name, for the
-/// names that show one.
+/// Reads the base names of variables. Returns, by id of each name that shows a purpose in a
+/// pipeline, that purpose.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
     Ok(database
         .rows(STRINGS, STRING_COLUMNS, |row| {

@@ -29,7 +29,7 @@ const RANGES: u64 = 16;
 
 /// The result of reading one range of rowids of a table.
 struct ScannedRange<T> {
-    /// The rows of the range as `visit` collected them, from the default on.
+    /// The rows of the range as `visit` collected them.
     filled: T,
     /// Rowid of the first row at or after the start of the range; `None` if the table ends before
     /// it.
@@ -40,17 +40,19 @@ struct ScannedRange<T> {
 
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `visit` adds each row to
-    /// the `T` of its range, which is the default at first. Returns the `T` of all ranges in rowid
-    /// order; none if the table has no rows.
-    pub fn scan_ranges<T: Default + Send>(
+    /// the `T` of its range, which `init` creates. Returns the `T` of all ranges in rowid order;
+    /// none if the table has no rows.
+    pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
         columns: Columns,
+        init: impl Fn() -> T + Sync,
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
-        let Some(rowid) = self.schema.rowid(table) else {
-            let mut filled = T::default();
+        let rowid = self.with_connection(|connection| Ok(self.schema.rowid(connection, table)))?;
+        let Some(rowid) = rowid else {
+            let mut filled = init();
             self.scan(table, columns, |row| visit(row, &mut filled))?;
             return Ok(vec![filled]);
         };
@@ -71,24 +73,24 @@ impl Database {
         let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)
-            .map(|range| self.scan_range(table, columns, &sql, range, &visit))
+            .map(|range| self.scan_range(table, columns, &sql, range, init(), &visit))
             .collect();
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
 
     /// Reads the rows with rowids from `from` to `to` (inclusive), and the rowid of the row after
     /// them. `sql` must select `columns` and the rowid of all rows from its parameter on,
-    /// ascending. `visit` adds each row to a `T`, which is the default at first.
-    fn scan_range<T: Default>(
+    /// ascending. `visit` adds each row to `filled`.
+    fn scan_range<T>(
         &self,
         table: &'static str,
         columns: Columns,
         sql: &str,
         (from, to): (i64, i64),
+        mut filled: T,
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()>,
     ) -> Result<ScannedRange<T>> {
         let mut rows = 0;
-        let mut filled = T::default();
         let (mut first, mut last, mut next) = (None, None, None);
         self.query(table, columns, sql, [from], |row| {
             let rowid = row.rowid()?;
@@ -149,7 +151,8 @@ fn rowid_bounds(
 /// that cannot be read counts 0 here; its error is reported when it is read.
 pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
-        let (first, last) = rowid_bounds(connection, table, schema.rowid(table)?).ok()??;
+        let (first, last) =
+            rowid_bounds(connection, table, schema.rowid(connection, table)?).ok()??;
         Some(last.abs_diff(first).saturating_add(1))
     };
     LARGE_TABLES

@@ -68,11 +68,11 @@ fn reads_all(
     }
 }
 
-/// Returns the members of each list. The number of their stretches in memory depends on how threads
-/// divided the pages of the file.
-fn members(lists: &VariableLists) -> Vec<Vec<u32>> {
-    let lists = (0..lists.len() as u32).map(|list| lists.members(list).flatten().copied());
-    lists.map(Iterator::collect).collect()
+/// Returns the members of each list.
+fn members(lists: &VariableLists) -> Vec<&[u32]> {
+    (0..lists.len() as u32)
+        .map(|list| lists.members(list))
+        .collect()
 }
 
 /// Prints everything that was read, except the path and the statements that only witnesses need.
