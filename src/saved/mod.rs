@@ -34,12 +34,10 @@ mod variables;
 use crate::atomic::{self, WriteError, file_metadata, first_bytes};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
-use crate::parallel::filled;
 use flate2::Crc;
-use rayon::prelude::*;
 use std::cmp::Ordering;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
+use std::io;
 use std::path::Path;
 use thiserror::Error;
 
@@ -122,7 +120,7 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
 pub fn load(path: &Path) -> Result<Model, SavedError> {
     let size = file_metadata(path)?.len();
     check_header(&first_bytes(path, HEADER as u64)?, size)?;
-    from_bytes(&read_whole(path, size as usize)?)
+    from_bytes(&fs::read(path)?)
 }
 
 /// Does the file begin like one that [`save`] wrote? If so, [`load`] gives a better error than a
@@ -202,24 +200,4 @@ fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     let mut crc = Crc::new();
     crc.update(content);
     crc.sum().to_le_bytes()
-}
-
-/// The number of bytes of the file that a thread reads at once.
-const AT_ONCE: usize = 1 << 20;
-
-/// Reads the first `size` bytes of a file, with all threads.
-///
-/// # Errors
-/// If the file cannot be read or is shorter than `size`.
-fn read_whole(path: &Path, size: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = filled(0u8, size);
-    bytes
-        .par_chunks_mut(AT_ONCE)
-        .enumerate()
-        .try_for_each(|(number, part)| {
-            let mut file = File::open(path)?;
-            file.seek(SeekFrom::Start((number * AT_ONCE) as u64))?;
-            file.read_exact(part)
-        })?;
-    Ok(bytes)
 }

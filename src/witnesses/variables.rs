@@ -2,14 +2,12 @@
 //! have users, contexts and regions.
 
 use super::contradiction::{Contradiction, TileComparison, Witness, worst};
-use crate::parallel::by_parts;
 use crate::profile::{
     CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables,
     summed_by_step,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the record, and
 /// variables that lack users or contexts, or do not contain their regions. `has_users` says whether
@@ -87,7 +85,7 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
     unused
 }
 
-/// Sums of the bytes of lowered variables: of all, or of a range of them.
+/// Sums of the bytes of all lowered variables.
 struct VariableTotals {
     /// By category (as in [`Variables::category_names`]), then by tile: bytes of its variables.
     categories: Vec<Vec<u64>>,
@@ -98,45 +96,19 @@ struct VariableTotals {
 impl VariableTotals {
     /// Sums up the variables; `tiles` is the number of tiles.
     fn new(variables: &Variables, classes: &LiveClasses, tiles: u32) -> Self {
-        let none = || Self {
+        let mut sums = Self {
             categories: vec![vec![0; tiles as usize]; variables.category_names.len()],
             classes: vec![0; classes.len()],
         };
-        let of_part = |part: Range<usize>| {
-            let mut sums = none();
-            for position in part {
-                let bytes = u64::from(variables.bytes[position]);
-                let category = usize::from(variables.categories[position]);
-                sums.categories[category][usize::from(variables.tiles[position])] += bytes;
-                if let Some(sum) = sums.classes.get_mut(variables.classes[position] as usize) {
-                    *sum += bytes;
-                }
+        for position in 0..variables.len() {
+            let bytes = u64::from(variables.bytes[position]);
+            let category = usize::from(variables.categories[position]);
+            sums.categories[category][usize::from(variables.tiles[position])] += bytes;
+            if let Some(sum) = sums.classes.get_mut(variables.classes[position] as usize) {
+                *sum += bytes;
             }
-            sums
-        };
-        by_parts(
-            variables.len(),
-            rayon::current_num_threads(),
-            of_part,
-            Self::plus,
-        )
-        .unwrap_or_else(none)
-    }
-
-    /// Adds the sums of other variables.
-    fn plus(mut self, other: Self) -> Self {
-        for (sum, more) in self
-            .categories
-            .iter_mut()
-            .flatten()
-            .zip(other.categories.iter().flatten())
-        {
-            *sum += more;
         }
-        for (sum, more) in self.classes.iter_mut().zip(other.classes) {
-            *sum += more;
-        }
-        self
+        sums
     }
 
     /// Returns a contradiction about the category and tile whose variables differ most from the
