@@ -39,7 +39,8 @@ impl Database {
         Self::of(ProfileFile::find(path)?, progress)
     }
 
-    fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
+    /// Opens the profile in `source`, which was checked.
+    pub fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection).map_err(sqlite("the list of tables"))?;
         let rows = ranges::rows_at_most(&connection, &schema);
@@ -106,16 +107,6 @@ impl Database {
             .iter()
             .take_while(|&&column| self.require(table, &[column]).is_ok());
         Ok(&columns[..required + more.count()])
-    }
-
-    /// Opens the profile `source` again, to read more of it.
-    ///
-    /// # Errors
-    /// If the file has changed since it was first opened.
-    pub fn open_again(source: &ProfileFile) -> Result<Self> {
-        let found = ProfileFile::find(&source.path)?;
-        source.check_same(&found)?;
-        Self::of(found, &Progress::new())
     }
 
     /// Calls `visit` with each row of `table` in rowid order, and ends at its first error. The

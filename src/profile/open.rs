@@ -75,12 +75,7 @@ impl ProfileFile {
     /// in its header.)
     pub fn check_unchanged(&self) -> Result<()> {
         check_unfinished(&self.path)?;
-        self.check_same(&Self::state_of(&self.path)?)
-    }
-
-    /// Returns an error unless `found`, the file at the same path later, is in the same state.
-    pub fn check_same(&self, found: &Self) -> Result<()> {
-        if self == found {
+        if *self == Self::state_of(&self.path)? {
             return Ok(());
         }
         unusable(

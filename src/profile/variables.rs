@@ -12,6 +12,7 @@ use super::open::ProfileFile;
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
+use crate::progress::Progress;
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
@@ -220,7 +221,8 @@ impl VariableNames {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let database = Database::open_again(&self.source)?;
+        self.source.check_unchanged()?;
+        let database = Database::of(self.source.clone(), &Progress::new())?;
         let columns = &[
             "var_id",
             "name_base_id",
