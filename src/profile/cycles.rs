@@ -10,7 +10,7 @@ use super::cells::Cells;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::error::or_warn;
-use super::ids::{Ids, of_ipu, position};
+use super::ids::{of_ipu, position};
 use super::{ProgramKind, Programs, Target};
 use crate::limits;
 use crate::message::{Result, Warning};
@@ -68,7 +68,12 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    let (ids, program_of) = read_step_programs(database, programs)?;
+    // A step has no program if it is an implicit sync, for example.
+    let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
+        row.optional(1)?
+            .map(|_| position(&programs.ids, &row, 1, "programs"))
+            .transpose()
+    })?;
     let none = || Executed {
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
@@ -97,16 +102,6 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         executed.runs = database.rows("runs", &["id"], |_| Ok(()))?.len() as u64;
     }
     Ok(executed)
-}
-
-/// Reads the executed steps. Returns the index of their ids and, by position in that index, the
-/// program of each step, a position in [`Programs::all`]; `None` for a step without a program.
-fn read_step_programs(database: &Database, programs: &Programs) -> Result<(Ids, Vec<Option<u32>>)> {
-    database.indexed("steps", &["id", "program"], |row| {
-        row.optional(1)?
-            .map(|_| position(&programs.ids, &row, 1, "programs"))
-            .transpose()
-    })
 }
 
 /// Reads the executed cycles of each IPU over all runs: the sum over its steps, each with the

@@ -12,7 +12,6 @@ pub mod encoding;
 mod error;
 mod ids;
 mod liveness;
-mod missed_steps;
 mod open;
 mod program_types;
 mod programs;
@@ -28,8 +27,8 @@ pub use compiled::{
 pub(crate) use compiled::{Deltas, LIVE_BY_STEP, summed_by_step};
 pub use cycles::{Cycles, Executed};
 pub(crate) use ids::Ids;
+pub(crate) use liveness::MissedSteps;
 pub use liveness::{LiveClasses, Step};
-pub(crate) use missed_steps::MissedSteps;
 pub(crate) use open::companions;
 pub use program_types::ProgramKind;
 pub use programs::{ComputeSet, Program, Programs, VertexType};
