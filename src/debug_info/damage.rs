@@ -1,7 +1,7 @@
 //! Defines the errors that prevent reading a debug file, and the signs of damage in a file that can
 //! be read.
 
-use super::texts::Texts;
+use super::document::Texts;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 

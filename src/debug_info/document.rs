@@ -5,9 +5,10 @@ use super::context::{ContextRecord, Draft};
 use super::damage::{Anomalies, shape, too_many};
 use super::keys::ContextField;
 use super::take::{Skipped, Take, To, next_key};
-use super::texts::{Interner, Texts};
 use crate::message::{FileError, Result};
+use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
+use std::hash::{BuildHasher, RandomState};
 
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
@@ -54,38 +55,24 @@ impl Take for &mut Collected {
     }
 }
 
-/// A key of the top-level map of a debug file whose value is read; the values of other keys are
-/// skipped.
-enum DocumentKey {
-    Contexts,
-    StringTable,
-}
-
-fn key(text: &str) -> Option<DocumentKey> {
-    match text {
-        "contexts" => Some(DocumentKey::Contexts),
-        "stringTable" => Some(DocumentKey::StringTable),
-        _ => None,
-    }
-}
-
 impl Collected {
     /// Reads the entries of the top-level map of a debug file, and skips the values of unknown
     /// keys. Returns an error if the map is malformed, or once the file is refused.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-        while let Some(key) = next_key(&mut entries, key, &mut 0)? {
-            match key {
-                Some(DocumentKey::Contexts) => {
+        let text = |key: &str| Some(key.to_owned());
+        while let Some(key) = next_key(&mut entries, text, &mut 0)? {
+            match key.as_deref() {
+                Some("contexts") => {
                     self.anomalies.repeated += usize::from(self.saw_contexts);
                     self.saw_contexts = true;
                     entries.next_value_seed(To(ContextArray(self)))?;
                 }
-                Some(DocumentKey::StringTable) => {
+                Some("stringTable") => {
                     self.anomalies.repeated += usize::from(self.saw_table);
                     self.saw_table = true;
                     entries.next_value_seed(To(StringTable(self)))?;
                 }
-                None => {
+                _ => {
                     self.saw_other_key = true;
                     entries.next_value_seed(To(Skipped))?;
                 }
@@ -210,5 +197,77 @@ impl Take for StringTableEntry<'_> {
     fn other(self) {
         self.0.anomalies.mistyped += 1;
         self.0.push_name("");
+    }
+}
+
+/// A list of texts in one allocation, numbered from 0.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    bytes: String,
+    /// End of each text in `bytes` (exclusive). A text starts at the end of the text before it.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Appends a text and returns its number. Returns `None` after [`LIMIT`](Self::LIMIT) texts,
+    /// since the numbers above stand for missing names.
+    pub fn push(&mut self, text: &str) -> Option<u32> {
+        let number = u32::try_from(self.ends.len()).ok()?;
+        if number >= Self::LIMIT {
+            return None;
+        }
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
+        Some(number)
+    }
+
+    /// Maximum number of texts.
+    pub const LIMIT: u32 = u32::MAX - 1;
+
+    /// Returns the text with this number; `None` if there is none.
+    pub fn get(&self, number: u32) -> Option<&str> {
+        let number = number as usize;
+        let end = *self.ends.get(number)?;
+        let start = match number.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.bytes.get(start..end)
+    }
+
+    /// Returns the number of texts.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+/// A list of texts in which equal texts are stored once.
+#[derive(Default)]
+pub(super) struct Interner {
+    /// The distinct texts.
+    pub texts: Texts,
+    /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
+    hasher: RandomState,
+    /// Maps the hash of a text to its number, or to the number of the first text with that hash if
+    /// several have it.
+    by_hash: FxHashMap<u64, u32>,
+}
+
+impl Interner {
+    /// Returns the number of `text`, appending it if it is new. Returns `None` if no number is
+    /// left.
+    ///
+    /// If two different texts have the same hash, the later text is appended each time. That costs
+    /// only memory, and does not happen in practice.
+    pub fn intern(&mut self, text: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(text);
+        if let Some(&known) = self.by_hash.get(&hash)
+            && self.texts.get(known) == Some(text)
+        {
+            return Some(known);
+        }
+        let number = self.texts.push(text)?;
+        self.by_hash.entry(hash).or_insert(number);
+        Some(number)
     }
 }

@@ -14,7 +14,6 @@ mod reader;
 mod take;
 #[cfg(test)]
 mod tests;
-mod texts;
 
 pub use damage::{Damage, Truncation};
 pub use keys::{ContextField, SoftwareLayer};
@@ -22,7 +21,7 @@ pub use keys::{ContextField, SoftwareLayer};
 use crate::message::Warning;
 use crate::profile::Ids;
 use context::ContextRecord;
-use texts::Texts;
+use document::Texts;
 
 /// Index of a context in the [`DebugInfo`] that returned it, from 0 in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

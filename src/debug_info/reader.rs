@@ -203,6 +203,7 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         .map(|record| index.position(record.parent).unwrap_or(NOWHERE))
         .collect();
     let mut lengths = vec![UNKNOWN; records.len()];
+    // The contexts on the chain that is being followed, from child to parent.
     let mut way = Vec::new();
     // Parents come after their children in the file, so backwards most lengths are computed.
     for start in (0..records.len() as u32).rev() {
@@ -214,7 +215,13 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         }
         let mut length = lengths.get(here as usize).copied().unwrap_or(0);
         if length == ON_THE_WAY {
-            length = close_cycle(records, &mut way, here, &mut lengths);
+            // The cycle reaches from the last occurrence of `here` to the end of the way.
+            let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
+            length = cycle.len() as u32;
+            for place in cycle {
+                records[place as usize].on_cycle = true;
+                lengths[place as usize] = length;
+            }
         }
         for place in way.drain(..).rev() {
             length += 1;
@@ -241,25 +248,6 @@ const NOWHERE: u32 = u32::MAX;
 const UNKNOWN: u32 = 0;
 /// Stands in a list of chain lengths for a context on the chain that is being followed.
 const ON_THE_WAY: u32 = u32::MAX;
-
-/// Removes from `way` the cycle that begins at the last occurrence of `here` and reaches to its
-/// end. `way` has the indices of the contexts on the chain that is being followed, from child to
-/// parent. Marks the records of the cycle, and stores its length in `lengths` for each of them.
-/// Returns that length.
-fn close_cycle(
-    records: &mut [ContextRecord],
-    way: &mut Vec<u32>,
-    here: u32,
-    lengths: &mut [u32],
-) -> u32 {
-    let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
-    let length = cycle.len() as u32;
-    for place in cycle {
-        records[place as usize].on_cycle = true;
-        lengths[place as usize] = length;
-    }
-    length
-}
 
 /// A reader that counts the bytes read and stores why it stopped, since the errors of the CBOR
 /// decoder do not say.
