@@ -50,7 +50,7 @@
 //! |---|---|
 //! | which layers and places of optimizer state are tried, in which order | `analysis/answer.rs` |
 //! | a way out, a row of a plan, or another statement about a changed request | `analysis/claims.rs`; the words that such a change adds to the command line, `analysis/changed.rs` |
-//! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/request.rs` puts the options into a [`Request`](analysis::Request) |
+//! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/mod.rs` puts the options into a [`Request`](analysis::Request) |
 //! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which they count | `solve/objectives.rs` |
 //! | a column of a table | `report/tables.rs` |
 //! | a form of `--emit` | `report/emit/mod.rs` |

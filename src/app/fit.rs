@@ -3,7 +3,7 @@
 
 use super::input::{debug_path, read_beside};
 use super::output::Outputs;
-use super::run::{Exit, Run};
+use super::{Exit, Run};
 use crate::analysis::{Compilation, CompilationOptions, displayed};
 use crate::report::{FitComparison, FitComparisonError, Report};
 use anyhow::{Context, Result};

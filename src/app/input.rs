@@ -5,14 +5,12 @@ use super::options::Options;
 use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::atomic::first_bytes;
 use crate::limits;
-use crate::message::{Unreadable, Warning, usage};
+use crate::message::{FileError, Warning, unusable, usage};
 use crate::profile::Outline;
 use crate::report::{Provenance, printable};
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::io;
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
 /// Reads the model from the profile and debug file, or from the saved model, that the options name.
 /// Saves the model if `--save-to-file` requests it, and reads `framework.json` and `app.json`
@@ -106,15 +104,17 @@ pub(super) fn read_beside(
 }
 
 /// Reads the small JSON file `name` in the folder of the profile; `None` if there is no such file.
-fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
+fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
     let path = beside(profile, name);
     if !path.is_file() {
         return Ok(None);
     }
     let bytes = read_bounded(&path, limits::BESIDE, "such file", "the framework")?;
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(ReadError::NoJson)
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        FileError::new(format!(
+            "it is not JSON: {error}; remove it, or let the framework write it again"
+        ))
+    })
 }
 
 /// Returns the path of the debug file: the second argument, or `debug.cbor` beside the profile or
@@ -144,41 +144,20 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     )
 }
 
-/// The reason why a file or a folder could not be read. The caller adds its name.
-#[derive(Debug, Error)]
-pub(super) enum ReadError {
-    #[error(transparent)]
-    Io(#[from] Unreadable),
-    #[error(
-        "it has more than {max} bytes, and no {what} is that large; give the file as {writer} \
-         wrote it"
-    )]
-    TooLarge {
-        max: u64,
-        what: &'static str,
-        writer: &'static str,
-    },
-    #[error("it is not JSON: {0}; remove it, or let the framework write it again")]
-    NoJson(serde_json::Error),
-}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error.into())
-    }
-}
-
 /// Reads a whole file of at most `max` bytes. The error for a larger file says which kind of file
 /// it should be (`what`), and which program writes such files (`writer`).
 pub(super) fn read_bounded(
     path: &Path,
     max: u64,
-    what: &'static str,
-    writer: &'static str,
-) -> Result<Vec<u8>, ReadError> {
+    what: &str,
+    writer: &str,
+) -> Result<Vec<u8>, FileError> {
     let bytes = first_bytes(path, max + 1)?;
     if bytes.len() as u64 > max {
-        return Err(ReadError::TooLarge { max, what, writer });
+        return unusable(format!(
+            "it has more than {max} bytes, and no {what} is that large; give the file as {writer} \
+             wrote it"
+        ));
     }
     Ok(bytes)
 }

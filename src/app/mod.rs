@@ -1,7 +1,7 @@
 //! Runs the command, from its arguments to its exit code.
 //!
-//! An option is a field of a group in `options`, such as `num_ipus` in `options/search.rs`;
-//! `options/request.rs` puts it into a [`Request`](crate::analysis::Request), and
+//! An option is a field of a group in `options`, such as `num_ipus` in `options/split.rs`;
+//! `options/mod.rs` puts it into a [`Request`], and
 //! `src/analysis/request.rs` makes the request of the solver.
 
 mod commands;
@@ -13,31 +13,65 @@ mod one_ipu;
 mod options;
 mod output;
 mod profile_path;
-mod run;
 mod stdout;
 mod tables;
 
 pub use options::{Effect, NoEffect, Options};
-pub use run::Exit;
 
-use crate::analysis::{Answers, Layers, List, SearchedLayers};
+use crate::analysis::{Answers, Layers, List, Request, SearchedLayers};
 use crate::atomic;
-use crate::message::refused;
+use crate::message::{UsageError, refused};
 use crate::parallel;
 use crate::report::{PipelineFacts, Report};
-use crate::search::{Outcome, SearchResult, Word};
-use crate::solve::Greedy;
+use crate::search::{Outcome, SearchError, SearchResult, Word};
+use crate::solve::{Greedy, SolveError};
+use crate::witnesses::check;
 use crate::wording::counted;
 use anyhow::Result;
 use messages::Messages;
 use options::CommandLine;
 use output::Outputs;
-use run::Run;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::ResultWriter;
+
+/// The exit code of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// The run is done; if a verdict was requested, the model fits.
+    Done = 0,
+    /// The model does not fit, or misses the time limit of a step; with `--compare`, it no longer
+    /// fits.
+    DoesNotFit = 1,
+    /// The options are wrong, or request something impossible.
+    Usage = 2,
+    /// A file could not be read, understood or written, or contradicts itself too much for a
+    /// verdict.
+    Unreadable = 3,
+    /// This program has an error: two computations of the same number disagree.
+    Internal = 4,
+}
+
+impl Exit {
+    /// Returns the exit code for an error. The type of the error distinguishes wrong usage and
+    /// errors in this program from unreadable files.
+    fn of(error: &anyhow::Error) -> Self {
+        match error.downcast_ref() {
+            Some(SearchError::Solve(SolveError::Internal(_))) => Self::Internal,
+            _ if error.is::<UsageError>() => Self::Usage,
+            _ => Self::Unreadable,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
 
 /// Runs the command with these arguments and returns its exit code. The first argument is the name
 /// of the command. Results go to standard output, everything else to standard error.
@@ -50,7 +84,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
-        let exit = run_command_line(line, &mut out)?;
+        let exit = match line {
+            CommandLine::Run(mut options) => {
+                options.results.format = options.results.format.on(io::stdout().is_terminal());
+                run(&options, &mut out)?
+            }
+            CommandLine::Generate(what) => {
+                out.write_all(&what.text()?)?;
+                Exit::Done
+            }
+        };
         out.flush()?;
         Ok(exit)
     })
@@ -74,21 +117,6 @@ fn print_clap_message(error: &clap::Error) -> ExitCode {
 fn report_failure(error: &anyhow::Error) -> Exit {
     messages::error(error);
     Exit::of(error)
-}
-
-/// Reads a profile and writes the requested results to `out`, or writes the file that `--generate`
-/// requests. Returns the exit code.
-fn run_command_line(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
-    match line {
-        CommandLine::Run(mut options) => {
-            options.results.format = options.results.format.on(io::stdout().is_terminal());
-            run(&options, out)
-        }
-        CommandLine::Generate(what) => {
-            out.write_all(&what.text()?)?;
-            Ok(Exit::Done)
-        }
-    }
 }
 
 /// Reads the files that `options` name, and writes the requested results to `out` and everything
@@ -141,6 +169,16 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         ..run.outputs(&ManuallyDrop::new(searched))?
     }
     .print(out)
+}
+
+/// A run of the command: its options, and the request that follows from them.
+struct Run {
+    /// The options of the command line, with the path of the profile in place of its folder.
+    options: Options,
+    /// The layers, the split and the pipeline that the options request.
+    request: Request,
+    /// Writes the messages of the run to standard error.
+    messages: Messages,
 }
 
 impl Run {
@@ -197,6 +235,20 @@ impl Run {
         }
     }
 
+    /// Returns an error if missing or contradictory data in the files could change the verdict of
+    /// `report`, unless `--allow-incomplete` is given; else prints warnings about such data.
+    fn check_verdict(&self, report: &Report) -> Result<()> {
+        check(
+            &report.contradictions,
+            &report.displayed_files(),
+            self.options.results.allow_incomplete,
+        )?;
+        for (file, warning) in report.doubts() {
+            self.messages.warning(Some(&file), &warning);
+        }
+        Ok(())
+    }
+
     /// Makes the report, with the commands that give the answers to changed requests.
     fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
         let mut report = self.messages.while_showing(|progress| {
@@ -248,4 +300,26 @@ fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
         "{option} changes none of these results; give it with {on}, or leave it out"
     ));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::usage;
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
+        let of_solver = |error: SolveError| code(SearchError::from(error).into());
+        assert_eq!(code(usage("--reserve")), Exit::Usage);
+        assert_eq!(
+            code(std::io::Error::other("no disk").into()),
+            Exit::Unreadable
+        );
+        let internal = SolveError::Internal(String::new());
+        assert_eq!(of_solver(internal), Exit::Internal);
+        let too_large = SolveError::TooLarge(0..2, u64::MAX);
+        assert_eq!(of_solver(too_large), Exit::Unreadable);
+        assert_eq!(Exit::Internal as u8, 4);
+    }
 }

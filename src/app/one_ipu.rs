@@ -1,9 +1,9 @@
 //! Answers a command line that has only a profile: whether the profile is a compiled pipeline, and
 //! whether the model fits on one IPU.
 
+use super::Run;
 use super::messages::Messages;
 use super::options::Options;
-use super::run::Run;
 use crate::analysis::{Analysis, Answers, List};
 use crate::message::displayed;
 use crate::model::Model;

@@ -4,8 +4,8 @@ use super::export;
 use super::input::read_bounded;
 use super::messages::Messages;
 use super::options::Options;
-use super::run::{Exit, Run};
 use super::stdout::Sections;
+use super::{Exit, Run};
 use crate::limits;
 use crate::message::displayed;
 use crate::report::compare::{Comparison, read as read_report};
@@ -186,7 +186,7 @@ impl<'a> Outputs<'a> {
             None => {}
         }
         for form in results.forms() {
-            let emitted = emit::emit(form, &self.report, &self.options.modules.module_root);
+            let emitted = emit::emit(form, &self.report, &self.options.module_root);
             if !emitted.notes.is_empty() {
                 self.messages.verbatim(emitted.notes.trim_end());
             }

@@ -1,11 +1,10 @@
 //! Finds the profile that a run reads, from the path that the user gave: a profile, a report folder
 //! of Poplar, or a saved model.
 
-use super::input::ReadError;
 use super::messages::Messages;
 use super::options::Options;
 use crate::escape::shell;
-use crate::message::{GIVE_PROFILE, displayed, usage};
+use crate::message::{FileError, GIVE_PROFILE, displayed, usage};
 use crate::profile::Outline;
 use crate::saved::is_saved;
 use crate::wording::{counted, listed};
@@ -51,7 +50,7 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
 
 /// Returns the path of the profile in a folder, or else the paths of all profiles one folder below,
 /// sorted.
-fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
+fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     if is_file(&profile)? {
         return Ok(vec![profile]);

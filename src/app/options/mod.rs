@@ -3,30 +3,29 @@
 //!
 //! An option is one field in one of these groups. Its comment is its text in `--help`, `short_help`
 //! its text in `-h`, and `group` the results that it affects, if it does not affect all
-//! ([`effects`]). What an option changes in a split goes on into a field of the request
-//! (`request.rs`).
+//! ([`effects`]). What an option changes in a split goes on into a field of a [`Request`]
+//! (`Options::request`). The next step is `src/analysis/request.rs`: when the model is read,
+//! `Request::search` there makes the request of the solver, `SearchRequest`.
 
-mod about;
 mod command_line;
 mod effects;
 mod help;
 mod layers;
-mod pipeline;
-mod request;
 mod results;
-mod search;
+mod split;
 mod values;
 
-pub use about::{AboutArgs, Generate, MessageArgs};
 pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
 pub use layers::{InputArgs, LayerArgs, SavedModelArgs};
-pub use pipeline::{PipelineArgs, TimeArgs};
-pub use results::{ExportArgs, ModuleArgs, ResultArgs, TableArgs};
-pub use search::{LimitArgs, SearchArgs};
+pub use results::{ExportArgs, ResultArgs, TableArgs};
+pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
 
-use crate::report::Format;
-use clap::Parser;
+use crate::analysis::Request;
+use crate::report::emit::{MODEL, module_name};
+use crate::report::{Detail, Format, Units};
+use crate::search::{SearchOptions, Solver};
+use clap::{ArgAction, Args, Parser, ValueEnum};
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -55,9 +54,10 @@ pub struct Options {
     #[command(flatten)]
     pub exports: ExportArgs,
 
-    /// Options that give the names of modules in the model's code, for `--emit`.
-    #[command(flatten)]
-    pub modules: ModuleArgs,
+    /// Name of the model in your code, which the names of modules in the profile are below
+    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
+          group = effects::ON_EMIT, help_heading = "Names for --emit")]
+    pub module_root: String,
 
     /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
     /// layers.
@@ -132,6 +132,105 @@ impl Options {
             || self.results.explain
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
+
+    /// Returns whether a report is written in which readers can try other splits. The greedy search
+    /// evaluates only its own split, so with it the answer is `false`.
+    pub fn tries_splits(&self) -> bool {
+        (self.exports.export_html.is_some() || self.exports.export_json.is_some())
+            && self.wants_split()
+            && self.search.solver == Solver::Ilp
+    }
+
+    /// Returns the request that these options make. It needs no model: what depends on the model,
+    /// such as the number of IPUs without `--num-ipus`, is chosen later.
+    pub(crate) fn request(&self) -> Request {
+        let rules = self.limits.memory_model;
+        Request {
+            options: SearchOptions {
+                reserve: self.limits.reserve,
+                solver: self.search.solver,
+                pipeline: self.pipeline.options(self.time.replicas),
+                step: self.time.options(),
+                split: self.wants_split(),
+                sweep: self.results.sweep,
+                plan: self.results.plan,
+                moves: self.results.explain,
+                what_if: self.tries_splits(),
+            },
+            rules,
+            layers: self.layers.options(rules),
+            placement: self.layers.placement(),
+            memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
+            ipus: self.limits.num_ipus,
+            goal: self.search.objective,
+            constraints: self.search.constraints(),
+            judged: self.results.judged().cloned(),
+            detail: self.detail(),
+            arguments: self.arguments.clone(),
+        }
+    }
+
+    /// Returns how detailed the report must be for the requested results.
+    fn detail(&self) -> Detail {
+        if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
+            Detail::Page
+        } else if self.wants_report() {
+            Detail::Full
+        } else {
+            Detail::Split
+        }
+    }
+}
+
+/// Options that choose how much is printed on standard error, and in which units.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Messages")]
+pub struct MessageArgs {
+    /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
+    /// that suits. Results on standard output are always in bytes
+    #[arg(long, value_name = "UNITS", default_value = "bytes")]
+    pub units: Units,
+
+    /// Print only errors and warnings: the verdict may depend on them
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Print more about what is read and found; give it twice for even more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Options that print something about the command and need no profile.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The command itself")]
+pub struct AboutArgs {
+    /// Print a manual page, completions for a shell, or a page that opens reports; takes no
+    /// PROFILE and no other option
+    #[arg(long, value_name = "WHAT", exclusive = true)]
+    pub generate: Option<Generate>,
+
+    /// Print help: -h on one screen, --help with all options
+    #[arg(short, long, action = ArgAction::Help)]
+    pub help: Option<bool>,
+
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    pub version: Option<bool>,
+}
+
+/// Values of `--generate`: the file that the command prints instead of reading a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generate {
+    /// A manual page.
+    Man,
+    /// Completions for bash.
+    CompleteBash,
+    /// Completions for zsh.
+    CompleteZsh,
+    /// Completions for fish.
+    CompleteFish,
+    /// A page that opens reports of --export-json.
+    Viewer,
 }
 
 #[cfg(test)]

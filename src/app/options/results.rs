@@ -1,10 +1,10 @@
 //! Defines the options that request results.
 
-use super::effects::{ON_EMIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
+use super::effects::{ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
 use super::values::{List, ShortHelp, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
-use crate::report::emit::{EmitForm, MODEL, module_name};
+use crate::report::emit::EmitForm;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -105,16 +105,6 @@ impl ResultArgs {
     pub fn judged(&self) -> Option<&JudgedSplit> {
         self.splits.as_ref().or(self.layers_per_ipu.as_ref())
     }
-}
-
-/// The option that names the model in the user's code, for `--emit`.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Names for --emit")]
-pub struct ModuleArgs {
-    /// Name of the model in your code, which the names of modules in the profile are below
-    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
-          group = ON_EMIT)]
-    pub module_root: String,
 }
 
 /// Options that name report files to write, and an earlier report to compare with.
