@@ -1,9 +1,8 @@
 //! Reads the top-level map of a debug file. Everything before an error is kept, with all texts in
 //! one allocation.
 
-use super::context::{ContextRecord, Draft};
+use super::context::{ContextField, ContextRecord, Draft};
 use super::damage::{Anomalies, shape, too_many};
-use super::keys::ContextField;
 use super::take::{Skipped, Take, To, next_key};
 use crate::message::{FileError, Result};
 use rustc_hash::FxHashMap;

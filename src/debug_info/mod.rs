@@ -9,14 +9,13 @@
 mod context;
 mod damage;
 mod document;
-mod keys;
 mod reader;
 mod take;
 #[cfg(test)]
 mod tests;
 
+pub use context::{ContextField, SoftwareLayer};
 pub use damage::{Damage, Truncation};
-pub use keys::{ContextField, SoftwareLayer};
 
 use crate::message::Warning;
 use crate::profile::Ids;

@@ -5,7 +5,7 @@
 //!
 //! | file | statements |
 //! |---|---|
-//! | `record` | record of each tile: with itself, and with the total of its variables and code |
+//! | this one | record of each tile: with itself, and with the total of its variables and code |
 //! | `variables` | lowered variables: with the record of categories and steps, and their users |
 //! | `programs` | programs: with steps, roots, contexts, vertices and recorded code |
 //! | `contexts` | `debug.cbor`: with the programs, and its own damage |
@@ -20,7 +20,6 @@
 mod contexts;
 mod contradiction;
 mod programs;
-mod record;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -28,13 +27,12 @@ mod variables;
 pub use contexts::DebugMatch;
 pub(crate) use contexts::check_debug;
 pub use contradiction::{Contradiction, Incomplete, Witness, are_refused};
-#[cfg(test)]
-pub(crate) use contradiction::{TileComparison, worst};
-pub(crate) use contradiction::{check, refuse_close};
-pub(crate) use record::recorded_totals;
+pub(crate) use contradiction::{TileComparison, check, refuse_close, worst};
 
-use crate::profile::{CompiledProfile, Profile, Recorded};
-use record::check_record;
+use crate::profile::{
+    CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, Regions, TILES,
+    Target,
+};
 
 /// Returns the contradictions within a profile. `has_users` says whether any operation uses the
 /// lowered variable at a position in [`Variables`](crate::profile::Variables).
@@ -57,4 +55,62 @@ pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction>
     let sums = profile.variables.iter();
     found.extend(sums.filter_map(|sums| recorded_totals(tiles, &sums.totals)));
     found
+}
+
+/// Compares the recorded total of each tile with `computed`, the bytes that its variables and code
+/// take together. Returns a contradiction about the tile with the largest difference; `None` if all
+/// agree.
+pub(crate) fn recorded_totals(
+    recorded: &[RecordedTile],
+    computed: &[u64],
+) -> Option<Contradiction> {
+    let fullest = recorded.iter().map(|tile| tile.total).max()?;
+    let pairs = (0u32..)
+        .zip(recorded)
+        .zip(computed)
+        .map(|((tile, recorded), &taken)| TileComparison::certain(tile, recorded.total, taken));
+    worst(Witness::OneStage, TILES, fullest, pairs)
+}
+
+/// Returns the contradictions within the record of tiles and categories: missing tables, and totals
+/// of tiles that contradict other columns. `regions` has the bytes of each tile in its memory
+/// regions, if the profile has them.
+fn check_record(
+    tiles: &[RecordedTile],
+    categories: &[RecordedCategory],
+    regions: Option<&[Regions]>,
+    target: &Target,
+) -> Vec<Contradiction> {
+    let rows = |table, is_empty: bool| {
+        is_empty.then(|| Contradiction::without_rows(table, target.num_tiles.into()))
+    };
+    [
+        rows(TILES, tiles.is_empty()),
+        rows(CATEGORIES, categories.is_empty()),
+        total(tiles, regions),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Returns a contradiction about the tile whose recorded total is furthest from the range that
+/// [`Witness::Total`] allows; `None` if all totals are within their ranges. `regions` has the bytes
+/// of each tile in its memory regions, if the profile has them.
+fn total(tiles: &[RecordedTile], regions: Option<&[Regions]>) -> Option<Contradiction> {
+    let fullest = tiles.iter().map(|tile| tile.total).max()?;
+    let pairs = (0u32..).zip(tiles).map(|(tile, row)| {
+        let live = row.always_live.saturating_add(row.not_always_live);
+        let most = row.with_gaps.unwrap_or(u64::MAX);
+        let of_live = row.total.max(live).min(most);
+        let region = regions.and_then(|regions| regions.get(tile as usize));
+        // No real profile shows where bytes beyond the memory of a tile are counted.
+        let of_regions = region.filter(|region| region.overflowed == 0);
+        let computed = match of_regions {
+            Some(region) if of_live == row.total => region.all,
+            _ => of_live,
+        };
+        TileComparison::certain(tile, row.total, computed)
+    });
+    worst(Witness::Total, TILES, fullest, pairs)
 }

@@ -5,7 +5,7 @@ use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, of_ipu};
 use super::super::liveness::STEPS;
-use super::ipus::Ipus;
+use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
 

@@ -5,11 +5,9 @@
 //! used, and sums are compared with the sums in the file. Data that contradict these sums are left
 //! out with a warning; the totals of the tiles, on which the verdict rests, must be complete.
 
-mod ipus;
 mod live;
 mod variable_sums;
 
-pub use ipus::Ipus;
 pub use live::LiveByIpu;
 pub(super) use live::by_step as live_by_step;
 pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, summed_by_step};
@@ -17,12 +15,14 @@ pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
 use super::cycles::read_cycles_by_ipu;
 use super::database::Database;
-use super::error::or_warn;
+use super::error::{cell, no_row, or_warn};
 use super::recorded::Recorded;
+use super::target::{TILES, listed_tiles};
 use super::variables::TABLE as VARIABLES;
 use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Regions, Target};
-use crate::message::{Result, Warning};
+use crate::message::{PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;
+use std::ops::Range;
 use std::path::Path;
 
 /// The memory of each IPU of a compilation, as its `profile.pop` recorded it.
@@ -112,5 +112,106 @@ impl CompiledProfile {
     pub fn overflowed(&self, tile: usize) -> u64 {
         let regions = self.regions.as_ref();
         regions.map_or(0, |regions| regions[tile].overflowed)
+    }
+}
+
+/// The IPUs that a profile lists. Tiles are numbered across all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipus {
+    /// Number of listed IPUs.
+    pub count: u32,
+    /// Number of tiles of each IPU.
+    pub tiles_per_ipu: u32,
+    /// Number of replicas that the model was compiled for; all run the same program.
+    pub replicas: u32,
+    /// Number of replicas whose IPUs the file lists, one replica after the other. IPUs 0 to `count
+    /// / listed_replicas` (end exclusive) belong to the first replica (assumed).
+    pub listed_replicas: u32,
+}
+
+/// The table of the numbers that the listed tiles are compared with.
+const TABLE: &str = "target_info";
+
+impl Ipus {
+    /// Derives the listed IPUs from the rows of `memory_by_tile`, and sets `num_tiles` and
+    /// `num_ipus` of `target` to the numbers of listed tiles and IPUs.
+    ///
+    /// # Errors
+    /// If the listed tiles do not make whole IPUs, or contradict `target`.
+    fn read(database: &Database, target: &mut Target) -> Result<Self> {
+        let listed = listed_tiles(database)?;
+        if listed == 0 {
+            return Err(no_row(TILES));
+        }
+        let of_ipu = u64::from(target.tiles_per_ipu);
+        let all = u64::from(target.num_tiles);
+        if !all.is_multiple_of(of_ipu) {
+            let problem =
+                format!("{all} tiles are not a whole number of IPUs of {of_ipu} tiles each");
+            return Err(cell(TABLE, "num_tiles", all, problem));
+        }
+        let replicas = target.num_replicas.max(1);
+        let is_known = listed == all || listed.checked_mul(replicas) == Some(all);
+        if !is_known || !listed.is_multiple_of(of_ipu) {
+            return unusable(format!(
+                "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of \
+                 {of_ipu} tiles each, {replicas} replicas); {PROFILE_AGAIN}"
+            ));
+        }
+        let ipus = listed / of_ipu;
+        let stated = target.num_ipus;
+        let is_times = |a: u64, b, by| a.checked_mul(by) == Some(b);
+        let is_stated = |by| is_times(ipus, stated, by) || is_times(stated, ipus, by);
+        if !is_stated(1) && !is_stated(replicas) {
+            return Err(cell(
+                TABLE,
+                "num_ipus",
+                stated,
+                format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs"),
+            ));
+        }
+        target.num_tiles = listed as u32;
+        target.num_ipus = ipus;
+        let mut of_replica = ipus;
+        if replicas > 1 {
+            of_replica = database
+                .rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?
+                .into_iter()
+                .flatten()
+                .next_back()
+                .unwrap_or(ipus);
+        }
+        let mut one_or_all = [1, replicas].into_iter();
+        let Some(listed_replicas) = one_or_all.find(|by| is_times(of_replica, ipus, *by)) else {
+            let problem = format!("{ipus} IPUs are listed, of {replicas} replicas");
+            return Err(cell(TABLE, "ipus_per_replica", of_replica, problem));
+        };
+        Ok(Self {
+            count: ipus as u32,
+            tiles_per_ipu: target.tiles_per_ipu,
+            replicas: u32::try_from(replicas).unwrap_or(u32::MAX),
+            listed_replicas: listed_replicas as u32,
+        })
+    }
+
+    /// Returns the tiles of `ipu`, numbered across all IPUs (end exclusive).
+    pub fn tiles(&self, ipu: u32) -> Range<usize> {
+        let tiles = self.tiles_per_ipu as usize;
+        let first = ipu as usize * tiles;
+        first..first + tiles
+    }
+
+    /// Returns the IPU on which `tile` lies; tiles are numbered across all IPUs.
+    pub fn of_tile(&self, tile: u32) -> u32 {
+        tile / self.tiles_per_ipu
+    }
+
+    /// Returns the tile of `ipu` with the largest recorded total, numbered across all IPUs; the
+    /// first one of a tie. `tiles` has the record of all tiles.
+    pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
+        self.tiles(ipu)
+            .rev()
+            .max_by_key(|&tile| tiles[tile].total)
+            .unwrap_or(0) as u32
     }
 }

@@ -5,7 +5,7 @@ use super::super::database::Database;
 use super::super::ids::position;
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
 use super::super::{LiveClasses, RecordedTile};
-use super::ipus::Ipus;
+use super::Ipus;
 use crate::message::Result;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
