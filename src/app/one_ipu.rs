@@ -20,7 +20,8 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
     }
-    Outline::read(&options.input.profile).is_ok_and(|found| found.ipus > found.replicas.max(1))
+    Outline::read(&options.input.profile)
+        .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
 }
 
 /// Prints how much memory the model needs on one IPU, and whether it fits. Returns `true` if that

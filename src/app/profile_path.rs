@@ -109,7 +109,9 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
         .zip(&outlines)
         .filter(|(_, outline)| match outline {
             // A model can be split if it was compiled for one IPU.
-            Ok(outline) => options.results.fit || outline.ipus == 1 && outline.has_variables,
+            Ok(outline) => {
+                options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
+            }
             Err(_) => false,
         });
     if let (Some((only, _)), None) = (able.next(), able.next()) {
@@ -147,8 +149,8 @@ fn command_with(options: &Options, profile: &Path) -> String {
 /// Describes a profile in a phrase: its number of IPUs and replicas, and whether it has lowered
 /// variables and was executed.
 fn kind(profile: &Outline) -> String {
-    let ipus = counted(profile.ipus, "IPU");
-    let replicas = match profile.replicas {
+    let ipus = counted(profile.target.num_ipus, "IPU");
+    let replicas = match profile.target.num_replicas {
         0..=1 => String::new(),
         several => format!(", {}", counted(several, "replica")),
     };

@@ -74,12 +74,8 @@ impl<'r> Cells<'r> {
     /// Returns the integer of the cell, which must be at least 0; NULL is an error.
     #[inline(always)]
     pub fn unsigned(&self, column: usize) -> Result<u64> {
-        match self.value(column)? {
-            ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
-            _ => self
-                .optional(column)?
-                .ok_or_else(|| self.problem(column, "it is NULL instead of a number")),
-        }
+        self.optional(column)?
+            .ok_or_else(|| self.problem(column, "it is NULL instead of a number"))
     }
 
     /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; NULL is an error.

@@ -14,7 +14,6 @@ use rusqlite::{Connection, Params, Row};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -119,10 +118,8 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<()>,
     ) -> Result<()> {
         self.require(table, columns)?;
-        self.query(table, columns, &select(table, columns, "", ""), [], |row| {
-            visit(row)?;
-            Ok(ControlFlow::Continue(()))
-        })
+        let sql = select(table, columns, "", "");
+        self.query(table, columns, &sql, [], |row| visit(row).map(|()| true))
     }
 
     /// Returns the values that `read` makes of the rows of `table`, in rowid order.
@@ -205,7 +202,7 @@ impl Database {
             let sql = select(table, columns, "", &condition);
             self.query(table, columns, &sql, [], |row| {
                 values.insert(row.unsigned(0)?, read(row)?);
-                Ok(ControlFlow::Continue(()))
+                Ok(true)
             })?;
         }
         Ok(values)
@@ -213,47 +210,40 @@ impl Database {
 
     /// Returns whether `table` has at least one row; `false` if there is no such table.
     pub fn has_rows(&self, table: &'static str) -> Result<bool> {
-        if !self.has_table(table) {
-            return Ok(false);
+        let mut has_rows = false;
+        if self.has_table(table) {
+            let sql = format!("SELECT 1 FROM \"{table}\"");
+            self.query(table, &[], &sql, [], |_| {
+                has_rows = true;
+                Ok(false)
+            })?;
         }
-        self.with_connection(|connection| {
-            connection
-                .query_row(
-                    &format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")"),
-                    [],
-                    |row| row.get(0),
-                )
-                .map_err(sqlite(table))
-        })
+        Ok(has_rows)
     }
 
-    /// Runs the statement `sql` with `parameters`, and calls `visit` with its rows until it returns
-    /// `Break` or an error. `sql` must select `columns` of `table` first, in this order.
+    /// Runs the statement `sql` with `parameters`, and calls `visit` with its rows as long as it
+    /// returns `true`. `sql` must select `columns` of `table` first, in this order.
     fn query(
         &self,
         table: &'static str,
         columns: Columns,
         sql: &str,
         parameters: impl Params,
-        mut visit: impl FnMut(Cells<'_>) -> Result<ControlFlow<()>>,
+        mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
         let payload_left = Cell::new(self.source.max_payload());
         self.with_connection(|connection| {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
             let mut rows = statement.query(parameters).map_err(&failed)?;
-            while let Some(row) = rows.next().map_err(&failed)? {
-                if visit(Cells {
+            while let Some(row) = rows.next().map_err(&failed)?
+                && visit(Cells {
                     row,
                     table,
                     columns,
                     payload_left: &payload_left,
                 })?
-                .is_break()
-                {
-                    break;
-                }
-            }
+            {}
             Ok(())
         })
     }

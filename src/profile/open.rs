@@ -101,7 +101,9 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        let mut left = self.most_operations() / OPERATIONS;
+        // By then, a query has read more rows than the file can hold: a row takes at least six bytes
+        // and some ten operations. Damaged pages that refer to each other yield endless rows.
+        let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
             .progress_handler(
                 OPERATIONS as i32,
@@ -113,17 +115,10 @@ impl ProfileFile {
             .map_err(&failed)?;
         Ok(connection)
     }
-
-    /// Returns the number of operations of SQLite's virtual machine after which a query is ended:
-    /// by then it has read more rows than the file can hold. A row takes at least six bytes and
-    /// some ten operations. Damaged pages that refer to each other yield endless rows.
-    fn most_operations(&self) -> u64 {
-        (1 << 24) + self.length.saturating_mul(8)
-    }
 }
 
-/// Number of operations of SQLite's virtual machine between two checks of
-/// [`ProfileFile::most_operations`].
+/// Number of operations of SQLite's virtual machine after which a query checks again whether it ran
+/// too long.
 const OPERATIONS: u64 = 1 << 14;
 
 /// Configures a connection for an untrusted file: forbids code in the schema and writing to the

@@ -306,10 +306,8 @@ fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>>
 /// A summary of a profile that is made without reading all of it.
 #[derive(Debug)]
 pub struct Outline {
-    /// Number of IPUs that the model was compiled for (`target_info.num_ipus`).
-    pub ipus: u64,
-    /// Number of replicas that the model was compiled for.
-    pub replicas: u64,
+    /// The machine that the model was compiled for.
+    pub target: Target,
     /// Whether the profile has lowered variables.
     pub has_variables: bool,
     /// Whether the profile has executed steps.
@@ -324,10 +322,8 @@ impl Outline {
     /// understood.
     pub fn read(path: &Path) -> Result<Self> {
         let database = Database::open(path, &Progress::new())?;
-        let target = Target::read(&database)?;
         Ok(Self {
-            ipus: target.num_ipus,
-            replicas: target.num_replicas,
+            target: Target::read(&database)?,
             has_variables: database.has_rows("vars_info")?,
             is_executed: database.has_rows("steps")?,
         })

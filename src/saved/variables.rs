@@ -20,7 +20,7 @@ impl Serialize for VariableGroups {
         let uses = self.uses().iter().map(|used| (used.class, used.set));
         let tiles = (0..self.tiles()).into_par_iter().map(|tile| {
             let groups = self.uses_on_tile(tile);
-            (groups.len() as u32, Blob::new(groups))
+            (groups.len() as u32, blob(groups))
         });
         (uses.collect::<Vec<_>>(), tiles.collect::<Vec<_>>()).serialize(serializer)
     }
@@ -35,30 +35,20 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// The encoded groups of variables on one tile; the head of this file describes the encoding.
-struct Blob(Vec<u8>);
-
-impl Blob {
-    fn new(groups: &[TileUse]) -> Self {
-        let (mut blob, mut last) = (Vec::new(), 0);
-        for group in groups {
-            push_varint(&mut blob, (group.number - last).into());
-            push_varint(&mut blob, group.bytes.into());
-            last = group.number;
-        }
-        Self(blob)
+/// Encodes the groups of variables on one tile; the head of this file describes the encoding.
+fn blob(groups: &[TileUse]) -> Vec<u8> {
+    let (mut blob, mut last) = (Vec::new(), 0);
+    for group in groups {
+        push_varint(&mut blob, (group.number - last).into());
+        push_varint(&mut blob, group.bytes.into());
+        last = group.number;
     }
-}
-
-impl Serialize for Blob {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
+    blob
 }
 
 /// Decodes the groups of all tiles. `uses` has the class and the use set of each use, `tiles` the
-/// number of groups and the [`Blob`] of each tile. Returns `None` if a blob is not what
-/// [`Blob::new`] writes.
+/// number of groups and the [`blob`] of each tile. Returns `None` if a blob is not what that function
+/// writes.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // A group takes at least two bytes, which bounds the memory that is reserved for a hostile
     // file.
@@ -78,7 +68,7 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     VariableGroups::from_numbered(uses, &counts, groups)
 }
 
-/// Decodes `blob`, the [`Blob`] of one tile, into `groups`. Returns `None` if the blob has fewer or
+/// Decodes `blob`, the [`blob`](blob()) of one tile, into `groups`. Returns `None` if the blob has fewer or
 /// more groups than `groups`, or is malformed.
 fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
     let mut numbers = Varints::new(blob);

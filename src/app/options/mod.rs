@@ -22,9 +22,11 @@ pub use results::{ExportArgs, ResultArgs, TableArgs};
 pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
 
 use crate::analysis::Request;
+use crate::memory::PipelineOptions;
 use crate::report::emit::{MODEL, module_name};
 use crate::report::{Detail, Format, Units};
 use crate::search::{SearchOptions, Solver};
+use crate::time::StepOptions;
 use clap::{ArgAction, Args, Parser, ValueEnum};
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
@@ -145,12 +147,25 @@ impl Options {
     /// such as the number of IPUs without `--num-ipus`, is chosen later.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
+        let (pipeline, time) = (&self.pipeline, &self.time);
         Request {
             options: SearchOptions {
                 reserve: self.limits.reserve,
                 solver: self.search.solver,
-                pipeline: self.pipeline.options(self.time.replicas),
-                step: self.time.options(),
+                pipeline: PipelineOptions {
+                    schedule: pipeline.schedule,
+                    recompute: pipeline.recompute,
+                    accumulator: pipeline.accumulator,
+                    state: pipeline.optimizer_state,
+                    replicas: time.replicas,
+                },
+                step: StepOptions {
+                    micro_batches: time.micro_batches,
+                    link_bandwidth: time.ipu_link_bandwidth,
+                    micro_batch: time.micro_batch,
+                    replicas: time.replicas,
+                    streaming_bandwidth: time.streaming_bandwidth,
+                },
                 split: self.wants_split(),
                 sweep: self.results.sweep,
                 plan: self.results.plan,

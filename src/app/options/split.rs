@@ -4,11 +4,10 @@
 use super::effects::{ON_LIMITS, ON_SPLITS, ON_STAGES};
 use super::values::{List, OrAuto, ShortHelp, bandwidth, mem_per_tile, or_auto};
 use crate::analysis::LayerConstraint;
-use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace};
+use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Rules;
 use crate::search::{IpuCount, Reserve, Solver};
 use crate::solve::Goal;
-use crate::time::StepOptions;
 use clap::{Args, value_parser};
 
 /// Options that limit the IPUs and the memory of a stage.
@@ -163,30 +162,4 @@ pub struct TimeArgs {
     /// There is no usual number: without it, popliner prints the bytes but no time for them
     #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_SPLITS)]
     pub streaming_bandwidth: Option<u64>,
-}
-
-impl PipelineArgs {
-    /// Returns the pipeline that the options request, with this number of replicas.
-    pub fn options(&self, replicas: u64) -> PipelineOptions {
-        PipelineOptions {
-            schedule: self.schedule,
-            recompute: self.recompute,
-            accumulator: self.accumulator,
-            state: self.optimizer_state,
-            replicas,
-        }
-    }
-}
-
-impl TimeArgs {
-    /// Returns the numbers, other than the cycles of layers, that the time of a step depends on.
-    pub fn options(&self) -> StepOptions {
-        StepOptions {
-            micro_batches: self.micro_batches,
-            link_bandwidth: self.ipu_link_bandwidth,
-            micro_batch: self.micro_batch,
-            replicas: self.replicas,
-            streaming_bandwidth: self.streaming_bandwidth,
-        }
-    }
 }

@@ -11,7 +11,6 @@ use super::{Database, Schema, select};
 use crate::message::Result;
 use rayon::prelude::*;
 use rusqlite::Connection;
-use std::ops::ControlFlow;
 
 /// Tables that several threads read, each thread a range of rowids, with a number of rowids: a
 /// table that spans fewer is read as one range. The number is lower for compute sets, whose rows
@@ -100,12 +99,11 @@ impl Database {
             first = first.or(Some(rowid));
             if rowid > to {
                 next = Some(rowid);
-                return Ok(ControlFlow::Break(()));
+                return Ok(false);
             }
             last = Some(rowid);
             rows += 1;
-            visit(row, &mut filled)?;
-            Ok(ControlFlow::Continue(()))
+            visit(row, &mut filled).map(|()| true)
         })?;
         self.rows.add(rows);
         Ok(ScannedRange {
