@@ -6,10 +6,9 @@
 //! and stream copies have estimates and compute sets have none; `runs`, `steps` and `steps_by_ipu`
 //! exist without rows. The meaning of their rows is taken from the schema and assumed.
 
-use super::cells::Cells;
+use super::cells::or_warn;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
-use super::error::or_warn;
 use super::ids::{of_ipu, position};
 use super::{ProgramKind, Programs, Target};
 use crate::limits;
@@ -187,7 +186,7 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>> 
         return Ok(FxHashMap::default());
     }
     database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
-        slowest_tile(&row, tiles)
+        slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
     })
 }
 
@@ -205,13 +204,24 @@ fn estimates_in(
     let mut cycles = FxHashMap::default();
     // Both columns may exist, with NULL in the unused one.
     database.rows_if_any(table, in_place, |row| {
-        if !row.blob(1)?.is_empty() {
-            cycles.insert(row.unsigned(0)?, slowest_tile(&row, tiles)?);
+        let blob = row.blob(1)?;
+        if !blob.is_empty() {
+            let slowest = slowest_tile(blob, tiles).map_err(row.bad_blob(1));
+            cycles.insert(row.unsigned(0)?, slowest?);
         }
         Ok(())
     })?;
     database.rows_if_any(table, ids, |row| {
-        if let Some(maximum) = slowest_ipu(&row, slowest)? {
+        let mut maximum = None;
+        for id in Varints::new(row.blob(1)?) {
+            let id = id.map_err(row.bad_blob(1))?;
+            let Some(of_ipu) = slowest.get(&id) else {
+                let problem = format!("`{SLOWEST}` has no row with the id {id}");
+                return Err(row.problem(1, problem));
+            };
+            maximum = maximum.max(Some(*of_ipu));
+        }
+        if let Some(maximum) = maximum {
             cycles.insert(row.unsigned(0)?, maximum);
         }
         Ok(())
@@ -219,31 +229,10 @@ fn estimates_in(
     Ok(cycles)
 }
 
-/// Returns the cycles of the slowest IPU. Column 1 lists the id of a row of
-/// `compilation_cycles_by_tile` for each IPU, whose cycles `slowest` has by id. Returns `None` if
-/// the list is empty.
-fn slowest_ipu(row: &Cells<'_>, slowest: &FxHashMap<u64, u64>) -> Result<Option<u64>> {
-    let mut maximum = None;
-    for id in Varints::new(row.blob(1)?) {
-        let id = id.map_err(row.bad_blob(1))?;
-        let Some(&cycles) = slowest.get(&id) else {
-            let problem = format!("`{SLOWEST}` has no row with the id {id}");
-            return Err(row.problem(1, problem));
-        };
-        maximum = maximum.max(Some(cycles));
-    }
-    Ok(maximum)
-}
-
-/// Returns the cycles of the slowest tile in column 1, a run-length list (see `encoding.rs`) with
-/// one value for each of `tiles` tiles (as all 21 blobs of the real profile); 0 if it is empty.
-fn slowest_tile(row: &Cells<'_>, tiles: u32) -> Result<u64> {
-    maximum(row.blob(1)?, tiles).map_err(row.bad_blob(1))
-}
-
-/// Returns the largest value in a run-length blob, which must have one value for each of `tiles`
-/// tiles or be empty; 0 for an empty blob.
-fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
+/// Returns the cycles of the slowest tile in a run-length blob (see `encoding.rs`), which must have
+/// one value for each of `tiles` tiles (as all 21 blobs of the real profile) or be empty; 0 for an
+/// empty blob.
+fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     let (mut maximum, mut found) = (0, 0u64);
     for run in Runs::new(blob) {
         let run = run?;
@@ -289,14 +278,14 @@ mod tests {
     #[test]
     fn the_slowest_tile_counts_and_every_tile_must_be_there() {
         let blob = encode_rle(&[7, 7, 7, 7, 90, 3]);
-        assert_eq!(maximum(&blob, 6), Ok(90));
-        assert_eq!(maximum(&[], 6), Ok(0));
+        assert_eq!(slowest_tile(&blob, 6), Ok(90));
+        assert_eq!(slowest_tile(&[], 6), Ok(0));
         let too_long = BlobError::TooLong(5);
-        assert_eq!(maximum(&blob, 5), Err(too_long));
+        assert_eq!(slowest_tile(&blob, 5), Err(too_long));
         let (expected, found) = (7, 6);
         let short = BlobError::WrongLength(found, expected);
-        assert_eq!(maximum(&blob, 7), Err(short));
-        assert_eq!(maximum(&blob[..4], 6), Err(BlobError::Truncated));
+        assert_eq!(slowest_tile(&blob, 7), Err(short));
+        assert_eq!(slowest_tile(&blob[..4], 6), Err(BlobError::Truncated));
     }
 
     #[test]
@@ -306,6 +295,6 @@ mod tests {
             push_varint(&mut blob, u64::MAX - 1);
             push_varint(&mut blob, 9);
         }
-        assert_eq!(maximum(&blob, 6), Err(BlobError::TooLong(6)));
+        assert_eq!(slowest_tile(&blob, 6), Err(BlobError::TooLong(6)));
     }
 }

@@ -1,7 +1,6 @@
 //! Maps the ids of a table's rows to their positions in an array.
 
-use super::cells::Cells;
-use super::error::{DUPLICATE, cell};
+use super::cells::{Cells, DUPLICATE, cell};
 use crate::message::Result;
 
 /// Maps the id of each row of a table to the position of the row.

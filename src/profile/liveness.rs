@@ -2,8 +2,8 @@
 //! class of variables is live, or which it misses.
 
 use super::Programs;
+use super::cells::cell;
 use super::database::Database;
-use super::error::cell;
 use super::ids::{Ids, position};
 use crate::message::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -9,7 +9,6 @@ mod compiled;
 mod cycles;
 mod database;
 pub mod encoding;
-mod error;
 mod ids;
 mod liveness;
 mod open;
@@ -40,8 +39,8 @@ pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
 use crate::message::{Result, Warning};
 use crate::progress::Progress;
+use cells::or_warn;
 use database::Database;
-use error::or_warn;
 use std::path::Path;
 
 /// All data of a `profile.pop` for one IPU that the analysis uses.

@@ -1,6 +1,6 @@
 //! Opens a profile that may come from an untrusted source.
 
-use super::error::sqlite;
+use super::cells::sqlite;
 use crate::atomic::first_bytes;
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
 use rusqlite::config::DbConfig;

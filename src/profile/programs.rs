@@ -110,9 +110,7 @@ impl Programs {
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self> {
         let tiles = target.num_tiles;
         let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
-        let (set_ids, mut compute_sets) = read_compute_sets(database)?;
-        read_instances(database, tiles, &type_ids, &set_ids, &mut compute_sets)?;
-        read_memory(database, tiles, &set_ids, &mut compute_sets)?;
+        let (set_ids, compute_sets) = read_compute_sets(database, tiles, &type_ids)?;
         let ids = read_ids(database)?;
         let details = Details::read(database, tiles, &set_ids, &ids)?;
         let all = read_programs(database, tiles, &ids, &details)?;
@@ -150,7 +148,15 @@ fn read_programs(
     ids: &Ids,
     details: &Details,
 ) -> Result<Vec<Program>> {
-    let (type_ids, types) = read_types(database)?;
+    // The ids of types differ from file to file.
+    let types = database.indexed("program_types", &["id", "name"], |row| {
+        let name = row.text(1)?;
+        if name.is_empty() {
+            return Err(row.problem(1, "a type of programs has no name"));
+        }
+        Ok(name)
+    });
+    let (type_ids, types) = types?;
     let columns = &[
         "id",
         "variant",
@@ -191,18 +197,6 @@ fn read_programs(
     })
 }
 
-/// Reads the names of the program types. Returns the index that maps the id of a type to the
-/// position of its name, since the ids differ from file to file.
-fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>)> {
-    database.indexed("program_types", &["id", "name"], |row| {
-        let name = row.text(1)?;
-        if name.is_empty() {
-            return Err(row.problem(1, "a type of programs has no name"));
-        }
-        Ok(name.into())
-    })
-}
-
 fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>> {
     let mut roots: Vec<(u64, u32)> = database
         .by_id("control_programs", &["id", "program"], |row| {
@@ -236,11 +230,19 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
     Ok((ids, types))
 }
 
-fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>)> {
+/// The table of the bytes of vertices by compute set.
+pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
+
+/// Reads the compute sets with their vertices, whose types `vertex_types` maps to positions.
+fn read_compute_sets(
+    database: &Database,
+    tiles: u32,
+    vertex_types: &Ids,
+) -> Result<(Ids, Vec<ComputeSet>)> {
     let table = "compute_sets";
     let all = &["compute_set", "name", "debug_id", "vertex_counts"];
     let columns = database.columns(table, all, 2)?;
-    database.indexed(table, columns, |row| {
+    let (ids, mut sets) = database.indexed(table, columns, |row| {
         let (mut debug_id, mut counted) = (None, None);
         if columns.len() == all.len() {
             debug_id = row.optional(2)?;
@@ -255,59 +257,35 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>)> {
             counted,
             memory: None,
         })
-    })
-}
-
-fn read_instances(
-    database: &Database,
-    tiles: u32,
-    vertex_types: &Ids,
-    compute_sets: &Ids,
-    sets: &mut [ComputeSet],
-) -> Result<()> {
+    })?;
     let mut seen = FxHashSet::default();
-    database.scan(
-        "vertex_instances",
-        &["compute_set", "vertex_type", "instances_by_tile"],
-        |row| {
-            let set = position(compute_sets, &row, 0, "compute_sets")?;
-            let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
-            sets[set as usize]
-                .vertices
-                .push((vertex_type, row.tile_runs(2, tiles)?));
-            row.check_first(seen.insert((set, vertex_type)))
-        },
-    )
-}
-
-/// The table of the bytes of vertices by compute set.
-pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
-
-fn read_memory(
-    database: &Database,
-    tiles: u32,
-    compute_sets: &Ids,
-    sets: &mut [ComputeSet],
-) -> Result<()> {
-    if !database.has_table(VERTEX_MEMORY) {
-        return Ok(());
+    let columns = &["compute_set", "vertex_type", "instances_by_tile"];
+    database.scan("vertex_instances", columns, |row| {
+        let set = position(&ids, &row, 0, table)?;
+        let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
+        let instances = row.tile_runs(2, tiles)?;
+        sets[set as usize].vertices.push((vertex_type, instances));
+        row.check_first(seen.insert((set, vertex_type)))
+    })?;
+    if database.has_table(VERTEX_MEMORY) {
+        let columns = &[
+            "compute_set",
+            "copy_ptr_bytes",
+            "descriptor_bytes",
+            "edge_ptr_bytes",
+            "padding_bytes",
+            "vertex_data_bytes",
+        ];
+        database.scan(VERTEX_MEMORY, columns, |row| {
+            let set = position(&ids, &row, 0, table)?;
+            let parts: Vec<TileBytes> = (1..columns.len())
+                .map(|column| row.tile_runs(column, tiles))
+                .collect::<Result<_, _>>()?;
+            let before = sets[set as usize].memory.replace(row.sum(&parts)?);
+            row.check_first(before.is_none())
+        })?;
     }
-    let columns = &[
-        "compute_set",
-        "copy_ptr_bytes",
-        "descriptor_bytes",
-        "edge_ptr_bytes",
-        "padding_bytes",
-        "vertex_data_bytes",
-    ];
-    database.scan(VERTEX_MEMORY, columns, |row| {
-        let set = position(compute_sets, &row, 0, "compute_sets")?;
-        let parts: Vec<TileBytes> = (1..columns.len())
-            .map(|column| row.tile_runs(column, tiles))
-            .collect::<Result<_, _>>()?;
-        let before = sets[set as usize].memory.replace(row.sum(&parts)?);
-        row.check_first(before.is_none())
-    })
+    Ok((ids, sets))
 }
 
 /// The kind of work that a program does, as far as memory is concerned.
@@ -352,7 +330,7 @@ struct Details {
     kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
     /// By table of a program type and id of a row: the ids of the region sets that the program
     /// moves.
-    regions: RegionIds,
+    regions: FxHashMap<(&'static str, u64), Arc<[u64]>>,
 }
 
 impl Details {
@@ -370,9 +348,24 @@ impl Details {
             (DO_EXCHANGE, exchanges),
             (CALL, read_calls(database, programs)?),
         ];
+        let mut regions: FxHashMap<_, Vec<u64>> = FxHashMap::default();
+        for (table, columns, owner) in REGION_COLUMNS {
+            // The table of a program type that the model does not use may be missing.
+            if !database.has_table(table) {
+                continue;
+            }
+            database.scan(table, columns, |row| {
+                let of_program = regions.entry((owner, row.unsigned(0)?)).or_default();
+                for column in 1..columns.len() {
+                    of_program.extend(row.optional(column)?);
+                }
+                Ok(())
+            })?;
+        }
+        let regions = regions.into_iter().map(|(row, ids)| (row, ids.into()));
         Ok(Self {
             kinds: kinds.into_iter().collect(),
-            regions: read_region_columns(database)?,
+            regions: regions.collect(),
         })
     }
 
@@ -451,27 +444,3 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),
 ];
-
-/// Ids of region sets, by the table of a program type and the id of its row.
-type RegionIds = FxHashMap<(&'static str, u64), Arc<[u64]>>;
-
-fn read_region_columns(database: &Database) -> Result<RegionIds> {
-    let mut regions: FxHashMap<_, Vec<u64>> = FxHashMap::default();
-    for (table, columns, owner) in REGION_COLUMNS {
-        // The table of a program type that the model does not use may be missing.
-        if !database.has_table(table) {
-            continue;
-        }
-        database.scan(table, columns, |row| {
-            let of_program = regions.entry((owner, row.unsigned(0)?)).or_default();
-            for column in 1..columns.len() {
-                of_program.extend(row.optional(column)?);
-            }
-            Ok(())
-        })?;
-    }
-    Ok(regions
-        .into_iter()
-        .map(|(row, ids)| (row, ids.into()))
-        .collect())
-}

@@ -1,7 +1,7 @@
 //! Reads the memory that Poplar recorded, with which the model is compared.
 
+use super::cells::cell;
 use super::database::Database;
-use super::error::cell;
 use super::target::{TILES, Target};
 use super::tile_bytes::TileBytes;
 use crate::message::Result;
@@ -146,13 +146,13 @@ const COLUMNS: &[&str] = &[
 ];
 const REQUIRED: usize = 4;
 
-/// The recorded memory of each tile, and the bytes of each tile in its memory regions, which are
-/// `None` if the profile lacks these columns.
-type Tiles = (Vec<RecordedTile>, Option<Vec<Regions>>);
-
-/// Reads the recorded memory of each tile, in the order of tiles. Empty if the table has no rows;
-/// else each tile must have a row.
-fn read_tiles(database: &Database, target: &Target) -> Result<Tiles> {
+/// Reads the recorded memory of each tile, in the order of tiles, and the bytes of each tile in its
+/// memory regions, which are `None` if the profile lacks these columns. The record is empty if the
+/// table has no rows; else each tile must have a row.
+fn read_tiles(
+    database: &Database,
+    target: &Target,
+) -> Result<(Vec<RecordedTile>, Option<Vec<Regions>>)> {
     if !database.has_table(TILES) {
         return Ok((Vec::new(), None));
     }

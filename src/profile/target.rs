@@ -1,9 +1,8 @@
 //! Reads the format version and the target, which are needed before all else; the origin of a
 //! profile; and a summary of it for users who have several profiles.
 
-use super::cells::{Cells, Columns};
+use super::cells::{Cells, Columns, cell, no_row, or_warn};
 use super::database::Database;
-use super::error::{cell, no_row, or_warn};
 use crate::limits;
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;

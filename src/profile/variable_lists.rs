@@ -175,7 +175,24 @@ pub(super) fn read_compute_sets(
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
     let parts = database.scan_ranges("compute_sets", columns, ListsBuilder::default, |row, lists| {
-        let added = add_members(variables, &row, lists)?;
+        let id = row.unsigned(0)?;
+        let before = lists.members.len();
+        let (mut var_id, mut left) = (0u64, variables.len() as u64);
+        for run in Runs::new(row.blob(1)?) {
+            let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
+            left = left
+                .checked_sub(count)
+                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(variables.len())))?;
+            // A repeated id counts once.
+            let count = if value == 0 { count.min(1) } else { count };
+            for _ in 0..count {
+                var_id = var_id
+                    .checked_add(value)
+                    .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
+                lists.push(id, position(variables, &row, var_id)?);
+            }
+        }
+        let added = lists.members.len() - before;
         // A few bytes can name all variables in every row.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
@@ -187,31 +204,6 @@ pub(super) fn read_compute_sets(
         Err(row.problem(1, problem))
     })?;
     Ok(ListsBuilder::finish(parts))
-}
-
-/// Appends the variables of the compute set in `row` to `lists`, and returns their number. It is an
-/// error if there are more of them than `variables` has.
-fn add_members(variables: &Variables, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<usize> {
-    let id = row.unsigned(0)?;
-    let before = lists.members.len();
-    let mut var_id = 0u64;
-    let limit = variables.len();
-    let mut left = limit as u64;
-    for run in Runs::new(row.blob(1)?) {
-        let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
-        left = left
-            .checked_sub(count)
-            .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(limit)))?;
-        // A repeated id counts once.
-        let count = if value == 0 { count.min(1) } else { count };
-        for _ in 0..count {
-            var_id = var_id
-                .checked_add(value)
-                .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
-            lists.push(id, position(variables, row, var_id)?);
-        }
-    }
-    Ok(lists.members.len() - before)
 }
 
 /// Returns the position of the variable with the id `var_id`, which was read from column 1 of

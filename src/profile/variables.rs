@@ -5,8 +5,8 @@
 //! debug contexts of weights and optimizer state.
 
 use super::Target;
+use super::cells::no_variables;
 use super::database::Database;
-use super::error::no_variables;
 use super::ids::{Ids, position};
 use super::open::ProfileFile;
 use crate::limits;

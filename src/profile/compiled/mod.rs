@@ -13,9 +13,9 @@ pub(super) use live::by_step as live_by_step;
 pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, summed_by_step};
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
+use super::cells::{cell, no_row, or_warn};
 use super::cycles::read_cycles_by_ipu;
 use super::database::Database;
-use super::error::{cell, no_row, or_warn};
 use super::recorded::Recorded;
 use super::target::{TILES, listed_tiles};
 use super::variables::TABLE as VARIABLES;
