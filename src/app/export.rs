@@ -62,7 +62,13 @@ pub(super) fn check(options: &Options) -> Result<()> {
             .iter()
             .filter(|(_, path)| *path == written)
             .find(|(other, _)| !is_itself(*other));
-        refuse_companion(option, &written, &options.input.profile)?;
+        if companions(&target(&options.input.profile)).contains(&written) {
+            return Err(usage(format!(
+                "{option} names {}, which SQLite would read as changes to the profile; give \
+                 another name",
+                displayed(&written)
+            )));
+        }
         if let Some(other) = same
             .map(|(other, _)| *other)
             .or(stdout::is_file(&written).then_some("standard output"))
@@ -74,21 +80,6 @@ pub(super) fn check(options: &Options) -> Result<()> {
         }
         atomic::check_folder(path).with_context(|| displayed(path))?;
         used.push((option, written));
-    }
-    Ok(())
-}
-
-/// Returns an error if `written` is one of the files that SQLite reads as changes to `profile`,
-/// such as `profile.pop-wal`. The error names `option`, the option that gives `written`.
-fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
-    if companions(&target(profile))
-        .iter()
-        .any(|own| own == written)
-    {
-        return Err(usage(format!(
-            "{option} names {}, which SQLite would read as changes to the profile; give another name",
-            displayed(written)
-        )));
     }
     Ok(())
 }

@@ -17,15 +17,31 @@ use std::path::{Path, PathBuf};
 /// beside the profile if a report needs them.
 /// Regexes that were saved with the model become those of the options, unless these have others.
 pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
+    let profile = &options.input.profile;
+    let allow_incomplete = options.results.allow_incomplete;
     let mut analysis = if options.saved.load_from_file {
-        let analysis = load(options, messages)?;
+        if options.input.debug.is_some() {
+            return Err(usage(
+                "a saved model already has its debug contexts; leave DEBUG out",
+            ));
+        }
+        let analysis = messages.while_showing(|progress| {
+            let _task = progress.begin("loading the model", 0);
+            Analysis::load(profile, allow_incomplete)
+        })?;
         options
             .layers
             .take_saved(&analysis.model.layer_regexes)
-            .with_context(|| displayed(&options.input.profile))?;
+            .with_context(|| displayed(profile))?;
         analysis
     } else {
-        read_profile(options, messages)?
+        let debug = debug_path(options)?;
+        let read = ReadOptions {
+            memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
+            names: options.wants_report() || options.wants_split(),
+            allow_incomplete,
+        };
+        messages.while_showing(|progress| Analysis::read_with(profile, &debug, read, progress))?
     };
     if let Some((variables, contexts)) = analysis.counts {
         messages.detail(format_args!(
@@ -46,30 +62,6 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
     let (provenance, warnings) = (&mut analysis.provenance, &mut analysis.warnings);
     read_beside(options, messages, provenance, warnings);
     Ok(analysis)
-}
-
-fn read_profile(options: &Options, messages: Messages) -> Result<Analysis> {
-    let debug = debug_path(options)?;
-    let read = ReadOptions {
-        memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
-        names: options.wants_report() || options.wants_split(),
-        allow_incomplete: options.results.allow_incomplete,
-    };
-    messages.while_showing(|progress| {
-        Analysis::read_with(&options.input.profile, &debug, read, progress)
-    })
-}
-
-fn load(options: &Options, messages: Messages) -> Result<Analysis> {
-    if options.input.debug.is_some() {
-        return Err(usage(
-            "a saved model already has its debug contexts; leave DEBUG out",
-        ));
-    }
-    messages.while_showing(|progress| {
-        let _task = progress.begin("loading the model", 0);
-        Analysis::load(&options.input.profile, options.results.allow_incomplete)
-    })
 }
 
 /// Names of the files that frameworks write into the folder of a profile.

@@ -23,8 +23,8 @@ use crate::atomic;
 use crate::message::{UsageError, refused};
 use crate::parallel;
 use crate::report::{PipelineFacts, Report};
-use crate::search::{Outcome, SearchError, SearchResult, Word};
-use crate::solve::{Greedy, SolveError};
+use crate::search::{Outcome, SearchError, Word};
+use crate::solve::SolveError;
 use crate::witnesses::check;
 use crate::wording::counted;
 use anyhow::Result;
@@ -202,24 +202,13 @@ impl Run {
         }
     }
 
-    /// Collects all results.
+    /// Collects all results. Prints which IPUs of a split from `--layers-per-ipu` run nothing, and the
+    /// warnings of the search.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
         let memory = layers.memory()?;
         let tables = tables::tables(&self.options, layers, &memory)?;
-        self.describe_search(searched);
-        Ok(Outputs {
-            tables,
-            diagnosis: tables::diagnosis(&self.options, layers.model(), &memory),
-            greedy: searched.result.as_ref().and_then(greedy),
-            ..Outputs::new(self, self.report(searched)?)
-        })
-    }
-
-    /// Prints which IPUs of a split from `--layers-per-ipu` run nothing, and the warnings of the
-    /// search.
-    fn describe_search(&self, searched: &SearchedLayers<'_>) {
-        let idle = searched.layers.idle_ipus(&self.request);
+        let idle = layers.idle_ipus(&self.request);
         if !idle.is_empty() {
             self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
@@ -233,6 +222,16 @@ impl Run {
         for warning in searched.warnings() {
             self.messages.warning(None, &warning);
         }
+        let greedy = match searched.result.as_ref().map(|result| &result.outcome) {
+            Some(Outcome::Greedy(greedy)) => Some(greedy.clone()),
+            _ => None,
+        };
+        Ok(Outputs {
+            tables,
+            diagnosis: tables::diagnosis(&self.options, layers.model(), &memory),
+            greedy,
+            ..Outputs::new(self, self.report(searched)?)
+        })
     }
 
     /// Returns an error if missing or contradictory data in the files could change the verdict of
@@ -274,15 +273,6 @@ impl Run {
                 .collect();
         }
         Ok(report)
-    }
-}
-
-/// Returns the result of the greedy search of the original tool, for its output; `None` if another
-/// solver was used.
-fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
-    match &result.outcome {
-        Outcome::Greedy(greedy) => Some(greedy.clone()),
-        _ => None,
     }
 }
 

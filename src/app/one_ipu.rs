@@ -52,7 +52,15 @@ pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
             messages.warning(Some(&file), &doubt.warning(true));
         }
     }
-    messages.summary(kind(model));
+    let work = match model.backward_start {
+        Some(_) => "training",
+        None => "inference",
+    };
+    messages.summary(format_args!(
+        "A profile of {work} with {}, compiled for one IPU of {}",
+        model.recording.framework,
+        counted(model.target.num_tiles, "tile")
+    ));
     let units = messages.look.units.for_bytes(limit);
     let added = match stage.tiles[tile].accumulators {
         0 => String::new(),
@@ -102,18 +110,4 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
         units.short(limit),
         units.amount(with_gaps)
     ));
-}
-
-/// Describes the recording in a phrase: training or inference, the framework, and the number of
-/// tiles.
-fn kind(model: &Model) -> String {
-    let work = match model.backward_start {
-        Some(_) => "training",
-        None => "inference",
-    };
-    format!(
-        "A profile of {work} with {}, compiled for one IPU of {}",
-        model.recording.framework,
-        counted(model.target.num_tiles, "tile")
-    )
 }

@@ -119,7 +119,12 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     }
     let lines = several.iter().zip(&outlines).map(|(path, outline)| {
         let what = outline.as_ref().map_or_else(ToString::to_string, kind);
-        format!("\n  {}  {what}", command_with(options, path))
+        let folder = options.input.profile.to_string_lossy();
+        let words = options.arguments.iter().map(|own| match own {
+            own if *own == folder => format!(" {}", shell(&path.to_string_lossy())),
+            own => format!(" {}", shell(own)),
+        });
+        format!("\n  popliner{}  {what}", words.collect::<String>())
     });
     Err(usage(format!(
         "{}: there are {} profiles below this folder; give one of them:{}",
@@ -127,23 +132,6 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
         several.len(),
         lines.collect::<String>()
     )))
-}
-
-/// Writes the command line of this run, with `profile` in place of the folder that the user gave.
-fn command_with(options: &Options, profile: &Path) -> String {
-    let profile = profile.to_string_lossy();
-    let words = options
-        .arguments
-        .iter()
-        .map(|arg| {
-            if *arg == options.input.profile.to_string_lossy() {
-                &profile
-            } else {
-                arg.as_str()
-            }
-        })
-        .map(|argument| format!(" {}", shell(argument)));
-    format!("popliner{}", words.collect::<String>())
 }
 
 /// Describes a profile in a phrase: its number of IPUs and replicas, and whether it has lowered

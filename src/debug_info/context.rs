@@ -244,13 +244,6 @@ impl Draft {
         Ok(no_texts)
     }
 
-    /// Stores a text under `key`, replacing an earlier text of the same key.
-    fn store_text(&mut self, key: TextKey, text: &str) {
-        let start = self.bytes.len();
-        self.bytes.push_str(text);
-        self.store_text_from(key, start);
-    }
-
     /// Stores the text from `start` to the end of `bytes` under `key`, replacing an earlier text of
     /// the same key. If the text is not needed ([`is_needed`]), removes it from `bytes` and keeps
     /// the earlier text.
@@ -333,7 +326,11 @@ impl Take for Value<'_> {
             ContextKey::Category => {
                 record.is_of_programs = matches!(text, "program" | "compilation");
             }
-            ContextKey::Text(key) if !key.is_list() => self.draft.store_text(key, text),
+            ContextKey::Text(key) if !key.is_list() => {
+                let start = self.draft.bytes.len();
+                self.draft.bytes.push_str(text);
+                self.draft.store_text_from(key, start);
+            }
             _ => self.other(),
         }
     }

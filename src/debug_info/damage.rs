@@ -48,7 +48,13 @@ pub(super) fn looks_like(head: &[u8]) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The file is truncated or malformed.
-    #[error("it is {} byte {}, contexts read: {}, {}", .0.how(), .0.offset, .0.contexts, .0.lost())]
+    #[error(
+        "it is {} byte {}, contexts read: {}, {}",
+        if .0.damaged { "malformed before" } else { "cut off at" },
+        .0.offset,
+        .0.contexts,
+        .0.lost()
+    )]
     Truncated(Truncation),
     /// The file was read to its end, but has no string table, as after a repair of its end.
     /// Contexts have no names.
@@ -114,16 +120,6 @@ pub struct Truncation {
 }
 
 impl Truncation {
-    /// Returns how the reading stopped, in words that precede the offset in the message: `malformed
-    /// before` or `cut off at`.
-    fn how(&self) -> &'static str {
-        if self.damaged {
-            "malformed before"
-        } else {
-            "cut off at"
-        }
-    }
-
     /// Returns which data are missing, in the words that end the message, such as `later contexts
     /// are lost`.
     fn lost(&self) -> String {

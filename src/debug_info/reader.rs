@@ -122,8 +122,24 @@ fn check_head(head: &[u8]) -> Result<()> {
 
 /// Builds a [`DebugInfo`] from the parts that were read. `offset` is the number of bytes read.
 /// `damaged` says whether an incomplete file is malformed at that offset rather than cut off there.
-fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
-    check(&mut collected, offset, damaged)?;
+///
+/// # Errors
+/// If the parts cannot come from a debug file.
+fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
+    if let Some(refusal) = collected.refusal {
+        return Err(refusal);
+    }
+    if !collected.is_complete && damaged && collected.records.is_empty() {
+        return unusable(format!(
+            "no context could be read, since the CBOR is malformed before byte {offset}; \
+             {DEBUG_AGAIN}"
+        ));
+    }
+    // A file that is cut off before `contexts` may be a debug file.
+    let may_follow = !collected.is_complete && !damaged && !collected.saw_other_key;
+    if !collected.saw_contexts && !may_follow {
+        return Err(shape("it has no `contexts`"));
+    }
     let Collected {
         mut records,
         fields,
@@ -156,24 +172,6 @@ fn finish(mut collected: Collected, offset: u64, damaged: bool) -> Result<DebugI
         damage: anomalies.damage(truncation),
         warning: anomalies.warning(),
     })
-}
-
-/// Returns an error unless the parts that were read can come from a debug file. `offset` and
-/// `damaged` are as in [`finish`].
-fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<()> {
-    match collected.refusal.take() {
-        Some(refusal) => Err(refusal),
-        None if !collected.is_complete && damaged && collected.records.is_empty() => {
-            unusable(format!(
-                "no context could be read, since the CBOR is malformed before byte {offset}; \
-                 {DEBUG_AGAIN}"
-            ))
-        }
-        // Cut off before `contexts`: it may be a debug file.
-        None if !collected.is_complete && !damaged && !collected.saw_other_key => Ok(()),
-        None if !collected.saw_contexts => Err(shape("it has no `contexts`")),
-        None => Ok(()),
-    }
 }
 
 /// Indexes `records` by id and removes all but the first record of each id. Returns the index and

@@ -38,7 +38,20 @@ pub(crate) fn check_debug(
     let is_foreign = debug_match.is_foreign();
     let (mut damage, mut texts) = (debug_info.damage().to_vec(), Vec::new());
     if is_foreign {
-        texts.push(debug_match.evidence());
+        let DebugMatch {
+            ids,
+            found,
+            of_programs,
+            named,
+            same_names,
+            ..
+        } = debug_match;
+        texts.push(format!(
+            "it belongs to another compilation than the profile: of {ids} contexts that its \
+             programs refer to, {found} exist, and {of_programs} of these belong to programs; of \
+             {named} compute sets with a name, {same_names} have the name of their context \
+             ({OWN_DEBUG})"
+        ));
     } else {
         damage.extend(debug_match.damage());
     }
@@ -186,25 +199,6 @@ impl DebugMatch {
         }
         let (part, of) = if has_names { (9, 10) } else { (3, 4) };
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
-    }
-
-    /// Returns the sentence that the contexts belong to another compilation, with the counts that
-    /// show it.
-    fn evidence(&self) -> String {
-        let Self {
-            ids,
-            found,
-            of_programs,
-            named,
-            same_names,
-            ..
-        } = self;
-        format!(
-            "it belongs to another compilation than the profile: of {ids} contexts that its \
-             programs refer to, {found} exist, and {of_programs} of these belong to programs; of \
-             {named} compute sets with a name, {same_names} have the name of their context \
-             ({OWN_DEBUG})"
-        )
     }
 
     /// Returns which data `debug.cbor` lacks, in this order: contexts to which the profile refers,

@@ -11,6 +11,10 @@ use rustc_hash::FxHashSet;
 pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());
+    let mut unreached = vec![false; is_reached.len()];
+    for step in &profile.steps {
+        unreached[step.program as usize] = !is_reached[step.program as usize];
+    }
     let without_own = |program: &Program| {
         let set = programs.set_of(program);
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
@@ -47,7 +51,7 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         lacking(
             "control_programs",
             "programs of steps that no root leads to",
-            unreached(profile, &is_reached),
+            unreached,
         ),
         lacking(
             "programs",
@@ -143,16 +147,6 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
                 lack[program as usize] = true;
             }
         }
-    }
-    lack
-}
-
-/// Returns, by program, whether it has a step although no root of the program tree leads to it
-/// (none in a real profile). `is_reached` says by program whether a root leads to it.
-fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
-    let mut lack = vec![false; is_reached.len()];
-    for step in &profile.steps {
-        lack[step.program as usize] = !is_reached[step.program as usize];
     }
     lack
 }

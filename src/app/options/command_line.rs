@@ -101,7 +101,8 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
 }
 
 /// Returns the arguments of those of the options `ids` (clap ids of options or groups) that were
-/// given, each option with its value as one argument.
+/// given, so that they can be given again: an argument for each value of an option, such as
+/// `--pin=3=0`.
 fn repeated<'a>(
     command: &clap::Command,
     matches: &ArgMatches,
@@ -115,31 +116,22 @@ fn repeated<'a>(
         )
     })
     .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
-    .filter_map(|id| {
-        Some(spelled(
-            command.get_arguments().find(|arg| *arg.get_id() == id)?,
-            matches,
-        ))
-    })
-    .flatten()
-    .collect()
-}
-
-/// Writes an option so that it can be given again: one argument for each of its values, such as
-/// `--pin=3=0`.
-fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
-    let values = matches
-        .get_raw(argument.get_id().as_str())
-        .into_iter()
-        .flatten()
-        .map(|word| word.to_string_lossy());
-    match argument.get_long() {
-        None => values.map(|value| value.into_owned()).collect(),
-        Some(name) if argument.get_action().takes_values() => {
-            values.map(|value| format!("--{name}={value}")).collect()
+    .filter_map(|id| command.get_arguments().find(|arg| *arg.get_id() == id))
+    .flat_map(|option| {
+        let values = matches.get_raw(option.get_id().as_str());
+        let values = values
+            .into_iter()
+            .flatten()
+            .map(|word| word.to_string_lossy());
+        match option.get_long() {
+            None => values.map(|value| value.into_owned()).collect(),
+            Some(name) if option.get_action().takes_values() => {
+                values.map(|value| format!("--{name}={value}")).collect()
+            }
+            Some(name) => vec![format!("--{name}")],
         }
-        Some(name) => vec![format!("--{name}")],
-    }
+    })
+    .collect()
 }
 
 #[cfg(test)]
