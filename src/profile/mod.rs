@@ -72,17 +72,8 @@ pub struct Profile {
     pub made: BuildInfo,
     /// Warnings about unusual content of the file, which could be read in spite of it.
     pub warnings: Vec<Warning>,
-    /// Numbers that repeat what other tables say, for the checks that compare both.
-    pub statements: Statements,
-    /// Fetches names of lowered variables from the file. It works without the rest of the profile.
-    pub names: VariableNames,
-}
-
-/// Numbers of a profile that serve only the checks of `witnesses`, which compare them with the
-/// other data.
-#[derive(Debug)]
-pub struct Statements {
-    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
+    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns. Only
+    /// `witnesses` uses these bytes and the next three fields, to compare them with the other data.
     pub regions: Option<Vec<Regions>>,
     /// By step, ascending: the step index, and the change of the bytes of not-always-live variables
     /// since the step before, summed over all tiles. Empty if the profile lacks them.
@@ -92,6 +83,8 @@ pub struct Statements {
     pub outside: Vec<u32>,
     /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,
+    /// Fetches names of lowered variables from the file. It works without the rest of the profile.
+    pub names: VariableNames,
 }
 
 impl Profile {
@@ -188,12 +181,10 @@ impl Profile {
         database.source.check_unchanged()?;
         Ok(Self {
             recorded,
-            statements: Statements {
-                regions,
-                live_by_step: or_warn(live_by_step, "live bytes by step", &mut warnings),
-                outside,
-                has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
-            },
+            regions,
+            live_by_step: or_warn(live_by_step, "live bytes by step", &mut warnings),
+            outside,
+            has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
             warnings,
             cycles,
             made,

@@ -41,7 +41,7 @@ pub(crate) fn check_profile(
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
     let Recorded { tiles, categories } = &profile.recorded;
-    let regions = profile.statements.regions.as_deref();
+    let regions = profile.regions.as_deref();
     let mut found = check_record(tiles, categories, regions, &profile.target);
     found.extend(programs::check_programs(profile));
     found.extend(variables::check_variables(profile, has_users));

@@ -174,22 +174,51 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
-/// contradiction about the tile with the largest difference; `None` if none exceeds the allowances.
-/// The computed code may not exceed the record, except for exchange and control code, which
-/// programs may share. How much code the compiler adds to larger models is unknown, so missing code
-/// misplaces no bytes, since every stage has a reserve for it, unless more than half of it is
-/// missing or `kind` is vertex state.
+/// contradiction about the tile with the largest difference; `None` if none exceeds the allowances,
+/// and for vertex state that the profile does not record. Control code leaves out programs with
+/// children, whose own part is unknown. The computed code may not exceed the record, except for
+/// exchange and control code, which programs may share. How much code the compiler adds to larger
+/// models is unknown, so missing code misplaces no bytes, since every stage has a reserve for it,
+/// unless more than half of it is missing or `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
-    let recorded = &profile.recorded;
+    let (recorded, programs) = (&profile.recorded, &profile.programs);
     let fullest = recorded.fullest()?;
-    let tiles = recorded.tiles.len();
-    let mut of_categories = vec![0u64; tiles];
+    let mut of_categories = vec![0u64; recorded.tiles.len()];
+    let mut listed = of_categories.clone();
     for category in &recorded.categories {
         if CodeKind::of_category(&category.name) == Some(kind) {
             category.bytes.add_to(&mut of_categories);
         }
     }
-    let (listed, is_whole) = code_by_tile(profile, kind, tiles)?;
+    // A bounded amount of unlisted code is allowed if the profile gives code for all that runs.
+    let mut is_whole = true;
+    let mut add = |code: &TileBytes| code.add_to(&mut listed);
+    match kind {
+        CodeKind::VertexCode => {
+            let mut used = programs.compute_sets.iter().flat_map(|set| &set.vertices);
+            let types = &programs.vertex_types;
+            is_whole = used.all(|(used, _)| types[*used as usize].code.total() > 0);
+            types.iter().for_each(|of_type| add(&of_type.code));
+        }
+        CodeKind::VertexState => {
+            if !profile.has_vertex_memory {
+                return None;
+            }
+            is_whole = false;
+            for set in &programs.compute_sets {
+                add_state(programs, set, &mut listed);
+            }
+        }
+        CodeKind::ExchangeCode => {
+            for program in &programs.all {
+                if let ProgramKind::DoExchange(code) = &program.kind {
+                    is_whole &= code.total() > 0;
+                    add(code);
+                }
+            }
+        }
+        CodeKind::ControlCode => programs.all.iter().for_each(|own| add(&own.control_code)),
+    }
     let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
     let is_certain = kind == CodeKind::VertexState || of_programs < all / 2;
     let silent = if is_whole {
@@ -212,41 +241,4 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         worst(Witness::Code, CATEGORIES, fullest, pairs)?
             .in_row(format!("`{}`", kind.categories().join("` + `"))),
     )
-}
-
-/// Returns the bytes of code of `kind` on each of `tiles` tiles, and whether the profile gives code
-/// for everything that runs. Returns `None` for vertex state that the profile does not record.
-/// Vertex state has no allowance for unlisted code, so the flag is `false` for it. Control code
-/// leaves out programs with children, whose own part is unknown.
-fn code_by_tile(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
-    let programs = &profile.programs;
-    let (mut sums, mut is_whole) = (vec![0; tiles], true);
-    let mut add = |code: &TileBytes| code.add_to(&mut sums);
-    match kind {
-        CodeKind::VertexCode => {
-            let mut used = programs.compute_sets.iter().flat_map(|set| &set.vertices);
-            let types = &programs.vertex_types;
-            is_whole = used.all(|(used, _)| types[*used as usize].code.total() > 0);
-            types.iter().for_each(|of_type| add(&of_type.code));
-        }
-        CodeKind::VertexState => {
-            if !profile.statements.has_vertex_memory {
-                return None;
-            }
-            is_whole = false;
-            for set in &programs.compute_sets {
-                add_state(programs, set, &mut sums);
-            }
-        }
-        CodeKind::ExchangeCode => {
-            for program in &programs.all {
-                if let ProgramKind::DoExchange(code) = &program.kind {
-                    is_whole &= code.total() > 0;
-                    add(code);
-                }
-            }
-        }
-        CodeKind::ControlCode => programs.all.iter().for_each(|own| add(&own.control_code)),
-    }
-    Some((sums, is_whole))
 }

@@ -3,8 +3,7 @@
 
 use super::contradiction::{Contradiction, TileComparison, Witness, worst};
 use crate::profile::{
-    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables,
-    summed_by_step,
+    CATEGORIES, Deltas, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables, summed_by_step,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -17,7 +16,6 @@ pub(super) fn check_variables(
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
-    let totals = VariableTotals::new(variables, &profile.classes, profile.target.num_tiles);
     let unused = unused(profile, has_users);
     let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
     let unlabelled: Vec<u32> = (0..variables.len() as u32)
@@ -31,13 +29,13 @@ pub(super) fn check_variables(
             .then(|| Contradiction::lacking(Witness::Variables, table, row, bytes, recorded))
     };
     [
-        totals.by_category(&variables.category_names, recorded),
-        totals.by_step(profile),
+        by_category(variables, recorded),
+        by_step(profile),
         lacking("compute_sets", "variables that no program uses", &unused),
         lacking(
             "exchange_regions",
             "variables that do not hold the regions in them",
-            &profile.statements.outside,
+            &profile.outside,
         ),
         lacking(
             "debug_ids",
@@ -85,49 +83,27 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
     unused
 }
 
-/// Sums of the bytes of all lowered variables.
-struct VariableTotals {
-    /// By category (as in [`Variables::category_names`]), then by tile: bytes of its variables.
-    categories: Vec<Vec<u64>>,
-    /// By equivalence class: bytes of its variables, summed over all tiles.
-    classes: Vec<u64>,
-}
-
-impl VariableTotals {
-    /// Sums up the variables; `tiles` is the number of tiles.
-    fn new(variables: &Variables, classes: &LiveClasses, tiles: u32) -> Self {
-        let mut sums = Self {
-            categories: vec![vec![0; tiles as usize]; variables.category_names.len()],
-            classes: vec![0; classes.len()],
-        };
-        for position in 0..variables.len() {
-            let bytes = u64::from(variables.bytes[position]);
-            let category = usize::from(variables.categories[position]);
-            sums.categories[category][usize::from(variables.tiles[position])] += bytes;
-            if let Some(sum) = sums.classes.get_mut(variables.classes[position] as usize) {
-                *sum += bytes;
-            }
-        }
-        sums
+/// Returns a contradiction about the category and tile whose variables differ most from the record;
+/// `None` if all agree, as they do in a real profile, or if there is no record.
+fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradiction> {
+    let fullest = recorded.fullest()?;
+    if recorded.categories.is_empty() {
+        return None;
     }
-
-    /// Returns a contradiction about the category and tile whose variables differ most from the
-    /// record; `None` if all agree, as they do in a real profile, or if there is no record. `names`
-    /// has the names of the categories.
-    fn by_category(&self, names: &[String], recorded: &Recorded) -> Option<Contradiction> {
-        let fullest = recorded.fullest()?;
-        if recorded.categories.is_empty() {
-            return None;
-        }
-        let without_variables = vec![0; recorded.tiles.len()];
-        let categories = || recorded.categories.iter();
-        let others = categories().map(|category| &category.name);
-        let sums = names.iter().zip(&self.categories);
-        sums.chain(
-            others
-                .filter(|name| !names.contains(name))
-                .map(|name| (name, &without_variables)),
-        )
+    let names = &variables.category_names;
+    let without_variables = vec![0; recorded.tiles.len()];
+    let mut sums = vec![without_variables.clone(); names.len()];
+    let of_variables = variables.categories.iter().zip(&variables.tiles);
+    for ((&category, &tile), &bytes) in of_variables.zip(&variables.bytes) {
+        sums[usize::from(category)][usize::from(tile)] += u64::from(bytes);
+    }
+    let categories = || recorded.categories.iter();
+    let others = categories().map(|category| &category.name);
+    let others = others.filter(|name| !names.contains(name));
+    names
+        .iter()
+        .zip(&sums)
+        .chain(others.map(|name| (name, &without_variables)))
         .filter_map(|(name, sums)| {
             let found = categories().find(|category| category.name == *name);
             let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
@@ -140,58 +116,53 @@ impl VariableTotals {
             )
         })
         .max_by_key(|contradiction| contradiction.bytes)
-    }
+}
 
-    /// Returns a contradiction about the step at which the live bytes of not-always-live variables
-    /// differ most from the record; `None` if they agree at all steps, as in a real profile, or if
-    /// there is no record.
-    fn by_step(&self, profile: &Profile) -> Option<Contradiction> {
-        let recorded = &profile.statements.live_by_step;
-        if recorded.is_empty() {
-            return None;
-        }
-        let (step, [recorded, computed], highest) =
-            furthest(recorded, &self.deltas(&profile.classes))?;
-        let found = worst(
-            Witness::LiveBySteps,
-            LIVE_BY_STEP,
-            highest,
-            [TileComparison::certain(0, recorded, computed)],
-        )?;
-        // The difference is distributed over the tiles in proportion to their live bytes.
-        let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
-        let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
-        Some(
-            Contradiction {
-                tile: None,
-                tiles: 0,
-                bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
-                ..found
-            }
-            .in_row(format!("step {}", profile.steps[step as usize].id)),
-        )
+/// Returns a contradiction about the step at which the live bytes of not-always-live variables, on
+/// all tiles together, differ most from the record; `None` if they agree at all steps, as in a real
+/// profile, or if there is no record.
+fn by_step(profile: &Profile) -> Option<Contradiction> {
+    let (recorded, variables, classes) =
+        (&profile.live_by_step, &profile.variables, &profile.classes);
+    if recorded.is_empty() {
+        return None;
     }
-
-    /// Returns the changes of live bytes that follow from the not-always-live variables, on all
-    /// tiles together: by step, ascending, the bytes that begin to be live there, less the bytes
-    /// that end.
-    fn deltas(&self, classes: &LiveClasses) -> Deltas {
-        let mut deltas = Deltas::new();
-        for (class, &bytes) in (0u32..).zip(&self.classes) {
-            if classes.is_always_live(class) {
-                continue;
-            }
-            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-            for &(from, to) in classes.ranges(class) {
-                deltas.extend(
-                    [(from, bytes), (to, -bytes)]
-                        .iter()
-                        .filter(|(step, _)| *step < classes.steps()),
-                );
-            }
+    let mut of_classes = vec![0u64; classes.len()];
+    for (&class, &bytes) in variables.classes.iter().zip(&variables.bytes) {
+        if let Some(sum) = of_classes.get_mut(class as usize) {
+            *sum += u64::from(bytes);
         }
-        summed_by_step(deltas)
     }
+    let mut deltas = Deltas::new();
+    for (class, bytes) in (0u32..).zip(of_classes) {
+        if classes.is_always_live(class) {
+            continue;
+        }
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        for &(from, to) in classes.ranges(class) {
+            let changes = [(from, bytes), (to, -bytes)].into_iter();
+            deltas.extend(changes.filter(|&(step, _)| step < classes.steps()));
+        }
+    }
+    let (step, [recorded, computed], highest) = furthest(recorded, &summed_by_step(deltas))?;
+    let found = worst(
+        Witness::LiveBySteps,
+        LIVE_BY_STEP,
+        highest,
+        [TileComparison::certain(0, recorded, computed)],
+    )?;
+    // The difference is distributed over the tiles in proportion to their live bytes.
+    let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
+    let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
+    Some(
+        Contradiction {
+            tile: None,
+            tiles: 0,
+            bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
+            ..found
+        }
+        .in_row(format!("step {}", profile.steps[step as usize].id)),
+    )
 }
 
 /// Compares two lists of changes of live bytes by step, ascending. Returns the step index at which
