@@ -26,15 +26,6 @@ impl Command {
         self.without(option).and(option, value)
     }
 
-    /// Gives `option` (a name such as `--num-ipus`) the value `value`, replacing an earlier value;
-    /// changes nothing if `value` is `None`.
-    fn with_any(self, option: &str, value: Option<impl fmt::Display>) -> Self {
-        match value {
-            Some(value) => self.with(option, value),
-            None => self,
-        }
-    }
-
     /// Gives `option` the value `value` beside its earlier values.
     fn and(mut self, option: &str, value: impl fmt::Display) -> Self {
         self.0.push(format!("{option}={value}"));
@@ -69,23 +60,19 @@ impl Options {
     /// Returns a command with the options of the run about the model, the limits and the pipeline.
     /// It has no option that requests a result.
     fn own_command(&self) -> Command {
-        let limits = &self.limits;
-        let memory = limits.mem_per_tile.as_ref().map(|amounts| {
-            amounts
-                .iter()
-                .map(u64::to_string)
-                .collect::<Vec<_>>()
-                .join(",")
-        });
-        let reserve = Some(limits.reserve).filter(|&reserve| reserve != Reserve::Bytes(0));
-        let ipus = limits.num_ipus.map(|ipus| match ipus {
-            IpuCount::Exactly(ipus) => ipus.to_string(),
-            IpuCount::UpTo(_) => "auto".to_owned(),
-        });
-        Command(self.repeated.clone())
-            .with_any("--mem-per-tile", memory)
-            .with_any("--reserve", reserve)
-            .with_any("--num-ipus", ipus)
+        let (limits, mut own) = (&self.limits, Command(self.repeated.clone()));
+        if let Some(amounts) = &limits.mem_per_tile {
+            let amounts: Vec<_> = amounts.iter().map(u64::to_string).collect();
+            own = own.and("--mem-per-tile", amounts.join(","));
+        }
+        if limits.reserve != Reserve::Bytes(0) {
+            own = own.and("--reserve", limits.reserve);
+        }
+        match limits.num_ipus {
+            Some(IpuCount::Exactly(ipus)) => own.and("--num-ipus", ipus),
+            Some(IpuCount::UpTo(_)) => own.and("--num-ipus", "auto"),
+            None => own,
+        }
     }
 
     /// Returns the command that gives the answer to the request of the run with these changes.

@@ -52,8 +52,11 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
 /// sorted.
 fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
-    if is_file(&profile)? {
-        return Ok(vec![profile]);
+    match profile.metadata() {
+        Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
+        // The user may not open the folder.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
+        _ => {}
     }
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -65,15 +68,6 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     }
     below.sort();
     Ok(below)
-}
-
-/// Returns whether there is a file at `path`. It is an error if the user may not open its folder.
-fn is_file(path: &Path) -> io::Result<bool> {
-    match path.metadata() {
-        Ok(metadata) => Ok(metadata.is_file()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
-        Err(_) => Ok(false),
-    }
 }
 
 /// Returns the error that a folder has no profile, with the names of the files that it has.

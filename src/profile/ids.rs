@@ -42,7 +42,13 @@ impl Ids {
         }
         let highest = ids.clone().max().unwrap_or(0);
         if highest / SPARSE < ids.len() as u64 {
-            return Self::array(ids, highest as usize);
+            let mut array = vec![ABSENT; highest as usize + 1];
+            for (id, position) in ids.zip(0..) {
+                if std::mem::replace(&mut array[id as usize], position) != ABSENT {
+                    return Err(id);
+                }
+            }
+            return Ok(Self::Array(array));
         }
         let mut sorted: Vec<(u64, u32)> = ids.zip(0..).collect();
         sorted.sort_unstable();
@@ -56,18 +62,6 @@ impl Ids {
     /// which names `table` and `column`, if two rows have one id.
     pub(super) fn of(table: &'static str, column: &'static str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
-    }
-
-    /// Indexes `ids` by an array of `highest + 1` positions, at the index of the id. `highest` is
-    /// the largest id. Returns an id that two rows have as the error.
-    fn array(ids: impl Iterator<Item = u64>, highest: usize) -> Result<Self, u64> {
-        let mut array = vec![ABSENT; highest + 1];
-        for (id, position) in ids.zip(0..) {
-            if std::mem::replace(&mut array[id as usize], position) != ABSENT {
-                return Err(id);
-            }
-        }
-        Ok(Self::Array(array))
     }
 
     /// Returns the position of the row with this id; `None` if there is none.

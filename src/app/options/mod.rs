@@ -135,19 +135,15 @@ impl Options {
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 
-    /// Returns whether a report is written in which readers can try other splits. The greedy search
-    /// evaluates only its own split, so with it the answer is `false`.
-    pub fn tries_splits(&self) -> bool {
-        (self.exports.export_html.is_some() || self.exports.export_json.is_some())
-            && self.wants_split()
-            && self.search.solver == Solver::Ilp
-    }
-
     /// Returns the request that these options make. It needs no model: what depends on the model,
     /// such as the number of IPUs without `--num-ipus`, is chosen later.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
-        let (pipeline, time) = (&self.pipeline, &self.time);
+        let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());
+        // Readers of a page can try other splits, except after the greedy search, which evaluates
+        // only its own split.
+        let what_if =
+            detail == Detail::Page && self.wants_split() && self.search.solver == Solver::Ilp;
         Request {
             options: SearchOptions {
                 reserve: self.limits.reserve,
@@ -170,7 +166,7 @@ impl Options {
                 sweep: self.results.sweep,
                 plan: self.results.plan,
                 moves: self.results.explain,
-                what_if: self.tries_splits(),
+                what_if,
             },
             rules,
             layers: self.layers.options(rules),
@@ -180,7 +176,7 @@ impl Options {
             goal: self.search.objective,
             constraints: self.search.constraints(),
             judged: self.results.judged().cloned(),
-            detail: self.detail(),
+            detail,
             arguments: self.arguments.clone(),
         }
     }
