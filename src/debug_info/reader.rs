@@ -147,9 +147,16 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
         mut anomalies,
         ..
     } = collected;
-    let (index, duplicates) = index_of(&mut records);
+    let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
+    let index = index(&records).or_else(|_| {
+        // Only the first record of each id counts.
+        let (before, mut seen) = (records.len(), HashSet::new());
+        records.retain(|record| seen.insert(record.id));
+        anomalies.duplicates = before - records.len();
+        index(&records)
+    });
+    let index = index.expect("each id is left once");
     check_chains(&mut records, &index)?;
-    anomalies.duplicates = duplicates;
     if anomalies.table_complete {
         let outside =
             |record: &&ContextRecord| record.name.is_some_and(|name| name as usize >= names.len());
@@ -172,22 +179,6 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
         damage: anomalies.damage(truncation),
         warning: anomalies.warning(),
     })
-}
-
-/// Indexes `records` by id and removes all but the first record of each id. Returns the index and
-/// the number of removed records.
-fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
-    let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
-    if let Ok(index) = index(records) {
-        return (index, 0);
-    }
-    let before = records.len();
-    let mut seen = HashSet::new();
-    records.retain(|record| seen.insert(record.id));
-    (
-        index(records).expect("each id is left once"),
-        before - records.len(),
-    )
 }
 
 /// Marks the records that are on a cycle of parents. The chain of a context on a cycle counts as

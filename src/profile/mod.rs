@@ -112,15 +112,11 @@ impl Profile {
     /// are positions in [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
-        let of_sets = of_sets
-            .into_iter()
-            .map(|list| (&self.compute_set_variables, list));
-        let of_regions = of_regions
-            .into_iter()
-            .map(|list| (&self.region_variables, list));
+        let of_sets = of_sets.into_iter();
+        let of_regions = of_regions.into_iter();
         of_sets
-            .chain(of_regions)
-            .map(|(lists, list)| lists.members(list))
+            .map(|list| self.compute_set_variables.members(list))
+            .chain(of_regions.map(|list| self.region_variables.members(list)))
             .collect()
     }
 

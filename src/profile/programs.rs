@@ -8,6 +8,7 @@ use super::ids::{Ids, position};
 use super::tile_bytes::TileBytes;
 use crate::message::{Result, unusable};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The program tree, with compute sets and vertex types.
@@ -114,11 +115,14 @@ impl Programs {
         let ids = read_ids(database)?;
         let details = Details::read(database, tiles, &set_ids, &ids)?;
         let all = read_programs(database, tiles, &ids, &details)?;
-        let roots = read_roots(database, &ids)?;
+        let roots = database.by_id("control_programs", &["id", "program"], |row| {
+            position(&ids, &row, 1, "programs")
+        })?;
+        let roots: BTreeMap<u64, u32> = roots.into_iter().collect();
         Ok(Self {
             ids,
             all,
-            roots,
+            roots: roots.into_values().collect(),
             compute_sets,
             vertex_types,
         })
@@ -195,17 +199,6 @@ fn read_programs(
             regions,
         })
     })
-}
-
-fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>> {
-    let mut roots: Vec<(u64, u32)> = database
-        .by_id("control_programs", &["id", "program"], |row| {
-            position(programs, &row, 1, "programs")
-        })?
-        .into_iter()
-        .collect();
-    roots.sort_unstable();
-    Ok(roots.into_iter().map(|(_, program)| program).collect())
 }
 
 fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>)> {

@@ -265,7 +265,17 @@ impl BuildInfo {
         let (device, clock) = or_warn(machine, "the kind and clock of the target", warnings)
             .pop()
             .unzip();
-        let mut options = |table, what| or_warn(chosen(database, table), what, warnings);
+        let mut options = |table, what| {
+            let columns = &["name", "value", "is_default"];
+            let rows = database.rows_if_any(table, columns, |row| {
+                let (name, value) = (row.text(0)?, row.text(1)?);
+                Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
+            });
+            let rows = or_warn(rows, what, warnings).into_iter();
+            let mut options: Vec<ChosenOption> = rows.flatten().collect();
+            options.sort_by(|a, b| a.name.cmp(&b.name));
+            options
+        };
         let compilation_options = options("compilation_parameters", "options of the compilation");
         let target_options = options("target_parameters", "options of the target");
         let mut last = |table, what| {
@@ -285,21 +295,6 @@ impl BuildInfo {
             target_options,
         }
     }
-}
-
-/// Reads the options in `table` that differ from their defaults, sorted by name; none if the table
-/// or a column is missing.
-fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>> {
-    let mut options: Vec<ChosenOption> = database
-        .rows_if_any(table, &["name", "value", "is_default"], |row| {
-            let (name, value) = (row.text(0)?, row.text(1)?);
-            Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
-        })?
-        .into_iter()
-        .flatten()
-        .collect();
-    options.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(options)
 }
 
 /// A summary of a profile that is made without reading all of it.

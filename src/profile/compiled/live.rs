@@ -47,25 +47,30 @@ pub(super) fn read(
     if !is_there(database) {
         return Ok(None);
     }
-    let (of_all, of_ipus) = read_deltas(database, ipus, steps)?;
+    let mut of_all = Deltas::new();
+    let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
+    scan(database, steps, |row, ipu, delta| {
+        let deltas = match ipu {
+            None => &mut of_all,
+            Some(ipu) => of_ipu(&mut of_ipus, row, 1, ipu)?,
+        };
+        deltas.push(delta);
+        Ok(())
+    })?;
+    let of_ipus: Vec<Deltas> = of_ipus.into_iter().map(summed_by_step).collect();
     if of_ipus.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let curves = (0..).zip(&of_ipus).map(|(ipu, deltas)| curve(ipu, deltas));
-    let checked = curves.collect::<Result<Vec<_>, _>>().and_then(|curves| {
-        check_sum(of_all, of_ipus)?;
-        check_peaks(&curves, ipus, tiles)?;
-        Ok(LiveByIpu {
-            steps: steps.len() as u32,
-            ipus: curves,
-        })
-    });
+    let checked = curves(summed_by_step(of_all), &of_ipus, ipus, tiles);
     if let Err(problem) = &checked {
         warnings.push(Warning::new(format!(
             "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
         )));
     }
-    Ok(checked.ok())
+    Ok(checked.ok().map(|curves| LiveByIpu {
+        steps: steps.len() as u32,
+        ipus: curves,
+    }))
 }
 
 /// Reads the changes of live bytes in the profile of one IPU, ascending by step index: from the
@@ -101,26 +106,6 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     steps.sort_unstable();
     Ids::of(STEPS, "id", &steps)?;
     Ok(steps)
-}
-
-/// Reads all changes of live bytes. Returns the sums over all IPUs (the rows without an IPU), and
-/// then the changes of each IPU, all ascending by step. `steps` has the ids of the steps,
-/// ascending.
-fn read_deltas(database: &Database, ipus: Ipus, steps: &[u64]) -> Result<(Deltas, Vec<Deltas>)> {
-    let mut of_all = Deltas::new();
-    let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
-    scan(database, steps, |row, ipu, delta| {
-        let deltas = match ipu {
-            None => &mut of_all,
-            Some(ipu) => of_ipu(&mut of_ipus, row, 1, ipu)?,
-        };
-        deltas.push(delta);
-        Ok(())
-    })?;
-    Ok((
-        summed_by_step(of_all),
-        of_ipus.into_iter().map(summed_by_step).collect(),
-    ))
 }
 
 /// Calls `visit` with each row of [`TABLE`]: the row, its IPU (`None` for a sum over all IPUs), and
@@ -178,34 +163,31 @@ fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
         .collect()
 }
 
-/// Checks that `of_all`, the changes in rows without an IPU, are the sums of the changes of each
-/// IPU. An empty `of_all` is fine. The error names the first step that differs.
-fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
-    if of_all.is_empty() {
-        return Ok(());
-    }
-    let mut differences = of_ipus.concat();
-    differences.extend(
-        of_all
-            .into_iter()
-            .map(|(step, delta)| (step, delta.saturating_neg())),
-    );
-    match summed_by_step(differences).first() {
-        None => Ok(()),
-        Some((step, _)) => Err(format!(
-            "the rows without an IPU are not the sums over all IPUs, first at step {step}"
-        )),
-    }
-}
-
-/// Checks that at no step an IPU has more live bytes than the recorded not-always-live peaks of its
-/// tiles add up to. `curves` has, by IPU, the live bytes from each step on, as in
-/// [`LiveByIpu::ipus`].
-fn check_peaks(
-    curves: &[Vec<(u32, u64)>],
+/// Returns the live bytes of each IPU, as in [`LiveByIpu::ipus`], from `of_ipus`, the changes of
+/// each IPU.
+///
+/// # Errors
+/// If `of_all`, the changes in rows without an IPU, are neither empty nor the sums of the changes of
+/// each IPU; or if at a step an IPU has more live bytes than the recorded not-always-live peaks of
+/// its tiles add up to.
+fn curves(
+    of_all: Deltas,
+    of_ipus: &[Deltas],
     ipus: Ipus,
     tiles: &[RecordedTile],
-) -> Result<(), String> {
+) -> Result<Vec<Vec<(u32, u64)>>, String> {
+    let curves = (0..).zip(of_ipus).map(|(ipu, deltas)| curve(ipu, deltas));
+    let curves = curves.collect::<Result<Vec<_>, _>>()?;
+    if !of_all.is_empty() {
+        let negated = |(step, delta): (u32, i64)| (step, delta.saturating_neg());
+        let mut differences = of_ipus.concat();
+        differences.extend(of_all.into_iter().map(negated));
+        if let Some((step, _)) = summed_by_step(differences).first() {
+            return Err(format!(
+                "the rows without an IPU are not the sums over all IPUs, first at step {step}"
+            ));
+        }
+    }
     for (curve, ipu) in curves.iter().zip(0u32..) {
         let limit: u64 = tiles[ipus.tiles(ipu)]
             .iter()
@@ -218,5 +200,5 @@ fn check_peaks(
             ));
         }
     }
-    Ok(())
+    Ok(curves)
 }

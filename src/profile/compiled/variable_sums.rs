@@ -105,7 +105,6 @@ pub struct LiveOnTile {
 /// A variable on one of the tiles whose live variables are listed.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
-    tile: u32,
     /// Position of its equivalence class in [`LiveClasses`].
     class: u32,
     category: u8,
@@ -131,8 +130,8 @@ struct RangeSums {
     named: Vec<BytesByName>,
     /// By tile: bytes of its always-live variables.
     always: Vec<u64>,
-    /// The variables on the tiles whose live variables are listed.
-    chosen: Vec<ChosenVariable>,
+    /// By IPU: the variables on its tile whose live variables are listed.
+    chosen: Vec<Vec<ChosenVariable>>,
 }
 
 /// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
@@ -159,7 +158,7 @@ pub(super) fn read(
         count: 0,
         named: vec![BytesByName::default(); ipus.count as usize],
         always: vec![0; tiles.len()],
-        chosen: Vec::new(),
+        chosen: vec![Vec::new(); ipus.count as usize],
     };
     let parts = database.scan_ranges(TABLE, columns, init, |row, sums| {
         let tile = row.tile(0, tiles.len() as u32)?;
@@ -181,8 +180,7 @@ pub(super) fn read(
             sums.always[tile as usize] += u64::from(bytes);
         }
         if chosen[ipu] == tile {
-            sums.chosen.push(ChosenVariable {
-                tile,
+            sums.chosen[ipu].push(ChosenVariable {
                 class,
                 category,
                 name,
@@ -197,13 +195,12 @@ pub(super) fn read(
         let more = part.named.iter().flatten().chain(&part.always);
         let all = sums.named.iter_mut().flatten().chain(&mut sums.always);
         all.zip(more).for_each(|(sum, more)| *sum += more);
-        sums.chosen.extend(part.chosen);
+        for (all, more) in sums.chosen.iter_mut().zip(part.chosen) {
+            all.extend(more);
+        }
     }
-    let of_tile = |&tile: &u32| {
-        let rows = sums.chosen.iter().filter(|row| row.tile == tile);
-        peak(&classes, &rows.copied().collect::<Vec<_>>())
-    };
-    let (peaks, found): (Vec<u64>, _) = chosen.iter().map(of_tile).unzip();
+    let found = sums.chosen.iter().map(|rows| peak(&classes, rows));
+    let (peaks, found): (Vec<u64>, _) = found.unzip();
     Ok(Some(VariableSums {
         totals: totals(&sums.always, &peaks, tiles, &chosen),
         count: sums.count,
